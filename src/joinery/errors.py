@@ -1,0 +1,91 @@
+"""The errors a user can meet: a stable code, what is wrong, why, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a project file; `line` and `column` count from 1."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class JoineryError(Exception):
+    """Anything Joinery refuses, told in three parts.
+
+    The message names the object and what is wrong with it; `detail` is a sentence of
+    facts; `hint` is an action. Subclasses set `code`, which never changes.
+    """
+
+    code = "JOINERY"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str = "",
+        hint: str = "",
+        location: Location | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.location = location
+        if code is not None:
+            self.code = code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.message}"
+
+
+class SpecError(JoineryError):
+    """The project file, or a project built in Python, cannot be read as declared."""
+
+    code = "SPEC"
+
+
+class PlanError(JoineryError):
+    """A declaration is readable, and cannot hold against its relations."""
+
+    code = "PLAN"
+
+
+class StateMismatchError(JoineryError):
+    """A checkpoint holds state that another plan wrote."""
+
+    code = "STATE_MISMATCH"
+
+
+class RunError(JoineryError):
+    """A run could not start or go on."""
+
+    code = "RUN"
+
+
+class ProjectErrors(JoineryError):
+    """All problems of one project at once, in file order."""
+
+    code = "PROJECT"
+
+    def __init__(self, problems: tuple[JoineryError, ...]) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+def _rebuild(kind: type[JoineryError], args: tuple[object, ...], facts: dict[str, object]) -> JoineryError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, *args)
+    error.__dict__.update(facts)
+    return error

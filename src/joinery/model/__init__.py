@@ -1,0 +1,1 @@
+"""What flows: data types, changes and documents. Standard library only."""

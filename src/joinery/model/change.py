@@ -1,0 +1,49 @@
+"""A row-level change, and what it does to a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One insert, update, snapshot read, delete or tombstone of one row.
+
+    Values are Python's own: int, float, str, bool, bytes, `decimal.Decimal`,
+    `datetime.date`, `datetime.datetime` (aware, UTC), list, dict, None.
+
+    Attributes:
+        relation: The relation's name.
+        key: The key columns and their values; never null.
+        after: The columns the source sent. An absent column keeps its stored value.
+            None for a delete or a tombstone.
+        position: The source's own position, such as an LSN; None where it has none.
+        tombstone: True for a null value under a key (no `after`, no position).
+    """
+
+    relation: str
+    key: Row
+    after: Row | None
+    position: int | None = None
+    tombstone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """One emission: the whole document under its root key, or a tombstone.
+
+    Attributes:
+        product: The product's name.
+        key: The root relation's key columns, under their own names.
+        value: The document, None for a tombstone.
+        version: Strictly increasing for its key.
+    """
+
+    product: str
+    key: Row
+    value: Row | None
+    version: int

@@ -1,0 +1,214 @@
+"""The logical plan: what must hold, with every name resolved and every expression typed.
+
+A plan is a value; solutions lower it, nothing changes it. A product is a tree of nodes.
+A node shows rows of one relation: `fields` first, then its visible embeds (each followed
+by its `<name>_total` where it has one), then `values`.
+
+Scopes of a node's expressions, by name:
+    fields        the relation's columns and derived columns, hidden by `one` embeds
+    values        the node's fields, all embeds, totals, aggregates, values above it
+    where, order  the scope of `fields`, hidden by the node's own values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked expression.
+
+    Attributes:
+        sql: The user's own text in Spark SQL (never re-rendered), in which each call of
+            an aggregate over an embed is replaced by the name of its `Aggregate`.
+        type: The type of its result.
+        references: The names of its scope that it reads (top-level names only).
+        portable: True when every solution and the test driver can evaluate it.
+    """
+
+    sql: str
+    type: DataType
+    references: frozenset[str]
+    portable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An expression under a name."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """One column of an order; nulls come first ascending, last descending."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A value kept over the rows of a `many` embed: after its `where`, before its `limit`.
+
+    Attributes:
+        name: The placeholder under which `values` read it (`__agg_0` …).
+        embed: The embed's name.
+        function: What is computed; nulls are skipped, null when empty (`count` 0).
+        argument: Over the embed's output names; None counts rows.
+        filter: Over the embed's output names; None keeps all.
+        type: The type of the result.
+    """
+
+    name: str
+    embed: str
+    function: Literal["count", "sum", "min", "max", "avg"]
+    argument: Expression | None
+    filter: Expression | None
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A keyed changelog, decoded.
+
+    Attributes:
+        where: Rows for which it is not true do not exist (scope: columns and derived).
+        derived: Over the declared columns and the derived ones above.
+        unique: Column sets that the plan may treat as a key.
+    """
+
+    name: str
+    source: str
+    topic: str
+    format: str
+    key: tuple[str, ...]
+    columns: tuple[Field, ...]
+    derived: tuple[Computed, ...] = ()
+    where: Expression | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
+    position: str | None = None
+    time_unit: Literal["micros", "millis", "nanos"] = "micros"
+    images: Literal["full", "key"] = "full"
+
+    @property
+    def row(self) -> Struct:
+        """All columns a product may name: declared, then derived."""
+        derived = tuple(Field(each.name, each.expression.type) for each in self.derived)
+        return Struct(self.columns + derived)
+
+    def type_of(self, column: str) -> DataType:
+        """Return the type of a declared or derived column."""
+        return next(each.type for each in self.row.fields if each.name == column)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPair:
+    """`child` = `parent`, compared as `type`, to which both widen without loss."""
+
+    child: str
+    parent: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A root or an embed.
+
+    Attributes:
+        name: The embed's name; at the root, the product's.
+        path: The stable address of the node: `user_profile/starred_repos/r`.
+        on: Empty at the root.
+        aggregates: Those that `values` of this node read.
+        keyed: True for an `as: map` embed: a map from the child's key text to its object.
+    """
+
+    name: str
+    path: str
+    cardinality: Literal["root", "one", "many"]
+    relation: Relation
+    on: tuple[JoinPair, ...] = ()
+    fields: tuple[Computed, ...] = ()
+    embeds: tuple[Node, ...] = ()
+    values: tuple[Computed, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    where: Expression | None = None
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    overflow: Literal["count", "fail"] = "count"
+    hidden: bool = False
+    keyed: bool = False
+
+    @property
+    def total_name(self) -> str | None:
+        """The name of this embed's total in its parent, where it has one."""
+        return f"{self.name}_total" if self.limit is not None and self.overflow == "count" else None
+
+    @property
+    def output(self) -> Struct:
+        """What this node shows: the type of one object."""
+        shown: list[Field] = [Field(each.name, each.expression.type) for each in self.fields]
+        for embed in self.embeds:
+            if not embed.hidden:
+                shown.append(Field(embed.name, embed.type))
+                if embed.total_name:
+                    shown.append(Field(embed.total_name, LONG))
+        shown += [Field(each.name, each.expression.type) for each in self.values]
+        return Struct(tuple(shown))
+
+    @property
+    def type(self) -> DataType:
+        """The type under which the parent sees this embed."""
+        if self.cardinality == "many":
+            return Map(STRING, self.output) if self.keyed else Array(self.output)
+        return self.output
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it, parents first."""
+        yield self
+        for embed in self.embeds:
+            yield from embed.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A named place for documents: `kind` such as `files`, with its checked options."""
+
+    kind: str
+    options: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One document a root row, kept in its sinks."""
+
+    name: str
+    root: Node
+    sinks: tuple[Sink, ...] = ()
+    group: str | None = None
+    solution: str = "spark-state"
+    settle_ms: int | None = None
+    ready: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """The name of the query that runs this product, and of its checkpoint folder."""
+        return self.group or self.name
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relations this product reads, each once, in tree order."""
+        return tuple(dict.fromkeys(node.relation for node in self.root.walk()))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All products of a project."""
+
+    products: tuple[Product, ...] = field(default=())
