@@ -1,0 +1,242 @@
+"""The kernel's jar: compiled by the machine's JDK against Spark's own jars.
+
+An installed wheel carries the jar. A source checkout builds it at first use, in
+`kernel/build`, under a name that holds the hash of its sources, of the Spark version and
+of this recipe, so a jar is never stale and never changes under a running session.
+
+Invariant: a jar that stands under its final name is complete (built aside, renamed).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from joinery.errors import RunError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SHIPPED = _PACKAGE / "_kernel" / "joinery-kernel.jar"
+_CHECKOUT = _PACKAGE.parents[1] / "kernel"
+_RECIPE = "1"
+_KEPT_JARS = 5
+_OPENED = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.nio",
+    "java.util",
+    "sun.nio.ch",
+    "sun.util.calendar",
+)
+_JUNIT = ("org.junit.platform", "junit-platform-console-standalone", "1.11.4")
+
+
+class KernelBuildError(RunError):
+    """The kernel's jar is not there and cannot be built."""
+
+    code = "RUN_KERNEL_BUILD"
+
+
+@cache
+def kernel_jar() -> Path:
+    """Return the kernel's jar, built if need be.
+
+    Raises:
+        KernelBuildError: There is no shipped jar, and no JDK 17 or newer to build one, or
+            the sources do not compile.
+    """
+    if not (_CHECKOUT / "src" / "main" / "java").is_dir():
+        if _SHIPPED.is_file():
+            return _SHIPPED
+        raise KernelBuildError(
+            "the kernel's jar is missing from this installation",
+            detail=f"It should stand in {_SHIPPED}.",
+            hint="Install joinery again from its wheel.",
+        )
+    jar = _build_folder() / f"joinery-kernel-{_fingerprint()}.jar"
+    if not jar.is_file():
+        _build(jar)
+    return jar
+
+
+def spark_home() -> Path:
+    """Return the folder of the Spark that PySpark runs: `SPARK_HOME`, else its own."""
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home)
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise KernelBuildError(
+            "pyspark is not installed",
+            hint="Run `pip install 'pyspark>=4.3,<4.4'` in this environment.",
+        )
+    return Path(found.origin).parent
+
+
+def _sources(kind: str) -> list[Path]:
+    return sorted((_CHECKOUT / "src" / kind / "java").rglob("*.java"))
+
+
+def _fingerprint() -> str:
+    told = hashlib.sha256(f"{_RECIPE} {_spark_version()}".encode())
+    for path in _sources("main"):
+        told.update(str(path.relative_to(_CHECKOUT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return told.hexdigest()[:16]
+
+
+def _spark_version() -> str:
+    """Name the Spark to build against: its core jar tells, whoever installed it."""
+    cores = sorted(each.name for each in (spark_home() / "jars").glob("spark-core_*.jar"))
+    return cores[0] if cores else importlib.metadata.version("pyspark")
+
+
+def _build_folder() -> Path:
+    folder = _CHECKOUT / "build"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        folder = Path.home() / ".cache" / "joinery"
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _build(jar: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".building-") as scratch:
+        classes = Path(scratch, "classes")
+        _compile(_sources("main"), classes, [spark_home() / "jars" / "*"])
+        _pack(classes, Path(scratch, jar.name))
+        os.replace(Path(scratch, jar.name), jar)
+    newest_first = sorted(
+        jar.parent.glob("joinery-kernel-*.jar"), key=lambda each: each.stat().st_mtime, reverse=True
+    )
+    for old in newest_first[_KEPT_JARS:]:
+        old.unlink(missing_ok=True)
+
+
+def _compile(sources: Iterable[Path], classes: Path, class_path: Sequence[Path]) -> None:
+    classes.mkdir(parents=True)
+    arguments = ["--release", "17", "-encoding", "UTF-8", "-proc:none", "-d", str(classes)]
+    path = os.pathsep.join(map(str, class_path))
+    listing = classes.parent / f"{classes.name}.sources"
+    listing.write_text("".join(f'"{each.as_posix()}"\n' for each in sources), encoding="utf-8")
+    done = subprocess.run(
+        [_jdk_tool("javac"), *arguments, "-cp", path, f"@{listing}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise KernelBuildError(
+            "the kernel does not compile",
+            detail=(done.stderr or done.stdout).strip(),
+            hint="A JDK 17 or newer is needed; `javac -version` tells which one is used.",
+        )
+
+
+def _pack(classes: Path, jar: Path) -> None:
+    """Write a jar whose bytes depend on its classes alone."""
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), "Manifest-Version: 1.0\n")
+        for path in sorted(each for each in classes.rglob("*") if each.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+
+
+def _jdk_tool(name: str) -> str:
+    """Return the JDK's own tool: from `JAVA_HOME`, as Spark does, else from the path."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(name, path=str(Path(home, "bin"))) if home else None
+    found = found or shutil.which(name)
+    if found is None:
+        raise KernelBuildError(
+            f"no JDK: `{name}` is neither in JAVA_HOME nor on the PATH",
+            detail="A source checkout compiles its kernel at first use.",
+            hint="Install a JDK 17 or newer (not only a JRE), or install joinery from its wheel.",
+        )
+    return found
+
+
+def run_java_tests(arguments: Sequence[str] = ()) -> int:
+    """Compile and run the kernel's JUnit tests; return JUnit's exit code.
+
+    Args:
+        arguments: Passed to JUnit's console, such as `-c dev.joinery.kernel.SomeTest`;
+            without any, all tests run.
+    """
+    libraries = [kernel_jar(), spark_home() / "jars" / "*", _junit()]
+    with tempfile.TemporaryDirectory(dir=_build_folder(), prefix=".testing-") as scratch:
+        classes = Path(scratch, "classes")
+        _compile(_sources("test"), classes, libraries)
+        path = os.pathsep.join(
+            map(str, [classes, _CHECKOUT / "src" / "test" / "resources", *libraries])
+        )
+        selected = list(arguments) or ["--scan-class-path", str(classes)]
+        opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
+        return subprocess.run(
+            [_jdk_tool("java"), "-Xmx1g", *opened, "-cp", path]
+            + ["org.junit.platform.console.ConsoleLauncher", "execute"]
+            + ["--disable-banner", "--details=summary", "--fail-if-no-tests", *selected],
+            check=False,
+        ).returncode
+
+
+def _junit() -> Path:
+    """Return JUnit's console jar, fetched with the Ivy that Spark ships."""
+    group, artifact, version = _JUNIT
+    folder = _build_folder() / "lib"
+    jar = folder / f"{artifact}-{version}.jar"
+    if jar.is_file():
+        return jar
+    done = subprocess.run(
+        [_jdk_tool("java"), "-cp", str(spark_home() / "jars" / "*"), "org.apache.ivy.Main"]
+        + ["-cache", str(folder / "ivy"), "-dependency", group, artifact, version]
+        + ["-confs", "default", "-types", "jar"]
+        + ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or not jar.is_file():
+        raise KernelBuildError(
+            "could not fetch JUnit for the kernel's tests",
+            detail=(done.stdout + done.stderr).strip()[-2000:],
+            hint=f"Put {jar.name} from Maven Central into {folder} by hand.",
+        )
+    return jar
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build the jar and print its path; `--test [JUnit arguments]`, `--into FILE`."""
+    try:
+        match list(arguments):
+            case []:
+                sys.stdout.write(f"{kernel_jar()}\n")
+            case ["--into", target]:
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(kernel_jar(), target)
+            case ["--test", *selected]:
+                return run_java_tests(selected)
+            case _:
+                sys.stderr.write(
+                    "usage: python -m joinery.spark.jar [--into FILE | --test [JUNIT…]]\n"
+                )
+                return 2
+    except KernelBuildError as error:
+        sys.stderr.write(
+            "\n".join(part for part in (str(error), error.detail, error.hint) if part) + "\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
