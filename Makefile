@@ -1,0 +1,77 @@
+# Joinery: `make` lists the targets. Each does its own set-up; only Python 3.11+ and a JDK 17+ must be there.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+# Choose another interpreter with `make setup PYTHON=/path/to/python3.12`.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& command -v "$$python" && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+JAVA_BIN := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/,)
+PYTEST := $(BIN)/python -m pytest
+N ?= 3000
+SEED ?=
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}'
+
+setup: $(READY) kernel ## Create .venv with the locked dependencies, build the kernel
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Joinery needs Python 3.11 or newer with venv and pip (Debian: apt install python3-venv), or name one: make setup PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@echo "Installing the dependencies of requirements.lock into .venv (about a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+kernel: $(READY) jdk
+	@$(BIN)/python -m joinery.spark.jar >/dev/null
+
+jdk:
+	@version=$$($(JAVA_BIN)javac -version 2>&1 | sed -nE 's/^javac ([0-9]+).*/\1/p'); \
+	[[ $${version:-0} -ge 17 ]] || { echo "Joinery needs a JDK 17 or newer: javac was $${version:-not found} (Debian: apt install openjdk-17-jdk-headless), or set JAVA_HOME" >&2; exit 2; }
+
+demo: setup ## Watch UserProfile documents appear and change
+	@$(BIN)/joinery demo
+
+test: setup ## Run every test: the kernel's JUnit tests, then pytest
+	@$(BIN)/python -m joinery.spark.jar --test
+	@$(PYTEST)
+
+check: setup ## Lint, types, import contracts, unit tests: under a minute
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(PYTEST) -q tests/unit tests/architecture
+
+format: $(READY) ## Format the Python sources, apply safe fixes
+	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/ruff format
+
+golden: setup ## Rewrite the golden texts of tests/plans and the JSON Schema, then show what changed
+	@JOINERY_GOLDEN=write $(PYTEST) -q tests/plans tests/unit/spec || true
+	@git --no-pager diff --stat -- tests/plans src/joinery/spec/joinery.schema.json
+
+oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]
+	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
+
+bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
+	@$(BIN)/python bench/run.py $(ARGS)
+
+docs: setup ## Refresh the pages that are generated from the code
+	@$(BIN)/python docs/generate.py
+
+wheel: setup ## Build a wheel that carries the kernel into dist/
+	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## Remove what is built, keep .venv
+	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
+
+.PHONY: help setup kernel jdk demo test check format golden oracle bench docs wheel clean
