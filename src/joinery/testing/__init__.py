@@ -1,0 +1,1 @@
+"""The public test kit: a driver without Spark, generators, the conformance suite."""
