@@ -47,7 +47,7 @@ check: setup ## Lint, types, import contracts, unit tests: under a minute
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(PYTEST) -q tests/unit tests/architecture
 
 format: $(READY) ## Format the Python sources, apply safe fixes
@@ -68,6 +68,7 @@ docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py
 
 wheel: setup ## Build a wheel that carries the kernel into dist/
+	@$(BIN)/python -m joinery.spark.jar --into kernel/build/wheel/joinery-kernel.jar
 	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-JAR = Path("kernel/build/joinery-kernel.jar")
+JAR = Path("kernel/build/wheel/joinery-kernel.jar")
 
 
 class KernelHook(BuildHookInterface[Any]):
-    """Ships `kernel/build/joinery-kernel.jar` as `joinery/_kernel/joinery-kernel.jar`."""
+    """Ships the jar that `make wheel` put aside as `joinery/_kernel/joinery-kernel.jar`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the jar to a wheel; an editable install builds its own at first use."""

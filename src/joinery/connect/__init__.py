@@ -1,0 +1,1 @@
+"""The edges: sources, formats and sinks, one vendor or format a module."""

@@ -1,0 +1,1 @@
+"""The thinking that needs no Spark: evaluating expressions, assembling and rendering documents."""

@@ -1,0 +1,1 @@
+"""What must hold: the logical plan, built, verified and explained."""

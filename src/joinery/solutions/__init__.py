@@ -1,0 +1,1 @@
+"""Named ways to keep join state."""

@@ -1,0 +1,1 @@
+"""The runtime: the only package that imports pyspark."""

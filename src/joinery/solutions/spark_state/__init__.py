@@ -1,0 +1,1 @@
+"""Join state in Spark's own state store: the plan lowered to a kernel program."""

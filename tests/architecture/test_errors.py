@@ -1,0 +1,83 @@
+"""The error catalogue: every code is written one way, documented, and survives a process border."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+import re
+from pathlib import Path
+
+import joinery
+from joinery.errors import JoineryError, Location, SpecError
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "joinery"
+CATALOGUE = ROOT / "docs" / "errors.md"
+CODE = re.compile(r'\b(?:code(?::\s*str)?\s*=\s*|code=)"([A-Z][A-Z0-9_]*)"')
+LITERAL = re.compile(r'"((?:SPEC|PLAN|RUN|STATE)_[A-Z0-9_]+)"')
+ROW = re.compile(r"^\| `([A-Z][A-Z0-9_]*)` \|", re.MULTILINE)
+
+
+def codes_in_use() -> set[str]:
+    """Return every error code that a source file spells out."""
+    texts = [path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")]
+    return {code for text in texts for code in (*CODE.findall(text), *LITERAL.findall(text))}
+
+
+def error_classes() -> set[type[JoineryError]]:
+    """Return every error class outside joinery.spark, which needs Spark to import."""
+    for module in pkgutil.walk_packages(joinery.__path__, "joinery."):
+        if not module.name.startswith("joinery.spark") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found: set[type[JoineryError]] = set()
+    waiting = [JoineryError]
+    while waiting:
+        kind = waiting.pop()
+        found.add(kind)
+        waiting += kind.__subclasses__()
+    return found
+
+
+def test_every_code_in_use_is_documented() -> None:
+    documented = set(ROW.findall(CATALOGUE.read_text(encoding="utf-8")))
+
+    assert codes_in_use() - documented == set()
+
+
+def test_every_documented_code_is_in_use() -> None:
+    documented = set(ROW.findall(CATALOGUE.read_text(encoding="utf-8")))
+
+    assert documented - codes_in_use() == set()
+
+
+def test_a_code_is_documented_once() -> None:
+    rows = ROW.findall(CATALOGUE.read_text(encoding="utf-8"))
+
+    assert sorted(set(rows)) == sorted(rows)
+
+
+def test_no_two_error_classes_share_a_code_of_their_own() -> None:
+    own = [kind.code for kind in error_classes() if "code" in vars(kind)]
+
+    assert sorted(set(own)) == sorted(own)
+
+
+def test_an_error_keeps_its_facts_across_a_process_border() -> None:
+    error = SpecError(
+        'relation "user" has no field "emial"',
+        detail="Its fields are email.",
+        hint='Use "email".',
+        location=Location("joinery.yaml", 14, 9),
+        code="SPEC_EXAMPLE",
+    )
+
+    arrived = pickle.loads(pickle.dumps(error))
+
+    assert (arrived.code, arrived.message, arrived.detail, arrived.hint, arrived.location) == (
+        error.code,
+        error.message,
+        error.detail,
+        error.hint,
+        error.location,
+    )

@@ -1,0 +1,97 @@
+"""Who may import what, and what a plain `import joinery` costs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "joinery"
+HEAVY = ("pyspark", "py4j", "ruamel", "sqlglot", "rich", "typer", "sqlite3")
+IMPORT_LIMIT_SECONDS = 0.2
+
+PROBE = """
+import json, sys, time
+before = set(sys.modules)
+started = time.process_time()
+import joinery
+spent = time.process_time() - started
+print(json.dumps({"seconds": spent, "modules": sorted(set(sys.modules) - before)}))
+"""
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def importers_of(package: str) -> set[str]:
+    """Return the files below src/joinery that import `package`."""
+    return {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if any(name.split(".")[0] == package for name in imported_by(path))
+    }
+
+
+def probe() -> dict[str, object]:
+    """Import joinery in a fresh interpreter; return what it loaded and the CPU time it took."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True, cwd=ROOT / "src"
+    )
+    return dict(json.loads(done.stdout))
+
+
+def test_the_layers_import_downwards_only() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+
+    done = subprocess.run(
+        [linter, "--no-logo", "--no-cache"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_only_the_spark_package_imports_pyspark() -> None:
+    importers = importers_of("pyspark") | importers_of("py4j")
+
+    assert {name for name in importers if not name.startswith("spark/")} == set()
+
+
+def test_yaml_is_known_to_one_module_that_reads_and_one_that_writes_it() -> None:
+    importers = importers_of("ruamel")
+
+    assert {name for name in importers if not name.startswith("spec/")} == set()
+
+
+def test_only_plan_and_engine_know_the_sql_library() -> None:
+    importers = importers_of("sqlglot")
+
+    assert {name for name in importers if not name.startswith(("plan/", "engine/"))} == set()
+
+
+def test_no_module_is_called_utils() -> None:
+    names = {path.stem for path in SOURCES.rglob("*.py")}
+
+    assert {"utils", "util", "helpers", "common", "misc"} & names == set()
+
+
+def test_import_joinery_loads_nothing_heavy() -> None:
+    modules = probe()["modules"]
+
+    assert isinstance(modules, list)
+    assert {name for name in modules if name.split(".")[0] in HEAVY} == set()
+
+
+def test_import_joinery_takes_less_than_a_fifth_of_a_second() -> None:
+    fastest = min(float(str(probe()["seconds"])) for _ in range(3))
+
+    assert fastest < IMPORT_LIMIT_SECONDS
