@@ -42,8 +42,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 _TONES = _words("quiet brave tiny amber lucid rapid mellow solar frosty nimble sunny plain")
 _BEASTS = _words("otter falcon lynx heron badger marten gecko raven bison ibex tapir wren")
-_THINGS = (
-    "parser router broker cache scheduler ledger compiler queue index shell editor proxy".split()
+_THINGS = _words(
+    "parser router broker cache scheduler ledger compiler queue index shell editor proxy"
 )
 _PRAISE = _words("small fast honest typed tiny portable quiet sturdy careful modern plain naïve")
 _TASKS = _words("Fix Profile Document Rename Remove Test Simplify Guard Port Cache")
