@@ -1,0 +1,75 @@
+"""The names that a node's expressions see, with their types.
+
+Invariant: a later layer hides a name of an earlier one, as the plan's contract says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from joinery.engine.evaluate import EvaluationError, compile_expression
+
+from joinery.model.type import LONG, DataType
+from joinery.plan.nodes import Expression, Node, Relation
+
+Scope = Mapping[str, DataType]
+Evaluate = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What an evaluation of all documents met on its way.
+
+    Attributes:
+        failures: How many expressions failed, and gave null.
+        multiple: The `one` embeds, by path and join value, with several matching rows.
+    """
+
+    failures: int = 0
+    multiple: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
+
+
+def relation_scope(relation: Relation) -> dict[str, DataType]:
+    """Return what a relation's own expressions see: its columns, declared and derived."""
+    return {field.name: field.type for field in relation.row.fields}
+
+
+def fields_scope(node: Node) -> dict[str, DataType]:
+    """Return what `fields` see: the relation's columns, hidden by `one` embeds."""
+    ones = {embed.name: embed.type for embed in node.embeds if embed.cardinality == "one"}
+    return relation_scope(node.relation) | ones
+
+
+def values_scope(node: Node) -> dict[str, DataType]:
+    """Return what `values` see: fields, embeds, totals, aggregates and values."""
+    fields = {each.name: each.expression.type for each in node.fields}
+    embeds = {embed.name: embed.type for embed in node.embeds}
+    totals: dict[str, DataType] = {e.total_name: LONG for e in node.embeds if e.total_name}
+    aggregates = {each.name: each.type for each in node.aggregates}
+    return fields | embeds | totals | aggregates | own_values(node)
+
+
+def own_values(node: Node) -> dict[str, DataType]:
+    """Return the names and types of a node's `values`."""
+    return {each.name: each.expression.type for each in node.values}
+
+
+def rank_scope(node: Node) -> dict[str, DataType]:
+    """Return what `where` and `order` see: the scope of `fields`, hidden by `values`."""
+    return fields_scope(node) | own_values(node)
+
+
+def guarded(expression: Expression, scope: Scope, findings: Findings) -> Evaluate:
+    """Compile `expression` so that a failure gives null and is found."""
+    evaluate = compile_expression(expression, scope)
+
+    def value_of(names: Mapping[str, Any]) -> Any:
+        try:
+            return evaluate(names)
+        except EvaluationError:
+            findings.failures += 1
+            return None
+
+    return value_of

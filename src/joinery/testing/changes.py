@@ -1,0 +1,98 @@
+"""Changes as a test writes them: an operation, a relation, columns by name.
+
+Invariant: an insert tells every column (null where it names none), an update only those
+it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from joinery.errors import JoineryError
+from joinery.model.change import Change
+from joinery.plan.nodes import Relation
+from joinery.testing.values import typed
+
+
+class ChangeError(JoineryError):
+    """A test names a relation or a column that the product does not read."""
+
+    code = "TEST_CHANGE"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """A change whose relation is known by name alone.
+
+    Example:
+        >>> insert("user", email="a@x", username="a").at(7).position
+        7
+    """
+
+    op: Literal["insert", "update", "delete", "tombstone"]
+    relation: str
+    columns: Mapping[str, Any]
+    position: int | None = None
+
+    def at(self, position: int) -> RowChange:
+        """Return the change with the source's own position."""
+        return replace(self, position=position)
+
+    def change(self, relation: Relation) -> Change:
+        """Return the change of `relation` that this tells, with typed values.
+
+        Raises:
+            ChangeError: A column is not declared, or a key column is missing or null.
+        """
+        values = {name: self._typed(name, value, relation) for name, value in self.columns.items()}
+        return Change(
+            relation=relation.name,
+            key={column: self._key_value(column, values) for column in relation.key},
+            after=self._after(values, relation),
+            position=self.position,
+            tombstone=self.op == "tombstone",
+        )
+
+    def _after(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:
+        if self.op == "insert":
+            return {column.name: values.get(column.name) for column in relation.columns}
+        return values if self.op == "update" else None
+
+    def _typed(self, name: str, value: Any, relation: Relation) -> Any:
+        types = {column.name: column.type for column in relation.columns}
+        if name not in types:
+            raise ChangeError(
+                f'relation "{relation.name}" has no column "{name}"',
+                detail=f"Its columns are {', '.join(types)}.",
+            )
+        return typed(value, types[name])
+
+    def _key_value(self, column: str, values: Mapping[str, Any]) -> Any:
+        if values.get(column) is None:
+            raise ChangeError(
+                f'{self.op} of "{self.relation}" lacks the key column "{column}"',
+                hint=f"Add {column}=… to the change.",
+            )
+        return values[column]
+
+
+def insert(relation: str, /, **columns: Any) -> RowChange:
+    """Tell a whole row; columns that are not named are null."""
+    return RowChange("insert", relation, columns)
+
+
+def update(relation: str, /, **columns: Any) -> RowChange:
+    """Tell some columns of a row; the others keep what is stored."""
+    return RowChange("update", relation, columns)
+
+
+def delete(relation: str, /, **key: Any) -> RowChange:
+    """Tell that a row went."""
+    return RowChange("delete", relation, key)
+
+
+def tombstone(relation: str, /, **key: Any) -> RowChange:
+    """Tell a null value under the row's key, as compacted logs hold after a delete."""
+    return RowChange("tombstone", relation, key)

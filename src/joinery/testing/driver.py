@@ -1,0 +1,137 @@
+"""A product under test: changes in, emissions out, without Spark and without servers.
+
+Invariant: each `send` is one batch, and the driver's clock moves one second a batch, so
+equal sends give equal emissions, versions included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from joinery.errors import JoineryError
+from joinery.model.change import Change, DocumentChange
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.protocol import DeadDocument, Solution
+from joinery.solutions.reference import ReferenceSolution
+from joinery.testing.changes import ChangeError, RowChange
+
+BATCH_US = 1_000_000
+
+
+class Planned(Protocol):
+    """Anything that has a plan, such as a product of a loaded project."""
+
+    @property
+    def plan(self) -> Product:
+        """The product's logical plan."""
+
+
+class DriverError(JoineryError):
+    """A driver is asked for a solution that it cannot drive."""
+
+    code = "TEST_DRIVER"
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What the sink receives for one root key.
+
+    Two emissions are equal when key and value are; the version is left out, so that a
+    test can write what it expects.
+
+    Attributes:
+        key: The root key: its only column's value, or a tuple of several.
+        value: The document, None for a tombstone.
+        version: Strictly increasing for its key.
+    """
+
+    key: Any
+    value: Mapping[str, Any] | None
+    version: int = field(default=0, compare=False)
+
+
+def upsert(key: Any, value: Mapping[str, Any]) -> Emission:
+    """Return the emission of a whole document."""
+    return Emission(key, value)
+
+
+def gone(key: Any) -> Emission:
+    """Return the emission of a tombstone."""
+    return Emission(key, None)
+
+
+class Driver:
+    """Runs one product and shows what it sends.
+
+    Args:
+        product: A product's plan, or a product of a loaded project.
+        solution: `"reference"`, or a solution made for this product.
+    """
+
+    def __init__(self, product: Product | Planned, solution: str | Solution = "reference") -> None:
+        self.product = product if isinstance(product, Product) else product.plan
+        self.counters: Counter[str] = Counter()
+        self.dead_letters: list[DeadDocument] = []
+        self._solution = _solution(solution, self.product)
+        self._relations = {each.name: each for each in self.product.relations}
+        self._documents: dict[Any, Mapping[str, Any]] = {}
+        self._time_us = 0
+
+    def send(self, *changes: Change | RowChange | Iterable[Change | RowChange]) -> list[Emission]:
+        """Send one batch of changes, in log order, and return its emissions in key order."""
+        batch = [self._change(each) for each in _flat(changes)]
+        self._time_us += BATCH_US
+        emitted = self._solution.apply(batch, self._time_us)
+        self.counters.update(emitted.counters)
+        self.dead_letters.extend(emitted.dead_letters)
+        return [self._record(document) for document in emitted.documents]
+
+    def documents(self) -> dict[Any, Mapping[str, Any]]:
+        """Return the documents that the sink now holds, by root key."""
+        return dict(self._documents)
+
+    def _record(self, document: DocumentChange) -> Emission:
+        values = tuple(document.key.values())
+        key = values[0] if len(values) == 1 else values
+        if document.value is None:
+            self._documents.pop(key, None)
+        else:
+            self._documents[key] = document.value
+        return Emission(key, document.value, document.version)
+
+    def _change(self, told: Change | RowChange) -> Change:
+        if isinstance(told, Change):
+            return told
+        return told.change(self._relation(told.relation))
+
+    def _relation(self, name: str) -> Relation:
+        if name not in self._relations:
+            raise ChangeError(
+                f'product "{self.product.name}" reads no relation "{name}"',
+                detail=f"It reads {', '.join(self._relations)}.",
+            )
+        return self._relations[name]
+
+
+def _solution(solution: str | Solution, product: Product) -> Solution:
+    if not isinstance(solution, str):
+        return solution
+    if solution != "reference":
+        raise DriverError(
+            f'the driver has no solution "{solution}"',
+            hint='Use "reference", or pass the solution itself.',
+        )
+    return ReferenceSolution(product)
+
+
+def _flat(
+    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
+) -> Iterable[Change | RowChange]:
+    for each in changes:
+        if isinstance(each, Change | RowChange):
+            yield each
+        else:
+            yield from each
