@@ -1,0 +1,137 @@
+"""The names a project file may use, with what each holds, as JSON Schema fragments.
+
+Invariant: the reader takes its known names from here, so it and the shipped schema agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Fragment = Mapping[str, Any]
+Names = Mapping[str, Fragment]
+
+TIME_UNITS = ("micros", "millis", "nanos")
+IMAGES = ("full", "key")
+OVERFLOWS = ("count", "fail")
+SHAPES = ("list", "map")
+FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
+SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "reference")
+SOURCE_KINDS = ("files", "kafka")
+SINK_KINDS = ("files", "kafka", "postgres", "sqlite", "opensearch", "redis", "console")
+RESERVED_PROJECT = ("streams", "windows", "functions")
+RESERVED_RELATION = ("append", "time", "watermark")
+
+
+def _text(description: str, **more: Any) -> Fragment:
+    return {"type": "string", "description": description, **more}
+
+
+def _flag(description: str) -> Fragment:
+    return {"type": "boolean", "default": False, "description": description}
+
+
+def _count(description: str, **more: Any) -> Fragment:
+    return {"type": "integer", "minimum": 1, "description": description, **more}
+
+
+def _names(description: str) -> Fragment:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def _ref(name: str, description: str = "") -> Fragment:
+    reference = {"$ref": f"#/$defs/{name}"}
+    return {**reference, "description": description} if description else reference
+
+
+def _map(name: str, description: str) -> Fragment:
+    return {"type": "object", "additionalProperties": _ref(name), "description": description}
+
+
+PROJECT: Names = {
+    "joinery": {"const": 1, "description": "The version of this format."},
+    "name": _text("The project's name."),
+    "sources": _map("source", "Where changes come from, by name."),
+    "defaults": _ref("defaults", "What relations take where they do not say it themselves."),
+    "relations": _map("relation", "The captured tables, by name."),
+    "products": _map("product", "The documents to keep, by name."),
+    "sinks": _map("sink_map", "Sinks that products name."),
+    "run": _ref("run", "How the project runs."),
+}
+DEFAULTS: Names = {
+    "source": _text("The source of relations that name none."),
+    "format": _text("The format of relations that name none.", examples=list(FORMATS)),
+}
+RELATION: Names = {
+    "topic": _text("The topic; by default the relation's name."),
+    "source": _text("The source, by name."),
+    "format": _text("How a message tells a change.", examples=list(FORMATS)),
+    "key": _names("The primary key's columns, in order."),
+    "fields": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "The columns and their Spark DDL types.",
+    },
+    "derive": _ref("expressions", "Columns computed from the row."),
+    "position": _text("The column that orders a key's changes; by default the format's own."),
+    "time_unit": {"enum": list(TIME_UNITS), "description": "The unit of numeric timestamps."},
+    "images": {"enum": list(IMAGES), "description": "What before-images hold: a hint."},
+    "unique": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "string"}},
+        "description": "Column sets that no two rows share.",
+    },
+    "where": _text("Rows outside this condition do not exist for products."),
+}
+_SHOWN: Names = {
+    "fields": _ref("fields", "What of the row is shown; all columns where left out."),
+    "values": _ref("expressions", "Fields computed from fields and embeds."),
+    "where": _text("Only rows for which this is true."),
+    "embed": _map("embed", "Related rows, by the name they get."),
+}
+EMBED: Names = {
+    "one": _text("A relation, embedded as one object or null."),
+    "many": _text("A relation, embedded as a list."),
+    "on": _ref("on", "Child column to parent column; a list where the names agree."),
+    **_SHOWN,
+    "order": _names("Expressions, each with - in front for descending."),
+    "limit": _count("How many are kept."),
+    "overflow": {"enum": list(OVERFLOWS), "description": "What happens above the limit."},
+    "hidden": _flag("Usable in expressions, left out of the document."),
+    "as": {"enum": list(SHAPES), "description": "A list, or a map by the child's key."},
+}
+PRODUCT: Names = {
+    "root": _text("The relation with one row a document."),
+    **_SHOWN,
+    "sink": _ref("sinks", "Where documents go."),
+    "group": _text("Products of one group share a query."),
+    "solution": {
+        "anyOf": [{"type": "string", "examples": list(SOLUTIONS)}, {"type": "object"}],
+        "description": "How join state is kept; spark-state where left out.",
+    },
+    "emit": _ref("emit", "When documents are sent."),
+    "ready": _names("Relations to read to their end before anything is sent."),
+}
+EMIT: Names = {"settle": _ref("duration", "Wait until a key is quiet for so long.")}
+RUN: Names = {
+    "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),
+    "dead_letters": _ref("sink_map", "Where records go that cannot be used."),
+    "trigger": _ref("duration", "The time between batches; 0s is as fast as possible."),
+    "real_time": _flag("Spark's real-time mode."),
+    "max_rows_per_batch": _count("At most so many changes a batch.", default=200_000),
+    "spark": {"type": "object", "description": "Any Spark setting."},
+    "tombstone_retention": _ref("duration", "How long a delete is remembered."),
+    "max_record_bytes": _ref("size", "A larger record is a dead letter."),
+    "max_document_bytes": _ref("size", "A larger document is a dead letter."),
+}
+SOURCE_OPTIONS: Mapping[str, Names] = {
+    "files": {"path": _text("A folder with one folder a topic.")}
+}
+SINK_OPTIONS: Mapping[str, Names] = {
+    "files": {"path": _text("The folder; each product gets one below it.")},
+    "sqlite": {
+        "path": _text("The database file."),
+        "table": _text("The table; by default the product's name."),
+    },
+    "console": {},
+}

@@ -1,0 +1,261 @@
+"""Reads a project file, or a folder of them: the only module that knows YAML.
+
+YAML 1.2: `on`, `off`, `yes` and `no` are words. `${NAME}` and `${NAME:-default}` take
+environment variables, `$${` is a plain `${`.
+
+Invariant: every problem is found and raised at once, each with the place as the user
+named the file.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from joinery.errors import JoineryError, Location, SpecError
+from joinery.spec.location import Mark
+from joinery.spec.product import ProjectSpec
+from joinery.spec.read import raise_all, read_project
+from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
+from joinery.spec.write import project_data
+
+_VARIABLE = re.compile(r"\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+def load_spec(path: str | Path, *, settings: Iterable[str] = ()) -> ProjectSpec:
+    """Return the project that a file, or a folder of them, declares.
+
+    Args:
+        path: A YAML file, or a folder whose `*.yaml` and `*.yml` are read as one.
+        settings: Replacements such as `run.trigger=1s`, as from the command line.
+
+    Raises:
+        ProjectErrors: With every problem and its place.
+    """
+    problems: list[JoineryError] = []
+    trees = [tree for file in _files(path, problems) if (tree := _tree(file, problems))]
+    raise_all(tuple(problems) if not trees else ())
+    tree = _merge(trees)
+    for setting in settings:
+        tree = _replace(tree, setting, problems)
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    return read_project(tree, folder=folder, problems=tuple(problems))
+
+
+def dump_spec(spec: ProjectSpec) -> str:
+    """Return the project as YAML that reads back as an equal project."""
+    yaml = YAML()
+    yaml.width = 100
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = io.StringIO()
+    yaml.dump(_escaped(project_data(spec)), text)
+    return text.getvalue()
+
+
+def _escaped(value: Any) -> Any:
+    """Return data in which no text takes an environment variable."""
+    if isinstance(value, dict):
+        return {name: _escaped(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+def _files(path: str | Path, problems: list[JoineryError]) -> list[str]:
+    if not Path(path).is_dir():
+        return [str(path)]
+    found = sorted(
+        str(each)
+        for each in Path(path).iterdir()
+        if each.suffix in (".yaml", ".yml") and not each.name.startswith(".") and each.is_file()
+    )
+    if not found:
+        message = f'folder "{path}" has no *.yaml'
+        problems.append(_problem("SPEC_FILE_MISSING", message, Location(str(path))))
+    return found
+
+
+def _problem(code: str, message: str, place: Location, hint: str = "") -> SpecError:
+    return SpecError(message, code=code, location=place, hint=hint)
+
+
+def _tree(file: str, problems: list[JoineryError]) -> Tree | None:
+    """Return the tree of one file, or note why there is none."""
+    text = _text(file, problems)
+    if text is None:
+        return None
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except YAMLError as error:
+        problems.append(_syntax(error, file))
+        return None
+    if node is None:
+        problems.append(_problem("SPEC_SHAPE", f'file "{file}" is empty', Location(file)))
+        return None
+    return _Composer(file, text, problems).tree(node)
+
+
+def _text(file: str, problems: list[JoineryError]) -> str | None:
+    start = Location(file)
+    try:
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f'file "{file}" is not UTF-8 (byte {error.start + 1})'
+        problems.append(_problem("SPEC_NOT_UTF8", message, start, "Save it as UTF-8."))
+    except FileNotFoundError:
+        hint = "Name a file, or write one with joinery init."
+        problems.append(_problem("SPEC_FILE_MISSING", f'there is no file "{file}"', start, hint))
+    except OSError as error:
+        message = f'could not read file "{file}": {error.strerror}'
+        problems.append(_problem("SPEC_FILE_MISSING", message, start))
+    return None
+
+
+def _syntax(error: YAMLError, file: str) -> SpecError:
+    if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
+        return _problem("SPEC_SYNTAX", f"not YAML: {str(error).splitlines()[0]}", Location(file))
+    mark = error.problem_mark
+    told = ", ".join(part for part in (error.context, error.problem) if part)
+    hint = "Put a text with ${…} in quotes." if "'{'" in told else ""
+    if "mapping values are not allowed" in told:
+        hint = "Put a text with a colon in quotes."
+    place = Location(file, mark.line + 1, mark.column + 1)
+    return _problem("SPEC_SYNTAX", f"not YAML: {told}", place, hint)
+
+
+class _Composer:
+    """Makes a tree of the nodes of one file."""
+
+    def __init__(self, file: str, text: str, problems: list[JoineryError]) -> None:
+        self.file, self.text, self.problems = file, text, problems
+        self.open: list[Node] = []
+
+    def place(self, mark: StringMark) -> Location:
+        return Location(self.file, mark.line + 1, mark.column + 1)
+
+    def tree(self, node: Node) -> Tree:
+        if any(node is each for each in self.open):
+            message = "an alias stands inside what it names"
+            self.problems.append(_problem("SPEC_SHAPE", message, self.place(node.start_mark)))
+            return Scalar(None, "")
+        self.open.append(node)
+        try:
+            return self.part(node)
+        finally:
+            self.open.pop()
+
+    def part(self, node: Node) -> Tree:
+        place = self.place(node.start_mark)
+        if isinstance(node, MappingNode):
+            return MapTree(tuple(self.entry(*each) for each in node.value), Mark(place))
+        if isinstance(node, SequenceNode):
+            return ListTree(tuple(self.tree(each) for each in node.value), Mark(place))
+        return self.scalar(node, place)
+
+    def scalar(self, node: ScalarNode, place: Location) -> Scalar:
+        raw = self.text[node.start_mark.index : node.end_mark.index].rstrip()
+        text = self.substituted(node.value, place)
+        tagged = str(node.tag).endswith(":str") and text == node.value
+        value = text if node.style or tagged else _resolved(text)
+        return Scalar(value, text, Mark(place, raw=raw))
+
+    def entry(self, key: Node, value: Node) -> Entry:
+        place = self.place(key.start_mark)
+        if not isinstance(key, ScalarNode):
+            self.problems.append(_problem("SPEC_SHAPE", "a name needs to be a text", place))
+            return Entry("", self.tree(value), place)
+        return Entry(str(key.value), self.tree(value), place)
+
+    def substituted(self, text: str, place: Location) -> str:
+        """Return `text` with its environment variables."""
+
+        def value(found: re.Match[str]) -> str:
+            if found.group().startswith("$$"):
+                return found.group()[1:]
+            name, default = found.groups()
+            known = os.environ.get(name) or default
+            if known is None:
+                message = f'environment variable "{name}" is not set'
+                hint = f"Set it, or write ${{{name}:-default}}."
+                self.problems.append(_problem("SPEC_ENVIRONMENT", message, place, hint))
+            return known or ""
+
+        return _VARIABLE.sub(value, text) if "${" in text else text
+
+
+def _resolved(text: str) -> str | int | float | bool | None:
+    """Return what a plain scalar means in YAML 1.2."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _merge(trees: list[Tree]) -> Tree:
+    """Return the trees of several files as one: sections grow together."""
+    if len(trees) == 1:
+        return trees[0]
+    merged: list[Entry] = []
+    for tree in trees:
+        for entry in tree.entries if isinstance(tree, MapTree) else ():
+            known = next((each for each in merged if each.name == entry.name), None)
+            both = (known.value, entry.value) if known else ()
+            if known and all(isinstance(each, MapTree) for each in both):
+                value = _joined(known.value, entry.value)
+                merged[merged.index(known)] = replace(known, value=value)
+            else:
+                merged.append(entry)
+    odd = next((tree for tree in trees if not isinstance(tree, MapTree)), None)
+    return odd or MapTree(tuple(merged), trees[0].mark)
+
+
+def _joined(first: Tree, second: Tree) -> Tree:
+    if isinstance(first, MapTree) and isinstance(second, MapTree):
+        return MapTree(first.entries + second.entries, first.mark)
+    return first
+
+
+def _replace(tree: Tree, setting: str, problems: list[JoineryError]) -> Tree:
+    """Return `tree` with one `dotted.key=value` put in."""
+    key, equals, text = setting.partition("=")
+    if not (key and equals):
+        hint = "Write dotted.key=value."
+        message = f'setting "{setting}" has no value'
+        problems.append(_problem("SPEC_VALUE", message, Location("--set"), hint))
+        return tree
+    names = key.split(".")
+    if names[:2] == ["run", "spark"]:
+        names = [*names[:2], ".".join(names[2:])]
+    place = Location(f"--set {key}")
+    return _put(tree, tuple(names), Scalar(_resolved(text), text, Mark(place)), place)
+
+
+def _put(tree: Tree, names: tuple[str, ...], value: Tree, place: Location) -> Tree:
+    if not names:
+        return value
+    entries = tree.entries if isinstance(tree, MapTree) else ()
+    mark = tree.mark if isinstance(tree, MapTree) else Mark(place)
+    index = next((i for i, each in enumerate(entries) if each.name == names[0]), None)
+    if index is None:
+        below = _put(MapTree((), Mark(place)), names[1:], value, place)
+        return MapTree((*entries, Entry(names[0], below, place)), mark)
+    known = entries[index]
+    changed = replace(known, value=_put(known.value, names[1:], value, place))
+    return MapTree((*entries[:index], changed, *entries[index + 1 :]), mark)

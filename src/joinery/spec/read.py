@@ -1,0 +1,235 @@
+"""Reads a whole project, or one of its parts, from a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from joinery.errors import JoineryError, Location, ProjectErrors
+from joinery.model.ddl import TypeTextError, parse_type
+from joinery.spec import grammar
+from joinery.spec.location import Locations
+from joinery.spec.location import Path as SpecPath
+from joinery.spec.product import DefaultsSpec, Pairs, ProjectSpec, RelationSpec, RunSpec
+from joinery.spec.read_node import read_product
+from joinery.spec.read_sink import read_sink, read_source
+from joinery.spec.reader import Reader
+from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree, marks_of
+
+_RESERVED_COLUMNS = ("__op", "__position", "__deleted")
+
+
+def read_project(
+    tree: Tree, *, folder: Path, problems: tuple[JoineryError, ...] = ()
+) -> ProjectSpec:
+    """Return the project that `tree` declares.
+
+    Args:
+        tree: The whole declaration.
+        folder: Where relative paths begin.
+        problems: Those found before; they are raised with the ones found here.
+
+    Raises:
+        ProjectErrors: With every problem, in file order.
+    """
+    reader = Reader()
+    parts = reader.named(tree, "the project", grammar.PROJECT, grammar.RESERVED_PROJECT)
+    spec = _project(reader, parts, tree.mark.value)
+    raise_all((*problems, *reader.problems))
+    marks = marks_of(tree)
+    marks.update(reader.marks)
+    return ProjectSpec(
+        name=spec.name,
+        sources=spec.sources,
+        defaults=spec.defaults,
+        relations=spec.relations,
+        products=spec.products,
+        sinks=spec.sinks,
+        run=spec.run,
+        folder=folder,
+        locations=Locations(marks),
+    )
+
+
+def raise_all(problems: tuple[JoineryError, ...]) -> None:
+    """Raise `ProjectErrors` in file order if there is any problem."""
+    if problems:
+        nowhere = Location("", 0, 0)
+        raise ProjectErrors(tuple(sorted(problems, key=lambda each: each.location or nowhere)))
+
+
+def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) -> ProjectSpec:
+    _version(reader, parts.get("joinery"))
+    for name in ("relations", "products"):
+        if name not in parts:
+            reader.refuse("SPEC_MISSING_KEY", f'the project needs "{name}"', place)
+    return ProjectSpec(
+        name=reader.text(parts["name"], '"name"') if "name" in parts else "project",
+        sources=tuple(read_source(reader, each) for each in _entries(reader, parts, "sources")),
+        defaults=_defaults(reader, parts.get("defaults")),
+        relations=tuple(
+            read_relation(reader, each, ("relations", each.name))
+            for each in _entries(reader, parts, "relations")
+        ),
+        products=tuple(
+            read_product(reader, each, ("products", each.name))
+            for each in _entries(reader, parts, "products")
+        ),
+        sinks=tuple(
+            (each.name, read_sink(reader, each.value, f'sink "{each.name}"', ("sinks", each.name)))
+            for each in _entries(reader, parts, "sinks")
+        ),
+        run=_run(reader, parts["run"]) if "run" in parts else RunSpec(),
+    )
+
+
+def _entries(reader: Reader, parts: Mapping[str, Tree], name: str) -> tuple[Entry, ...]:
+    return reader.entries(parts[name], f'"{name}"') if name in parts else ()
+
+
+def _version(reader: Reader, tree: Tree | None) -> None:
+    if tree is not None and not (isinstance(tree, Scalar) and tree.value == 1):
+        message = f'"joinery" cannot be "{getattr(tree, "text", "")}"'
+        hint = "Write joinery: 1, or install a newer Joinery."
+        reader.refuse("SPEC_VERSION", message, tree.mark.value, hint=hint)
+
+
+def _defaults(reader: Reader, tree: Tree | None) -> DefaultsSpec:
+    if tree is None:
+        return DefaultsSpec()
+    parts = reader.named(tree, '"defaults"', grammar.DEFAULTS)
+    source = reader.text(parts["source"], '"source" of "defaults"') if "source" in parts else None
+    return DefaultsSpec(source, _word(reader, parts, "format", '"defaults"', grammar.FORMATS))
+
+
+def _word(
+    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, known: tuple[str, ...]
+) -> str | None:
+    return reader.word(parts[name], f'"{name}" of {what}', known) if name in parts else None
+
+
+def _text(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> str | None:
+    return reader.text(parts[name], f'"{name}" of {what}') if name in parts else None
+
+
+def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
+    """Return the relation that an entry of `relations` declares."""
+    what = f'relation "{entry.name}"'
+    reader.folder_name(entry.name, "a relation", entry.place)
+    if not isinstance(entry.value, MapTree):
+        reader.shape(entry.value, what, "a map")
+        return RelationSpec(entry.name, (), ())
+    parts = reader.named(entry.value, what, grammar.RELATION, grammar.RESERVED_RELATION)
+    for name in ("key", "fields"):
+        if name not in parts:
+            reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place)
+    return RelationSpec(
+        name=entry.name,
+        key=_key(reader, parts["key"], what, (*path, "key")) if "key" in parts else (),
+        fields=_columns(reader, parts["fields"], what) if "fields" in parts else (),
+        topic=_text(reader, parts, "topic", what),
+        source=_text(reader, parts, "source", what),
+        format=_word(reader, parts, "format", what, grammar.FORMATS),
+        derive=_derive(reader, parts["derive"], what) if "derive" in parts else (),
+        position=_text(reader, parts, "position", what),
+        time_unit=cast(
+            Literal["micros", "millis", "nanos"],
+            _word(reader, parts, "time_unit", what, grammar.TIME_UNITS) or "micros",
+        ),
+        images=cast(
+            Literal["full", "key"], _word(reader, parts, "images", what, grammar.IMAGES) or "full"
+        ),
+        unique=_unique(reader, parts["unique"], what, path) if "unique" in parts else (),
+        where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
+    )
+
+
+def _key(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[str, ...]:
+    names = reader.texts(tree, f'"key" of {what}', path)
+    if isinstance(tree, ListTree) and not tree.items:
+        reader.refuse("SPEC_SHAPE", f'"key" of {what} names no column', tree.mark.value)
+    return names
+
+
+def _columns(reader: Reader, tree: Tree, what: str) -> Pairs:
+    return tuple(
+        (each.name, _type_text(reader, each, what))
+        for each in reader.entries(tree, f'"fields" of {what}')
+    )
+
+
+def _type_text(reader: Reader, entry: Entry, what: str) -> str:
+    part = f'field "{entry.name}" of {what}'
+    if entry.name in _RESERVED_COLUMNS or entry.name.startswith("__agg_") or not entry.name:
+        reader.output_name(entry.name, "a field", entry.place)
+    if not (isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)):
+        hint = "Put a type with commas in quotes." if _cut_by_comma(entry) else ""
+        reader.shape(entry.value, part, "a type", hint)
+        return "string"
+    text = entry.value.value
+    try:
+        parse_type(text)
+    except TypeTextError as error:
+        place = Locations({(): entry.value.mark}).within((), error.offset)
+        hint = "Put a type with commas in quotes." if _unclosed(text) else error.hint
+        message = f"{part}: {error.message}"
+        reader.refuse(error.code, message, place, detail=error.detail, hint=hint)
+        return "string"
+    return text
+
+
+def _cut_by_comma(entry: Entry) -> bool:
+    return isinstance(entry.value, Scalar) and entry.name.rstrip().endswith((")", ">"))
+
+
+def _unclosed(text: str) -> bool:
+    """Say whether a flow map has cut `decimal(10,2)` or `struct<a: int, …>` at its comma."""
+    return text.count("(") > text.count(")") or text.count("<") > text.count(">")
+
+
+def _derive(reader: Reader, tree: Tree, what: str) -> Pairs:
+    for entry in reader.entries(tree, f'"derive" of {what}'):
+        reader.output_name(entry.name, "a derived column", entry.place)
+    return reader.pairs(tree, f'"derive" of {what}') if isinstance(tree, MapTree) else ()
+
+
+def _unique(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[tuple[str, ...], ...]:
+    part = f'"unique" of {what}'
+    if not isinstance(tree, ListTree):
+        reader.shape(tree, part, "a list of lists", "Write [[column]].")
+        return ()
+    return tuple(
+        reader.texts(item, part, (*path, "unique", index)) for index, item in enumerate(tree.items)
+    )
+
+
+def _run(reader: Reader, tree: Tree) -> RunSpec:
+    what, default = '"run"', RunSpec()
+    parts = reader.named(tree, what, grammar.RUN)
+    sink = default.dead_letters
+    if "dead_letters" in parts:
+        sink = read_sink(reader, parts["dead_letters"], '"dead_letters"', ("run", "dead_letters"))
+    return RunSpec(
+        checkpoint=_text(reader, parts, "checkpoint", what) or default.checkpoint,
+        dead_letters=sink,
+        trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
+        real_time="real_time" in parts and reader.flag(parts["real_time"], '"real_time"'),
+        max_rows_per_batch=reader.count(parts["max_rows_per_batch"], '"max_rows_per_batch"')
+        if "max_rows_per_batch" in parts
+        else default.max_rows_per_batch,
+        spark=reader.pairs(parts["spark"], '"spark" of "run"') if "spark" in parts else (),
+        tombstone_retention_ms=_duration(
+            reader, parts, "tombstone_retention", default.tombstone_retention_ms
+        ),
+        max_record_bytes=_size(reader, parts, "max_record_bytes", default.max_record_bytes),
+        max_document_bytes=_size(reader, parts, "max_document_bytes", default.max_document_bytes),
+    )
+
+
+def _duration(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:
+    return reader.duration_ms(parts[name], f'"{name}"') if name in parts else default
+
+
+def _size(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:
+    return reader.size_bytes(parts[name], f'"{name}"') if name in parts else default

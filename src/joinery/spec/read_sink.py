@@ -1,0 +1,92 @@
+"""Reads sources and sinks: a kind with its options, or the name of a declared sink."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib.metadata import entry_points
+
+from joinery.spec import grammar
+from joinery.spec.location import Path
+from joinery.spec.product import Options, SinkSpec, SourceSpec
+from joinery.spec.reader import Reader
+from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
+
+_NEEDED = {"files": ("path",), "sqlite": ("path",)}
+
+
+def read_source(reader: Reader, entry: Entry) -> SourceSpec:
+    """Return the source that an entry of `sources` declares."""
+    what = f'source "{entry.name}"'
+    kinds = grammar.SOURCE_KINDS
+    kind, options = _kind(
+        reader, entry.value, what, kinds, group="joinery.sources", known=grammar.SOURCE_OPTIONS
+    )
+    return SourceSpec(entry.name, kind, options)
+
+
+def read_sinks(reader: Reader, tree: Tree, what: str, path: Path) -> tuple[SinkSpec, ...]:
+    """Return the sinks of a product: one, or a list."""
+    if not isinstance(tree, ListTree):
+        return (read_sink(reader, tree, f'"sink" of {what}', path),)
+    return tuple(
+        read_sink(reader, item, f'"sink" of {what}', (*path, index))
+        for index, item in enumerate(tree.items)
+    )
+
+
+def read_sink(reader: Reader, tree: Tree, what: str, path: Path) -> SinkSpec:
+    """Return one sink: `{kind: options}`, a name, or `{use: name, option: …}`."""
+    if isinstance(tree, Scalar) and isinstance(tree.value, str) and tree.value:
+        reader.alias((*path, "use"), tree)
+        return SinkSpec(use=tree.value)
+    if isinstance(tree, MapTree) and tree.get("use") is not None:
+        entries = reader.entries(tree, what)
+        name = reader.text(next(each.value for each in entries if each.name == "use"), '"use"')
+        options = reader.options(tree, what)
+        return SinkSpec(use=name, options=tuple(each for each in options if each[0] != "use"))
+    kind, options = _kind(
+        reader,
+        tree,
+        what,
+        grammar.SINK_KINDS,
+        group="joinery.sinks",
+        known=grammar.SINK_OPTIONS,
+    )
+    return SinkSpec(kind, options)
+
+
+def _kind(
+    reader: Reader,
+    tree: Tree,
+    what: str,
+    kinds: Collection[str],
+    *,
+    group: str,
+    known: Mapping[str, grammar.Names],
+) -> tuple[str, Options]:
+    """Return a kind and its options from `{kind: {option: value}}`."""
+    entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
+    if len(entries) != 1:
+        reader.shape(tree, what, "a map with one kind", "Write one such as {files: {path: out}}.")
+        return "", ()
+    entry = entries[0]
+    part = f'"{entry.name}" of {what}'
+    if entry.name not in kinds and entry.name not in _plug_ins(group):
+        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds, entry.place)
+        return entry.name, ()
+    if entry.name in known:
+        _check_options(reader, entry, part, known[entry.name])
+    return entry.name, reader.options(entry.value, part)
+
+
+def _check_options(reader: Reader, entry: Entry, part: str, known: grammar.Names) -> None:
+    found = reader.named(entry.value, part, known)
+    for name, value in found.items():
+        reader.text(value, f'"{name}" of {part}')
+    for name in _NEEDED.get(entry.name, ()):
+        if name not in found and isinstance(entry.value, MapTree | Scalar):
+            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', entry.place)
+
+
+def _plug_ins(group: str) -> set[str]:
+    return {each.name for each in entry_points(group=group)}
