@@ -1,1 +1,1 @@
-"""The edges: sources, formats and sinks, one vendor or format a module."""
+"""The edges: where documents go, one vendor or format a module. Never imports Spark."""

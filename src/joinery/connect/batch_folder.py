@@ -1,0 +1,98 @@
+"""A folder that holds one file a batch, in emission order by name.
+
+A name is generation and batch id, `000001-0000000042.jsonl`. Each checkpoint that writes
+into the folder is a generation of its own, remembered in `.generations.json`, so a fresh
+checkpoint sorts after all that stood before and overwrites nothing.
+
+Invariant: a file that stands under its name is complete, and a batch that runs again
+replaces its own file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+class BatchFolder:
+    """One folder, and within it the files whose names begin with `prefix`."""
+
+    def __init__(self, path: Path, prefix: str = "") -> None:
+        self.path = path
+        self._prefix = prefix
+        self._generations: dict[str, int] = {}
+
+    def put(
+        self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
+    ) -> Path | None:
+        """Put the lines of `parts` in place as the file of this batch.
+
+        Args:
+            parts: Files of whole lines; without a byte among them nothing is written.
+            query_id: The identity of the checkpoint.
+            batch_id: The batch.
+            check: Called right before the file becomes visible.
+        """
+        filled = [part for part in parts if part.stat().st_size]
+        if not filled:
+            return None
+        self.path.mkdir(parents=True, exist_ok=True)
+        name = f"{self._prefix}{self._generation(query_id):06d}-{batch_id:010d}.jsonl"
+        whole = self._join(filled, self.path / f".{name}.part")
+        check()
+        whole.replace(self.path / name)
+        _sync(self.path)
+        return self.path / name
+
+    def _join(self, parts: Sequence[Path], target: Path) -> Path:
+        with target.open("wb") as whole:
+            for part in parts:
+                with part.open("rb") as lines:
+                    shutil.copyfileobj(lines, whole, 1 << 20)
+            whole.flush()
+            os.fsync(whole.fileno())
+        return target
+
+    def _generation(self, query_id: str) -> int:
+        if query_id not in self._generations:
+            self._generations = self._read()
+        if query_id not in self._generations:
+            self._generations[query_id] = 1 + max(
+                [*self._generations.values(), *self._standing()], default=0
+            )
+            self._remember()
+        return self._generations[query_id]
+
+    @property
+    def _memory(self) -> Path:
+        return self.path / f".{self._prefix}generations.json"
+
+    def _read(self) -> dict[str, int]:
+        if not self._memory.is_file():
+            return {}
+        read: dict[str, int] = json.loads(self._memory.read_text(encoding="utf-8"))
+        return read
+
+    def _remember(self) -> None:
+        fresh = self._memory.with_suffix(".part")
+        fresh.write_text(json.dumps(self._generations, indent=1), encoding="utf-8")
+        fresh.replace(self._memory)
+
+    def _standing(self) -> list[int]:
+        """The generations that files already have; they outlive a lost memory."""
+        pattern = re.compile(re.escape(self._prefix) + r"(\d{6,})-\d{10,}\.jsonl")
+        found = (pattern.fullmatch(entry.name) for entry in self.path.iterdir())
+        return [int(match[1]) for match in found if match]
+
+
+def _sync(folder: Path) -> None:
+    """Make a rename in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

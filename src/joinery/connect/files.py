@@ -1,0 +1,39 @@
+"""The files sink: one file of JSON lines a batch, under `<path>/<product>`.
+
+Invariant: name order is emission order, and no line stands there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from joinery.connect.batch_folder import BatchFolder
+from joinery.connect.option import check_names, path_option
+from joinery.connect.protocol import StagedBatch
+
+
+class FilesSink:
+    """Keeps every emission of one product, batch by batch."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = BatchFolder(path)
+
+    def open(self) -> None:
+        """Create the folder."""
+        self._folder.path.mkdir(parents=True, exist_ok=True)
+
+    def write(self, batch: StagedBatch) -> None:
+        """Put the batch's file in place; a batch without documents leaves none."""
+        self._folder.put(
+            batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
+        )
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def files_sink(product: str, options: Mapping[str, object], folder: Path) -> FilesSink:
+    """Make the sink `{files: {path: …}}`."""
+    check_names("files", options, ("path",))
+    return FilesSink(path_option("files", options, folder) / product)
