@@ -1,0 +1,41 @@
+package dev.joinery.kernel.format;
+
+/** Takes what a format tells about raw records, in the order in which it stands in the log. */
+public interface ChangeSink {
+  /** The row as it is now; columns marked absent keep their stored value. */
+  int UPSERT = 0;
+
+  /** The row went. */
+  int DELETE = 1;
+
+  /** A null value under a key: the row went, unless a delete directly before it said so. */
+  int TOMBSTONE = 2;
+
+  /**
+   * One change.
+   *
+   * @param relation as it was given to {@link Format#decode}
+   * @param op {@link #UPSERT}, {@link #DELETE} or {@link #TOMBSTONE}
+   * @param positioned whether the source gave a position
+   * @param position the source's own position, 0 without one
+   * @param row the UnsafeRow of the relation's columns, only the key's set for a delete or a
+   *     tombstone; starts at index 0, valid until this method returns
+   * @param rowLength the bytes of {@code row} that count
+   * @param absent bit i set: column i was left out or not available (and is null in {@code row});
+   *     null when there is none; valid until this method returns
+   */
+  void change(
+      int relation,
+      int op,
+      boolean positioned,
+      long position,
+      byte[] row,
+      int rowLength,
+      long[] absent);
+
+  /** The record cannot be used: a stable reason, and a sentence that holds none of its values. */
+  void deadLetter(int relation, String reason, String detail);
+
+  /** Adds one to a counter: something was left out, and that is right. */
+  void count(int relation, String counter);
+}

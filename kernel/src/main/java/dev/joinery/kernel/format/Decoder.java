@@ -1,0 +1,142 @@
+package dev.joinery.kernel.format;
+
+import java.util.Arrays;
+
+/** What decoding one relation's records shares among the formats; remembers only scratch. */
+final class Decoder {
+  final JsonCursor json = new JsonCursor();
+  final RowBuilder row;
+  final MessageKey key;
+
+  Decoder(RelationSpec spec) {
+    row = new RowBuilder(spec);
+    key = new MessageKey(row);
+  }
+
+  /** Opens a value; false where it is blank. */
+  boolean open(byte[] value) {
+    int invalid = Utf8.firstInvalid(value, 0, value.length);
+    if (invalid >= 0) {
+      throw Rejected.undecodable("not UTF-8 at byte " + invalid);
+    }
+    json.open(value, 0, value.length);
+    int first = json.peek();
+    if (first >= 0 && first != '{') {
+      throw Rejected.undecodable("the value is not a JSON object");
+    }
+    return first >= 0;
+  }
+
+  /** Tells a tombstone; a key that lacks a column is only counted. */
+  void tombstone(int relation, byte[] messageKey, ChangeSink sink) {
+    key.scan(messageKey);
+    if (!key.image.there || !row.hasKey(key.image)) {
+      sink.count(relation, "tombstones_without_key");
+      return;
+    }
+    row.writeKey(key.image);
+    sink.change(relation, ChangeSink.TOMBSTONE, false, 0, row.bytes(), row.length(), null);
+  }
+
+  /** Tells a delete by the image's key, else by the message's. */
+  void delete(
+      int relation,
+      Image image,
+      byte[] messageKey,
+      boolean positioned,
+      long position,
+      ChangeSink sink,
+      String fix) {
+    Image from = image;
+    if (!image.there || !row.hasKey(image)) {
+      key.scan(messageKey);
+      from = key.image;
+      if (!from.there || !row.hasKey(from)) {
+        throw Rejected.keyMissing("a delete without " + keyNames() + ": " + fix);
+      }
+    }
+    row.writeKey(from);
+    sink.change(
+        relation, ChangeSink.DELETE, positioned, position, row.bytes(), row.length(), null);
+  }
+
+  /**
+   * Builds the row of an upsert; key columns the image leaves out come from the message's key.
+   *
+   * @param whole true where the image is all there is: what is missing is null, not absent
+   */
+  void buildUpsert(Image image, byte[] messageKey, boolean whole) {
+    Image fallback = null;
+    if (!row.hasKey(image)) {
+      fallback = key.image;
+      key.scan(messageKey);
+      requireKey(image, fallback);
+    }
+    row.writeRow(image, fallback, whole);
+  }
+
+  private void requireKey(Image image, Image fallback) {
+    for (int column : row.key) {
+      boolean absent = image.spans.absent(column);
+      if (absent && fallback.there && fallback.spans.present(column, fallback.json)) {
+        continue;
+      }
+      if (!image.spans.present(column, image.json) || row.unavailable(image, column)) {
+        throw Rejected.keyMissing(
+            "key column \"" + row.columns.get(column) + "\" is " + (absent ? "missing" : "null"));
+      }
+    }
+  }
+
+  void upsert(int relation, boolean positioned, long position, ChangeSink sink) {
+    for (int i = 0; i < row.unavailable; i++) {
+      sink.count(relation, "unavailable_values");
+    }
+    sink.change(
+        relation,
+        ChangeSink.UPSERT,
+        positioned,
+        position,
+        row.bytes(),
+        row.length(),
+        row.absentOrNull());
+  }
+
+  /** Whether both images have a whole key, and not the same. */
+  boolean keyChanged(Image before, Image after) {
+    if (!before.there || sameKeyText(before, after)) {
+      return false;
+    }
+    if (!row.hasKey(before) || !row.hasKey(after)) {
+      return false;
+    }
+    row.writeKey(before);
+    byte[] old = Arrays.copyOf(row.bytes(), row.length());
+    row.writeKey(after);
+    return !Arrays.equals(old, 0, old.length, row.bytes(), 0, row.length());
+  }
+
+  private boolean sameKeyText(Image before, Image after) {
+    byte[] text = json.text;
+    for (int column : row.key) {
+      int old = before.spans.from[column];
+      int now = after.spans.from[column];
+      if (old < 0 || now < 0) {
+        return old == now;
+      }
+      if (!Arrays.equals(
+          text, old, before.spans.to[column], text, now, after.spans.to[column])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  String keyNames() {
+    return row.key.length == 1
+        ? "its key column \"" + row.columns.get(row.key[0]) + "\""
+        : "all its key columns "
+            + String.join(
+                ", ", Arrays.stream(row.key).mapToObj(row.columns::get).toArray(String[]::new));
+  }
+}

@@ -1,0 +1,15 @@
+package dev.joinery.kernel.format;
+
+import java.io.Serializable;
+
+/** Turns the raw records of one relation into changes; a copy is used by one thread. */
+public interface Format extends Serializable {
+  /**
+   * Tells {@code sink} what a record says; never throws for what the record holds.
+   *
+   * @param relation handed on to the sink
+   * @param key the record's key, or null
+   * @param value the record's value; null is a tombstone, blank is nothing
+   */
+  void decode(int relation, byte[] key, byte[] value, ChangeSink sink);
+}

@@ -1,0 +1,70 @@
+package dev.joinery.kernel.format;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What a format needs to know of a relation; types are Spark DDL.
+ *
+ * @param position the column that holds the source's position, null where the format has its own
+ * @param timeUnit what a timestamp's number counts: {@code micros}, {@code millis}, {@code nanos}
+ */
+record RelationSpec(
+    String name,
+    String format,
+    List<String> key,
+    List<String> columns,
+    List<String> types,
+    String position,
+    String timeUnit)
+    implements Serializable {
+
+  static List<RelationSpec> listOf(String json) {
+    JsonNode list;
+    try {
+      list = new ObjectMapper().readTree(json);
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException("relations are not JSON", notJson);
+    }
+    List<RelationSpec> specs = new ArrayList<>();
+    list.forEach(each -> specs.add(of(each)));
+    return specs;
+  }
+
+  private static RelationSpec of(JsonNode node) {
+    List<String> key = new ArrayList<>();
+    List<String> columns = new ArrayList<>();
+    List<String> types = new ArrayList<>();
+    node.path("key").forEach(each -> key.add(each.asText()));
+    for (JsonNode column : node.path("columns")) {
+      columns.add(column.path("name").asText());
+      types.add(column.path("type").asText());
+    }
+    String name = node.path("name").asText();
+    if (!columns.containsAll(key)) {
+      throw new IllegalArgumentException(
+          "relation \"" + name + "\": its columns do not hold its key " + key);
+    }
+    JsonNode position = node.path("position");
+    return new RelationSpec(
+        name,
+        node.path("format").asText(),
+        List.copyOf(key),
+        List.copyOf(columns),
+        List.copyOf(types),
+        position.isTextual() ? position.asText() : null,
+        node.path("timeUnit").asText("micros"));
+  }
+
+  Temporals.Unit unit() {
+    return switch (timeUnit) {
+      case "millis" -> Temporals.Unit.MILLIS;
+      case "nanos" -> Temporals.Unit.NANOS;
+      default -> Temporals.Unit.MICROS;
+    };
+  }
+}
