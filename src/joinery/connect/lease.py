@@ -93,6 +93,11 @@ class Lease:
         """The number of this taking."""
         return self._held.epoch if self._held else 0
 
+    @property
+    def lost(self) -> FencedError | None:
+        """Why nothing may be written any more, once another run has taken over."""
+        return _fenced(self._query) if self._lost else None
+
     def take(self) -> None:
         """Take the lease and keep renewing it.
 
@@ -119,11 +124,7 @@ class Lease:
         """Raise `FencedError` if another run has taken over."""
         if self._held is None or self._lost or not self._still_ours():
             self._lost = True
-            raise FencedError(
-                f'another run has taken over "{self._query}"',
-                detail="This one was not heard of for more than 10 s. It wrote nothing since.",
-                hint="Nothing is lost: the other run goes on where this one stood.",
-            )
+            raise _fenced(self._query)
 
     def release(self) -> None:
         """Give the lease back, if it is still ours."""
@@ -205,6 +206,14 @@ def _fresh(epoch: int) -> Holder:
         processes=(os.getpid(),),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         renewed_at=time.time(),
+    )
+
+
+def _fenced(query: str) -> FencedError:
+    return FencedError(
+        f'another run has taken over "{query}"',
+        detail="This one was not heard of for more than 10 s, and has written nothing since.",
+        hint="Nothing is lost: the other run goes on where this one stood.",
     )
 
 

@@ -1,0 +1,156 @@
+"""How far a run is: counts by relation and product, batch by batch and in total.
+
+Invariant: every change read is counted once as applied, stale, duplicate, ignored or dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgress:
+    """What one batch of one query did.
+
+    Attributes:
+        relations: By relation: `read`, `applied`, `stale`, `duplicates`, `dead` and others.
+        documents: By product: `upserts`, `tombstones`, `bytes`.
+        counters: By product: `multiple_matches`, `expression_errors` and others.
+        dead: Dead letters of all kinds.
+        seconds: The whole batch, Spark's own bookkeeping included.
+        ended_at: Seconds since 1970.
+        durations_ms: Where the time went, by step.
+        remaining: Bytes that each topic still has to read; empty where nobody can tell.
+    """
+
+    query: str
+    batch_id: int
+    relations: Mapping[str, Counts]
+    documents: Mapping[str, Counts]
+    counters: Mapping[str, Counts]
+    dead: int
+    seconds: float
+    ended_at: float
+    durations_ms: Counts = field(default_factory=dict)
+    remaining: Counts = field(default_factory=dict)
+
+    @property
+    def read(self) -> int:
+        """All changes read."""
+        return sum(each.get("read", 0) for each in self.relations.values())
+
+    def to_json(self) -> dict[str, object]:
+        """Return the batch as one JSON object, for machines."""
+        rate = round(self.read / self.seconds) if self.seconds > 0 else 0
+        return {
+            "query": self.query,
+            "batch": self.batch_id,
+            "ended_at": round(self.ended_at, 3),
+            "rows": self.read,
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": rate,
+            "relations": {name: dict(counts) for name, counts in self.relations.items()},
+            "documents": {name: dict(counts) for name, counts in self.documents.items()},
+            "counters": {name: dict(counts) for name, counts in self.counters.items()},
+            "dead": self.dead,
+            "remaining_bytes": dict(self.remaining),
+            "duration_ms": dict(self.durations_ms),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What a run did so far, over all its queries."""
+
+    read: int = 0
+    applied: int = 0
+    stale: int = 0
+    dead: int = 0
+    documents: int = 0
+    tombstones: int = 0
+    batches: int = 0
+
+    def plus(self, batch: BatchProgress) -> Totals:
+        """Return the totals with one more batch."""
+        counts = batch.relations.values()
+        return Totals(
+            read=self.read + batch.read,
+            applied=self.applied + sum(_applied(each) for each in counts),
+            stale=self.stale + sum(each.get("stale", 0) for each in counts),
+            dead=self.dead + batch.dead,
+            documents=self.documents + _sum(batch.documents, "upserts"),
+            tombstones=self.tombstones + _sum(batch.documents, "tombstones"),
+            batches=self.batches + 1,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Return the totals as one JSON object."""
+        return {
+            "read": self.read,
+            "applied": self.applied,
+            "stale": self.stale,
+            "dead": self.dead,
+            "documents": self.documents,
+            "tombstones": self.tombstones,
+            "batches": self.batches,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A run as it stands.
+
+    Attributes:
+        totals: Over the whole run.
+        relations: By relation, the counts of the whole run.
+        documents: By product, the counts of the whole run.
+        latest: By query, its last batch.
+    """
+
+    totals: Totals = Totals()
+    relations: Mapping[str, Counts] = field(default_factory=dict)
+    documents: Mapping[str, Counts] = field(default_factory=dict)
+    latest: Mapping[str, BatchProgress] = field(default_factory=dict)
+
+    def plus(self, batch: BatchProgress) -> Progress:
+        """Return the progress with one more batch."""
+        return Progress(
+            totals=self.totals.plus(batch),
+            relations=_added(self.relations, batch.relations),
+            documents=_added(self.documents, batch.documents),
+            latest={**self.latest, batch.query: batch},
+        )
+
+    def timed(self, batch: BatchProgress) -> Progress:
+        """Return the progress with a batch it has counted, now that its times are known."""
+        latest = self.latest.get(batch.query)
+        if latest is None or latest.batch_id != batch.batch_id:
+            return self
+        return Progress(
+            totals=self.totals,
+            relations=self.relations,
+            documents=self.documents,
+            latest={**self.latest, batch.query: batch},
+        )
+
+
+def _applied(counts: Counts) -> int:
+    not_applied = ("stale", "duplicates", "ignored", "dead", "tombstones")
+    rest = counts.get("read", 0) - sum(counts.get(each, 0) for each in not_applied)
+    return counts.get("applied", rest)
+
+
+def _sum(products: Mapping[str, Counts], name: str) -> int:
+    return sum(each.get(name, 0) for each in products.values())
+
+
+def _added(first: Mapping[str, Counts], second: Mapping[str, Counts]) -> dict[str, dict[str, int]]:
+    added = {name: dict(counts) for name, counts in first.items()}
+    for name, counts in second.items():
+        standing = added.setdefault(name, {})
+        for counter, count in counts.items():
+            standing[counter] = standing.get(counter, 0) + count
+    return added

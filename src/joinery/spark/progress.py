@@ -1,0 +1,124 @@
+"""Collects the progress of a run: counts as batches end, times as Spark tells them.
+
+Invariant: each batch is told once, in the order its query ran it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from joinery.model.progress import BatchProgress, Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+_FLUSH_MS = 2000
+
+
+class ProgressBoard:
+    """The progress of a run, written by its queries and read by anyone.
+
+    Args:
+        on_batch: Called for each batch once its times are known.
+    """
+
+    def __init__(self, on_batch: Callable[[BatchProgress], None] = lambda batch: None) -> None:
+        self._on_batch = on_batch
+        self._mutex = threading.Lock()
+        self._progress = Progress()
+        self._untimed: dict[tuple[str, int], BatchProgress] = {}
+
+    @property
+    def progress(self) -> Progress:
+        """The run as it stands."""
+        return self._progress
+
+    def add(self, batch: BatchProgress) -> None:
+        """Count a batch whose documents the sinks have."""
+        with self._mutex:
+            self._progress = self._progress.plus(batch)
+            self._untimed[batch.query, batch.batch_id] = batch
+
+    def time(
+        self,
+        query: str,
+        batch_id: int,
+        durations_ms: Mapping[str, int],
+        remaining: Mapping[str, int],
+    ) -> None:
+        """Tell where the time of a batch went, and what its topics still have to read."""
+        with self._mutex:
+            counted = self._untimed.pop((query, batch_id), None)
+            if counted is None:
+                return
+            durations = {**counted.durations_ms, **durations_ms}
+            batch = replace(
+                counted,
+                durations_ms=durations,
+                remaining=dict(remaining),
+                seconds=durations_ms.get("triggerExecution", counted.seconds * 1000) / 1000,
+            )
+            self._progress = self._progress.timed(batch)
+        self._on_batch(batch)
+
+    def flush(self) -> None:
+        """Tell the batches whose times never came."""
+        with self._mutex:
+            left, self._untimed = list(self._untimed.values()), {}
+        for batch in left:
+            self._on_batch(batch)
+
+
+class BatchListener(StreamingQueryListener):
+    """Hears Spark's times of each batch."""
+
+    def __init__(self, board: ProgressBoard) -> None:
+        self._board = board
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing to note."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Note the times of one batch."""
+        told = event.progress
+        remaining: dict[str, int] = {}
+        for source in told.sources:
+            remaining |= remaining_bytes(source.metrics or {})
+        self._board.time(told.name or "", told.batchId, dict(told.durationMs), remaining)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing to note."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Nothing to note."""
+
+
+def remaining_bytes(metrics: Mapping[str, str]) -> dict[str, int]:
+    """Return the bytes that each topic still has to read, from the source's metrics."""
+    suffix = ".remainingBytes"
+    return {
+        name.removesuffix(suffix): int(value)
+        for name, value in metrics.items()
+        if name.endswith(suffix)
+    }
+
+
+def wait_for_listeners(spark: SparkSession) -> None:
+    """Wait until Spark has told its listeners all that has happened."""
+    context: Any = spark.sparkContext._jsc
+    try:
+        context.sc().listenerBus().waitUntilEmpty(_FLUSH_MS)
+    except Exception:
+        # Times are a courtesy: a listener that lags must not fail a run that is done.
+        return

@@ -1,0 +1,194 @@
+"""Runs one query: each batch through the kernel, then into sinks and dead letters.
+
+A batch goes: lease, stage (one Spark action), sinks, dead letters, progress. Spark commits
+it only after all of that; whatever fails on the way leaves it uncommitted.
+
+Invariant: a batch is committed only after every sink has its documents, and nothing is
+written once the lease is lost.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from joinery.connect.dead_letters import DeadLetterFolder
+from joinery.connect.lease import Lease
+from joinery.connect.protocol import Sink, StagedBatch
+from joinery.errors import JoineryError, RunError
+from joinery.model.progress import BatchProgress
+from joinery.model.type import Field, Struct
+from joinery.plan.nodes import Product
+from joinery.spark.progress import ProgressBoard
+
+_DEAD_LETTERS = "dead_letters"
+
+
+class KernelLike(Protocol):
+    """What a query needs of the kernel."""
+
+    def documents(
+        self, products: Sequence[Product], raw: DataFrame, options: Mapping[str, object]
+    ) -> DataFrame:
+        """Return the tagged rows that the products' levels give for a raw stream."""
+
+    def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:
+        """Run a batch once, write its lines below `folder`, and return its summary."""
+
+
+class BatchRefusedError(RunError):
+    """A batch was not begun because the run is ending."""
+
+    code = "RUN_ENDING"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSinks:
+    """A product and where its documents go."""
+
+    product: Product
+    sinks: tuple[Sink, ...]
+
+    @property
+    def key(self) -> Struct:
+        """The root key's columns and types."""
+        relation = self.product.root.relation
+        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
+
+
+class QueryRun:
+    """The batches of one query.
+
+    Args:
+        name: The query's name.
+        members: Its products.
+        lease: Taken before the first batch.
+        dead_letters: Where its dead letters go.
+        staging: A folder that is this query's own.
+        board: Told of each batch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[ProductSinks],
+        *,
+        lease: Lease,
+        dead_letters: DeadLetterFolder,
+        staging: Path,
+        board: ProgressBoard,
+    ) -> None:
+        self.name = name
+        self.members = tuple(members)
+        self.lease = lease
+        self.failure: Exception | None = None
+        self.ending = threading.Event()
+        self._dead_letters = dead_letters
+        self._staging = staging
+        self._board = board
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """The products of this query."""
+        return tuple(each.product for each in self.members)
+
+    def open(self) -> None:
+        """Open all sinks."""
+        for member in self.members:
+            for sink in member.sinks:
+                sink.open()
+
+    def close(self) -> None:
+        """Close all sinks and give the lease back."""
+        for member in self.members:
+            for sink in member.sinks:
+                sink.close()
+        shutil.rmtree(self._staging, ignore_errors=True)
+        self.lease.release()
+
+    def run_batch(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+        """Take one batch through to the sinks; Spark calls this."""
+        try:
+            if self.ending.is_set():
+                raise BatchRefusedError(f'query "{self.name}" is ending')
+            self._take(kernel, frame, batch_id)
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    def _take(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        self.lease.check()
+        folder = self._staging / str(batch_id)
+        shutil.rmtree(folder, ignore_errors=True)
+        summary = kernel.stage(frame, folder)
+        staged = time.monotonic()
+        query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
+        self._write(folder, query_id, batch_id)
+        dead = _parts(folder / _DEAD_LETTERS)
+        letters = sum(_count_lines(part) for part in dead)
+        self._dead_letters.put(dead, query_id=query_id, batch_id=batch_id, check=self.lease.check)
+        written = time.monotonic()
+        self._board.add(
+            BatchProgress(
+                query=self.name,
+                batch_id=batch_id,
+                relations=summary.get("relations", {}),
+                documents=summary.get("documents", {}),
+                counters=summary.get("counters", {}),
+                dead=letters,
+                seconds=written - started,
+                ended_at=time.time(),
+                durations_ms={
+                    "stage": round((staged - started) * 1000),
+                    "sinks": round((written - staged) * 1000),
+                },
+            )
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _write(self, folder: Path, query_id: str, batch_id: int) -> None:
+        for member in self.members:
+            batch = StagedBatch(
+                product=member.product.name,
+                query=self.name,
+                query_id=query_id,
+                batch_id=batch_id,
+                files=_parts(folder / member.product.name),
+                key=member.key,
+                value=member.product.root.output,
+                epoch=self.lease.epoch,
+                check=self.lease.check,
+            )
+            for sink in member.sinks if batch.files else ():
+                self.lease.check()
+                _write_sink(sink, batch)
+
+
+def _write_sink(sink: Sink, batch: StagedBatch) -> None:
+    """Write a batch; what the sink raises is told with its product."""
+    try:
+        sink.write(batch)
+    except JoineryError:
+        raise
+    except Exception as error:
+        kind = type(sink).__name__
+        raise RunError(
+            f'could not write documents of "{batch.product}" to its sink ({kind}): {error}'
+        ) from error
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob("part-*.jsonl"))) if folder.is_dir() else ()
+
+
+def _count_lines(part: Path) -> int:
+    with part.open("rb") as lines:
+        return sum(1 for _ in lines)

@@ -1,0 +1,331 @@
+"""Runs a project: one streaming query a product or group, watched until it ends.
+
+Invariant: however a run ends, what it had committed stays, and the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from joinery._registry import make_sink
+from joinery.connect.dead_letters import DeadLetterFolder
+from joinery.connect.lease import Lease
+from joinery.connect.protocol import FencedError
+from joinery.errors import JoineryError, RunError
+from joinery.model.progress import BatchProgress, Progress
+from joinery.plan.nodes import Plan, Product
+from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
+from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
+from joinery.spark.selection import SelectionError, select_queries
+from joinery.spark.source import open_source, source_of
+from joinery.spec.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL_S = 0.05
+
+
+class QueryFailedError(RunError):
+    """A query ended before its time."""
+
+    code = "RUN_QUERY"
+
+
+class Runnable(Protocol):
+    """A project, as `joinery.load` gives it."""
+
+    @property
+    def spec(self) -> ProjectSpec:
+        """What was declared."""
+
+    @property
+    def plan(self) -> Plan:
+        """What must hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a run does.
+
+    Attributes:
+        once: Read what there is at the start, then end.
+        products: The products to run; empty means all.
+        solution: Overrides the products' own.
+        on_batch: Called for each batch once it is through.
+    """
+
+    once: bool = False
+    products: tuple[str, ...] = ()
+    solution: str | None = None
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None
+
+
+class Run:
+    """A run of some queries: prepared without Spark, started in a session.
+
+    `await_termination` waits for its end, `stop` ends it after the batch that is under way.
+    """
+
+    def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
+        if spec.run.real_time:
+            raise _no_real_time()
+        self._spec = spec
+        self._once = options.once
+        self._board = ProgressBoard(options.on_batch)
+        self._ended = threading.Event()
+        self._error: JoineryError | None = None
+        self._active: dict[str, StreamingQuery] = {}
+        chosen = select_queries(plan.products, options.products, solution=options.solution)
+        self._queries = [self._query(name, members) for name, members in chosen.items()]
+
+    @property
+    def progress(self) -> Progress:
+        """The run as it stands."""
+        return self._board.progress
+
+    @property
+    def dead_letters(self) -> Path:
+        """The folder of the dead letters."""
+        return dead_letters_folder(self._spec)
+
+    def take_leases(self) -> None:
+        """Take the lease of every query, or none.
+
+        Raises:
+            LeaseHeldError: Another run has one of them.
+        """
+        taken: list[QueryRun] = []
+        try:
+            for query in self._queries:
+                query.lease.take()
+                taken.append(query)
+        except BaseException:
+            for query in taken:
+                query.lease.release()
+            raise
+
+    def start(self, spark: SparkSession, kernel: KernelLike | None = None) -> None:
+        """Start all queries in `spark`; the leases are taken already."""
+        try:
+            listener = self._open(spark, kernel or _open_kernel(spark))
+        except BaseException:
+            self._close()
+            raise
+        watcher = threading.Thread(
+            target=self._watch, args=(spark, listener), name="joinery-run", daemon=True
+        )
+        watcher.start()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run has ended; return False if `timeout` seconds passed before.
+
+        Raises:
+            JoineryError: The run failed.
+        """
+        ended = self._ended.wait(timeout)
+        if ended and self._error is not None:
+            raise self._error
+        return ended
+
+    def request_stop(self) -> None:
+        """Ask the run to end after the batch that is under way; returns at once."""
+        for query in self._queries:
+            query.ending.set()
+
+    def stop(self) -> None:
+        """End the run after the batch that is under way, and wait for that."""
+        self.request_stop()
+        self.await_termination()
+
+    def abandon(self) -> None:
+        """Give back what a run that never started has taken."""
+        self._close()
+
+    def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
+        source_of(self._spec, products)
+        checkpoint = self._spec.path_of(self._spec.run.checkpoint)
+        lease = Lease(checkpoint / "_leases" / f"{name}.lease", name)
+        return QueryRun(
+            name,
+            [ProductSinks(each, self._sinks(each)) for each in products],
+            lease=lease,
+            dead_letters=DeadLetterFolder(self.dead_letters, name),
+            staging=checkpoint / "_staging" / name,
+            board=self._board,
+        )
+
+    def _sinks(self, product: Product) -> tuple[Any, ...]:
+        folder = self._spec.path_of(".")
+        return tuple(
+            make_sink(each.kind, product.name, dict(each.options), folder) for each in product.sinks
+        )
+
+    def _open(self, spark: SparkSession, kernel: KernelLike) -> BatchListener:
+        process = _jvm_process(spark)
+        for query in self._queries:
+            query.lease.add_process(process)
+            query.open()
+        listener = BatchListener(self._board)
+        spark.streams.addListener(listener)
+        try:
+            for query in self._queries:
+                self._active[query.name] = self._start_query(spark, kernel, query)
+        except BaseException:
+            for active in self._active.values():
+                active.stop()
+            spark.streams.removeListener(listener)
+            raise
+        return listener
+
+    def _start_query(
+        self, spark: SparkSession, kernel: KernelLike, query: QueryRun
+    ) -> StreamingQuery:
+        run = self._spec.run
+        raw = open_source(spark, self._spec, query.products)
+        options = {
+            "tombstone_retention_ms": run.tombstone_retention_ms,
+            "max_record_bytes": run.max_record_bytes,
+            "max_document_bytes": run.max_document_bytes,
+        }
+        frame = kernel.documents(query.products, raw, options)
+        writer = (
+            frame.writeStream.queryName(query.name)
+            .outputMode("update")
+            .option("checkpointLocation", str(self._spec.path_of(run.checkpoint) / query.name))
+            .foreachBatch(partial(query.run_batch, kernel))
+        )
+        if self._once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{run.trigger_ms} milliseconds").start()
+
+    def _watch(self, spark: SparkSession, listener: BatchListener) -> None:
+        """Wait for all queries; when one fails, end the others after their batch."""
+        try:
+            while self._running():
+                self._ended.wait(_POLL_S)
+            wait_for_listeners(spark)
+            self._board.flush()
+            spark.streams.removeListener(listener)
+        except Exception as error:
+            self._error = self._error or QueryFailedError(f"the run ended: {error}")
+        finally:
+            self._close()
+            self._ended.set()
+
+    def _running(self) -> bool:
+        running = [query for query in self._queries if self._still_running(query)]
+        return bool(running)
+
+    def _still_running(self, query: QueryRun) -> bool:
+        active = self._active[query.name]
+        if active.isActive:
+            if query.lease.lost or (query.ending.is_set() and _idle(active)):
+                active.stop()
+            return True
+        failure = query.failure or active.exception()
+        if query.lease.lost:
+            failure = query.lease.lost
+        if failure is not None and not isinstance(failure, BatchRefusedError):
+            self._error = self._error or _failed(query, failure)
+            self.request_stop()
+        return False
+
+    def _close(self) -> None:
+        for query in self._queries:
+            query.close()
+
+
+def run(
+    spark: SparkSession,
+    project: Runnable,
+    *,
+    once: bool = False,
+    products: Sequence[str] = (),
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None,
+) -> Run:
+    """Start a project in a session and return its run.
+
+    Args:
+        spark: The session; its settings stay as they are.
+        project: As `joinery.load` gives it.
+        once: Read what there is, then end; else go on as files arrive.
+        products: The products to run; empty means all.
+        on_batch: Called for each batch once it is through.
+
+    Raises:
+        JoineryError: The project cannot run, or another run holds its checkpoint.
+    """
+    options = RunOptions(once=once, products=tuple(products), on_batch=on_batch)
+    started = Run(project.spec, project.plan, options)
+    started.take_leases()
+    started.start(spark)
+    return started
+
+
+def dead_letters_folder(spec: ProjectSpec) -> Path:
+    """Return where a project's dead letters go."""
+    sink = spec.run.dead_letters
+    if sink.kind != "files":
+        raise SelectionError(
+            f'dead letters cannot go to "{sink.kind}" yet', hint="Use {files: {path: …}}."
+        )
+    return spec.path_of(str(dict(sink.options)["path"]))
+
+
+def _no_real_time() -> SelectionError:
+    return SelectionError(
+        "real-time mode needs a Kafka source and a Kafka sink, which are not there yet",
+        detail="A files source has no real-time mode.",
+        hint="Leave real_time out.",
+    )
+
+
+def _open_kernel(spark: SparkSession) -> KernelLike:
+    from joinery.spark.kernel import open_kernel
+
+    kernel: KernelLike = open_kernel(spark)
+    return kernel
+
+
+def _jvm_process(spark: SparkSession) -> int:
+    jvm: Any = spark._jvm
+    return int(jvm.java.lang.ProcessHandle.current().pid())
+
+
+def _idle(active: StreamingQuery) -> bool:
+    status: Mapping[str, Any] = active.status
+    return not status["isTriggerActive"]
+
+
+def _failed(query: QueryRun, failure: Exception) -> JoineryError:
+    """Return a failure as one that tells why, what was kept and what to do."""
+    if isinstance(failure, FencedError):
+        return failure
+    kept = (
+        "All batches before this one are kept; this one was not committed"
+        " and runs again at the next start."
+    )
+    if isinstance(failure, JoineryError):
+        why, hint, code = failure.message, failure.hint, failure.code
+        detail = f"{failure.detail} {kept}".strip()
+    else:
+        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, kept
+    message = f'query "{query.name}" failed: {why}'
+    return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
+
+
+def cause_of(failure: Exception) -> str:
+    """Return the innermost reason of a failure inside Spark, as one line."""
+    java: Any = getattr(failure, "_origin", None)
+    if java is None:
+        return " ".join(str(failure).split())[:400] or type(failure).__name__
+    while java.getCause() is not None:
+        java = java.getCause()
+    return " ".join(str(java.toString()).split())[:400]

@@ -1,0 +1,88 @@
+"""Chooses what a run starts: whole queries, of solutions that are there.
+
+Invariant: products of one group are chosen together or not at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from joinery.errors import SpecError
+from joinery.plan.nodes import Product
+
+SOLUTIONS = ("spark-state",)
+
+
+class SelectionError(SpecError):
+    """The arguments of a run name something that the project does not have."""
+
+    code = "RUN_SELECTION"
+
+
+def select_queries(
+    products: Sequence[Product], names: Sequence[str] = (), *, solution: str | None = None
+) -> Mapping[str, tuple[Product, ...]]:
+    """Return the products to run, by query.
+
+    Args:
+        products: All products of the project.
+        names: Those to run; empty means all.
+        solution: Overrides the products' own.
+
+    Raises:
+        SelectionError: A product or solution is not known, or only a part of a group is
+            named.
+    """
+    if not products:
+        raise SelectionError("the project has no products", hint="Add one under products.")
+    known = tuple(each.name for each in products)
+    for name in names:
+        if name not in known:
+            raise _unknown("product", name, known)
+    chosen = tuple(each for each in products if not names or each.name in names)
+    for product in chosen:
+        _check_solution(product, solution or product.solution)
+        _check_ready(product)
+    queries: dict[str, tuple[Product, ...]] = {}
+    for product in chosen:
+        queries[product.query] = (*queries.get(product.query, ()), product)
+    for query, members in queries.items():
+        _check_whole(query, members, products)
+    return queries
+
+
+def _check_solution(product: Product, solution: str) -> None:
+    if solution not in SOLUTIONS:
+        error = _unknown("solution", solution, SOLUTIONS)
+        if solution == product.solution:
+            error.message = f'product "{product.name}": {error.message}'
+        raise error
+
+
+def _check_ready(product: Product) -> None:
+    if product.settle_ms is not None or product.ready:
+        part = "emit" if product.settle_ms is not None else "ready"
+        raise SelectionError(
+            f'product "{product.name}" uses "{part}", which is not there yet',
+            hint=f"Leave {part} out: each batch then sends what it changed.",
+        )
+
+
+def _check_whole(query: str, members: Sequence[Product], products: Sequence[Product]) -> None:
+    missing = [each.name for each in products if each.query == query and each not in members]
+    if missing:
+        raise SelectionError(
+            f'products of group "{query}" run together',
+            detail=f"Left out: {', '.join(missing)}.",
+            hint=f"Name them too: {' '.join(f'--product {name}' for name in missing)}.",
+        )
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> SelectionError:
+    near = difflib.get_close_matches(name, known, n=1)
+    return SelectionError(
+        f'there is no {kind} "{name}"',
+        detail=f"Known: {', '.join(known)}.",
+        hint=f'Use "{near[0]}".' if near else "",
+    )

@@ -1,0 +1,150 @@
+"""Makes the Spark session of a run, quiet and tuned for keyed state.
+
+Spark's own log, and what the JVM says on its error stream, go to a file that is named when
+something fails. Invariant: a setting of the user wins over every setting made here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.errors import RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_JAVA = 17
+_LOG4J = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePattern = {log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+class JavaMissingError(RunError):
+    """No Java that Spark can run on."""
+
+    code = "RUN_JAVA"
+
+
+def open_session(
+    name: str,
+    *,
+    log: Path,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark and return its session.
+
+    Args:
+        name: Shown by cluster managers.
+        log: The file that takes Spark's log.
+        master: Such as `local[4]`; by default all cores of this machine.
+        settings: Any Spark settings; they win.
+
+    Raises:
+        RunError: Java is missing or too old, or Spark does not start.
+    """
+    check_java()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(session_settings(name, log, master=master, settings=settings).items()))
+    try:
+        with log.open("ab") as stream:
+            streams = {"stdout": stream, "stderr": stream}
+            gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+        SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.getOrCreate()
+    except Exception as error:
+        raise RunError(
+            "Spark did not start",
+            detail=_first_line(str(error)),
+            hint=f"See {log}; a wrong master or setting under run.spark is the usual cause.",
+        ) from error
+
+
+def session_settings(
+    name: str, log: Path, *, master: str | None, settings: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return all settings of a session; those of the user win."""
+    user = dict(settings or {})
+    chosen = master or user.get("spark.master") or "local[*]"
+    made = {
+        "spark.master": chosen,
+        "spark.app.name": f"joinery {name}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.stateStore.providerClass": _PROVIDER,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "10",
+    }
+    if chosen.startswith("local"):
+        made |= {
+            "spark.sql.shuffle.partitions": str(_cores(chosen)),
+            "spark.driver.memory": "2g",
+            "spark.driver.host": "localhost",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    options = user.pop("spark.driver.extraJavaOptions", "")
+    made["spark.driver.extraJavaOptions"] = f"{_logging(log)} {options}".strip()
+    return {**made, **user, "spark.master": chosen}
+
+
+def check_java() -> None:
+    """Refuse a machine without a Java that Spark can run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    hint = f"Install a JDK {_JAVA} or newer, and set JAVA_HOME or the PATH."
+    if java is None:
+        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise JavaMissingError(f"there is no Java {where}", hint=hint)
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', told)
+    if found and int(found[1]) < _JAVA:
+        raise JavaMissingError(f"Java {found[1]} is too old for Spark", hint=hint)
+
+
+def _logging(log: Path) -> str:
+    """Write the configuration of Spark's log and return the Java option that names it."""
+    config = log.with_name("log4j2.properties")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(_LOG4J.format(log=log), encoding="utf-8")
+    return f"-Dlog4j2.configurationFile={config.as_uri()}"
+
+
+def _cores(master: str) -> int:
+    threads = re.match(r"local\[(\d+)", master)
+    if threads:
+        return int(threads[1])
+    return len(os.sched_getaffinity(0)) if master.startswith("local[*") else 1
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
