@@ -1,0 +1,371 @@
+"""The functions of the portable subset and their types; `docs/expressions.md` lists them.
+
+A rule returns the typed application, or None where the portable subset ends, so that
+Spark's analyser decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from joinery.model.type import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Atomic,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+)
+from joinery.plan.coercion import (
+    bounded,
+    converted,
+    implied,
+    integral,
+    numeric,
+    orderable,
+    together,
+    wider,
+    wider_all,
+)
+from joinery.plan.literal import VOID, type_named
+from joinery.plan.operator import OPERATORS, Arguments, Rule, comparison
+from joinery.plan.token import Token
+from joinery.plan.typed import Apply, Constant, Typed
+
+_REGEX_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}]")
+TRUNCATIONS = {
+    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
+    **dict.fromkeys(("month", "mon", "mm"), "month"),
+    **dict.fromkeys(("day", "dd"), "day"),
+    **{unit: unit for unit in ("quarter", "week", "hour", "minute", "second", "millisecond", "microsecond")},
+}
+
+
+def signature(function: str, wanted: Sequence[DataType], result: DataType, *, optional: int = 0) -> Rule:
+    """Return the rule of a function with fixed types, the last `optional` of which may be left out."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        if not len(wanted) - optional <= len(arguments) <= len(wanted):
+            return None
+        taken = [implied(each, kind) for each, kind in zip(arguments, wanted, strict=False)]
+        operands = tuple(each for each in taken if each is not None)
+        return Apply(function, operands, result) if len(operands) == len(taken) else None
+
+    return rule
+
+
+def common(function: str, *, text: bool = True, least: int = 1) -> Rule:
+    """Return the rule of a function whose arguments and result share one type."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        operands = together(arguments, wider_all((each.type for each in arguments), text=text))
+        if operands is None or len(operands) < least:
+            return None
+        return Apply(function, operands, operands[0].type)
+
+    return rule
+
+
+def _conditional(arguments: Arguments) -> Typed | None:
+    return OPERATORS["case"](arguments) if len(arguments) == 3 else None
+
+
+def _nvl2(arguments: Arguments) -> Typed | None:
+    if len(arguments) != 3:
+        return None
+    known = Apply("not", (Apply("is null", (arguments[0],), BOOLEAN),), BOOLEAN)
+    return OPERATORS["case"]((known, *arguments[1:]))
+
+
+def _nullif(arguments: Arguments) -> Typed | None:
+    equal = comparison("=")(arguments) if len(arguments) == 2 else None
+    return None if equal is None else Apply("nullif", (equal, arguments[0]), arguments[0].type)
+
+
+def _extreme(function: str) -> Rule:
+    inner = common(function, text=False, least=2)
+
+    def rule(arguments: Arguments) -> Typed | None:
+        found = inner(arguments)
+        return found if found is not None and orderable(found.type) else None
+
+    return rule
+
+
+def _round(arguments: Arguments) -> Typed | None:
+    value, places = arguments[0], arguments[1] if len(arguments) > 1 else Constant(0, INT)
+    if len(arguments) > 2 or not isinstance(places, Constant) or places.type != INT or not numeric(value.type):
+        return None
+    kind = value.type
+    if isinstance(kind, Decimal):
+        whole, kept = kind.precision - kind.scale + 1, min(kind.scale, places.value)
+        kind = bounded(max(whole, 1 - kept), 0) if kept < 0 else bounded(whole + kept, kept)
+    return Apply("round", (value, places), kind)
+
+
+def _toward(function: str) -> Rule:
+    def rule(arguments: Arguments) -> Typed | None:
+        if len(arguments) != 1 or not numeric(arguments[0].type):
+            return None
+        (value,) = arguments
+        match value.type:
+            case Decimal(precision, scale):
+                kind = value.type if scale == 0 else bounded(precision - scale + 1, 0)
+                return Apply(function, (value,), kind)
+        if integral(value.type):
+            return converted(value, LONG)
+        double = converted(value, DOUBLE)
+        return None if double is None else Apply(function, (double,), LONG)
+
+    return rule
+
+
+def _binary(function: str) -> Rule:
+    def rule(arguments: Arguments) -> Typed | None:
+        return OPERATORS[function](arguments) if len(arguments) == 2 else None
+
+    return rule
+
+
+def _concat(arguments: Arguments) -> Typed | None:
+    if arguments and all(isinstance(each.type, Array) for each in arguments):
+        return common("concat arrays")(arguments)
+    operands = [implied(each, STRING) for each in arguments]
+    whole = tuple(each for each in operands if each is not None)
+    return Apply("concat", whole, STRING) if len(whole) == len(operands) else None
+
+
+def _concat_ws(arguments: Arguments) -> Typed | None:
+    texts = [each if each.type == Array(STRING) else implied(each, STRING) for each in arguments]
+    whole = tuple(each for each in texts if each is not None)
+    if not whole or len(whole) < len(texts) or whole[0].type != STRING:
+        return None
+    return Apply("concat_ws", whole, STRING)
+
+
+def _split(arguments: Arguments) -> Typed | None:
+    if len(arguments) != 2 or arguments[0].type != STRING:
+        return None
+    sign = arguments[1]
+    if not isinstance(sign, Constant) or not isinstance(sign.value, str):
+        return None
+    plain = sign.value != "" and not _REGEX_SIGNS.search(sign.value)
+    return Apply("split", tuple(arguments), Array(STRING)) if plain else None
+
+
+def _reverse(arguments: Arguments) -> Typed | None:
+    if len(arguments) != 1:
+        return None
+    if isinstance(arguments[0].type, Array):
+        return Apply("reverse array", tuple(arguments), arguments[0].type)
+    return signature("reverse", (STRING,), STRING)(arguments)
+
+
+def _date_trunc(arguments: Arguments) -> Typed | None:
+    if len(arguments) != 2 or _unit(arguments[0]) is None:
+        return None
+    moment = implied(arguments[1], TIMESTAMP)
+    unit = Constant(_unit(arguments[0]), STRING)
+    return None if moment is None else Apply("date_trunc", (unit, moment), TIMESTAMP)
+
+
+def _trunc(arguments: Arguments) -> Typed | None:
+    if len(arguments) != 2 or _unit(arguments[1]) not in ("year", "quarter", "month", "week"):
+        return None
+    day, unit = implied(arguments[0], DATE), Constant(_unit(arguments[1]), STRING)
+    return None if day is None else Apply("trunc", (day, unit), DATE)
+
+
+def _unit(node: Typed) -> str | None:
+    written = node.value if isinstance(node, Constant) else None
+    return TRUNCATIONS.get(written.lower()) if isinstance(written, str) else None
+
+
+def _size(*, maps: bool) -> Rule:
+    def rule(arguments: Arguments) -> Typed | None:
+        sized = len(arguments) == 1 and isinstance(arguments[0].type, (Array, Map) if maps else Array)
+        return Apply("size", tuple(arguments), INT) if sized else None
+
+    return rule
+
+
+def _element_at(arguments: Arguments) -> Typed | None:
+    match [each.type for each in arguments]:
+        case [Array(element), Atomic("int" | "short" | "byte")]:
+            return Apply("element_at", tuple(arguments), element)
+        case [Map(key, value), sought] if key == sought:
+            return Apply("value", tuple(arguments), value)
+    return None
+
+
+def _get(arguments: Arguments) -> Typed | None:
+    match [each.type for each in arguments]:
+        case [Array(element), Atomic("int" | "short" | "byte")]:
+            return Apply("get", tuple(arguments), element)
+    return None
+
+
+def _sought(function: str, result: DataType) -> Rule:
+    def rule(arguments: Arguments) -> Typed | None:
+        match [each.type for each in arguments]:
+            case [Array(element), sought] if sought != VOID and orderable(element):
+                kind = wider(element, sought, text=False)
+                if kind is None or kind == VOID:
+                    return None
+                operands = converted(arguments[0], Array(kind)), converted(arguments[1], kind)
+                if operands[0] is not None and operands[1] is not None:
+                    return Apply(function, (operands[0], operands[1]), result)
+        return None
+
+    return rule
+
+
+def _map_contains_key(arguments: Arguments) -> Typed | None:
+    match [each.type for each in arguments]:
+        case [Map(key, _), sought] if key == sought:
+            return Apply("map_contains_key", tuple(arguments), BOOLEAN)
+    return None
+
+
+def _of_array(function: str, *, element: bool = False) -> Rule:
+    def rule(arguments: Arguments) -> Typed | None:
+        match [each.type for each in arguments]:
+            case [Array(kind)] if orderable(kind):
+                return Apply(function, tuple(arguments), kind if element else arguments[0].type)
+        return None
+
+    return rule
+
+
+def _sort_array(arguments: Arguments) -> Typed | None:
+    upward = arguments[1] if len(arguments) == 2 else Constant(True, BOOLEAN)
+    match arguments[0].type:
+        case Array(kind) if orderable(kind) and len(arguments) <= 2 and isinstance(upward, Constant):
+            if upward.type == BOOLEAN:
+                return Apply("sort_array", (arguments[0], upward), arguments[0].type)
+    return None
+
+
+def _slice(arguments: Arguments) -> Typed | None:
+    match [each.type for each in arguments]:
+        case [Array(), Atomic("int"), Atomic("int")]:
+            return Apply("slice", tuple(arguments), arguments[0].type)
+    return None
+
+
+def _array(arguments: Arguments) -> Typed | None:
+    kind = wider_all(each.type for each in arguments)
+    operands = together(arguments, kind)
+    return None if operands is None or kind is None else Apply("array", operands, Array(kind))
+
+
+def _named_struct(arguments: Arguments) -> Typed | None:
+    names, values = arguments[0::2], tuple(arguments[1::2])
+    written = [each.value for each in names if isinstance(each, Constant) and isinstance(each.value, str)]
+    if not arguments or len(written) != len(values) or len(written) != len(names):
+        return None
+    return struct_of(written, values)
+
+
+def struct_of(names: Sequence[str], values: Sequence[Typed]) -> Typed | None:
+    """Type a struct; None where two fields would share a name."""
+    if len(set(names)) < len(names):
+        return None
+    kind = Struct(tuple(Field(name, each.type) for name, each in zip(names, values, strict=True)))
+    return Apply("struct", tuple(values), kind)
+
+
+def _cast_to(word: str) -> Rule:
+    kind = type_named(Token("name", word, 0, 0), ())
+
+    def rule(arguments: Arguments) -> Typed | None:
+        return converted(arguments[0], kind) if len(arguments) == 1 else None
+
+    return rule
+
+
+_TEXT = (STRING,)
+_CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+FUNCTIONS: dict[str, Rule] = {
+    **{each: _cast_to(each) for each in (*_CASTS, "string", "date", "timestamp")},
+    "if": _conditional,
+    "nvl2": _nvl2,
+    "nullif": _nullif,
+    **{each: common("coalesce") for each in ("coalesce", "nvl", "ifnull")},
+    **{each: _extreme(each) for each in ("greatest", "least")},
+    **{each: signature(each, _TEXT, STRING) for each in ("upper", "lower", "trim", "ltrim", "rtrim")},
+    **{each: signature(name, _TEXT, STRING) for each, name in (("ucase", "upper"), ("lcase", "lower"))},
+    **{each: signature("length", _TEXT, INT) for each in ("length", "len", "char_length", "character_length")},
+    "concat": _concat,
+    "||": _concat,
+    "concat_ws": _concat_ws,
+    **{
+        each: signature("substring", (STRING, INT, INT), STRING, optional=1)
+        for each in ("substring", "substr")
+    },
+    **{each: signature(each, (STRING, INT), STRING) for each in ("left", "right", "repeat")},
+    "replace": signature("replace", (STRING, STRING, STRING), STRING, optional=1),
+    "instr": signature("instr", (STRING, STRING), INT),
+    **{each: signature("locate", (STRING, STRING, INT), INT, optional=1) for each in ("locate", "position")},
+    **{each: signature(each, (STRING, INT, STRING), STRING, optional=1) for each in ("lpad", "rpad")},
+    **{each: signature(each, (STRING, STRING), BOOLEAN) for each in ("startswith", "endswith", "contains")},
+    **{each: signature(each, (STRING, STRING), BOOLEAN) for each in ("like", "ilike")},
+    "split": _split,
+    "split_part": signature("split_part", (STRING, STRING, INT), STRING),
+    "reverse": _reverse,
+    "abs": lambda arguments: OPERATORS["abs"](arguments) if len(arguments) == 1 else None,
+    "round": _round,
+    "floor": _toward("floor"),
+    **{each: _toward("ceil") for each in ("ceil", "ceiling")},
+    "sqrt": signature("sqrt", (DOUBLE,), DOUBLE),
+    **{each: signature("sign", (DOUBLE,), DOUBLE) for each in ("sign", "signum")},
+    "mod": _binary("%"),
+    "pmod": _binary("pmod"),
+    "to_date": signature("to_date", (DATE,), DATE),
+    "to_timestamp": signature("to_timestamp", (TIMESTAMP,), TIMESTAMP),
+    **{
+        each: signature(each, (DATE,), INT)
+        for each in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
+    },
+    "dayofmonth": signature("day", (DATE,), INT),
+    **{each: signature(each, (TIMESTAMP,), INT) for each in ("hour", "minute", "second")},
+    **{each: signature("date_add", (DATE, INT), DATE) for each in ("date_add", "dateadd")},
+    "date_sub": signature("date_sub", (DATE, INT), DATE),
+    **{each: signature("datediff", (DATE, DATE), INT) for each in ("datediff", "date_diff")},
+    "add_months": signature("add_months", (DATE, INT), DATE),
+    "last_day": signature("last_day", (DATE,), DATE),
+    "make_date": signature("make_date", (INT, INT, INT), DATE),
+    "date_trunc": _date_trunc,
+    "trunc": _trunc,
+    "unix_date": signature("unix_date", (DATE,), INT),
+    "date_from_unix_date": signature("date_from_unix_date", (INT,), DATE),
+    **{
+        f"{kind}_{unit}": signature(f"{kind}_{unit}", (wanted,), result)
+        for kind, wanted, result in (("unix", TIMESTAMP, LONG), ("timestamp", LONG, TIMESTAMP))
+        for unit in ("micros", "millis", "seconds")
+    },
+    **{each: _size(maps=True) for each in ("size", "cardinality")},
+    "array_size": _size(maps=False),
+    "element_at": _element_at,
+    "get": _get,
+    "array_contains": _sought("array_contains", BOOLEAN),
+    "array_position": _sought("array_position", LONG),
+    "map_contains_key": _map_contains_key,
+    **{each: _of_array(each) for each in ("array_sort", "array_distinct")},
+    **{each: _of_array(each, element=True) for each in ("array_max", "array_min")},
+    "array_join": signature("array_join", (Array(STRING), STRING, STRING), STRING, optional=1),
+    "sort_array": _sort_array,
+    "slice": _slice,
+    "array": _array,
+    "named_struct": _named_struct,
+}

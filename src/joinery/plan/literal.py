@@ -1,0 +1,103 @@
+"""Constants and type names as they are written, with the type Spark gives them."""
+
+from __future__ import annotations
+
+import decimal
+import re
+import struct
+from collections.abc import Sequence
+
+from joinery.model.type import DATE, DOUBLE, INT, LONG, TIMESTAMP, Atomic, Decimal
+from joinery.plan.problem import not_portable, syntax_error
+from joinery.plan.syntax import Literal
+from joinery.plan.temporal import date_of, timestamp_of
+from joinery.plan.token import Token
+
+VOID = Atomic("void")
+BYTE, SHORT, FLOAT = Atomic("byte"), Atomic("short"), Atomic("float")
+RANGES = {"byte": 1 << 7, "short": 1 << 15, "int": 1 << 31, "long": 1 << 63}
+_SUFFIXES = {"L": LONG, "S": SHORT, "Y": BYTE, "F": FLOAT, "D": DOUBLE}
+_NUMBER = re.compile(r"(.*?)(BD|[LSYFD])?", re.IGNORECASE)
+_TYPES = {
+    "boolean": Atomic("boolean"),
+    **{name: BYTE for name in ("tinyint", "byte")},
+    **{name: SHORT for name in ("smallint", "short")},
+    **{name: INT for name in ("int", "integer")},
+    **{name: LONG for name in ("bigint", "long")},
+    **{name: FLOAT for name in ("float", "real")},
+    **{name: Atomic(name) for name in ("double", "string", "binary", "date", "timestamp")},
+}
+
+
+def number_literal(token: Token, *, negative_from: int | None = None) -> Literal:
+    """Return the constant that `token` writes; `negative_from` is where its minus stands."""
+    start = token.start if negative_from is None else negative_from
+    match = _NUMBER.fullmatch(token.value)
+    digits, suffix = (match.group(1), (match.group(2) or "").upper()) if match else (token.value, "")
+    text = digits if negative_from is None else "-" + digits
+    kind = _SUFFIXES.get(suffix) or (DOUBLE if "e" in digits.lower() and suffix != "BD" else None)
+    if kind in (DOUBLE, FLOAT):
+        return Literal(_float(text, single=kind == FLOAT), kind or DOUBLE, start, token.end)
+    if kind is not None:
+        return _whole(text, kind, start=start, end=token.end)
+    if suffix == "BD" or "." in digits:
+        return _exact(decimal.Decimal(text), start=start, end=token.end)
+    for fitting in (INT, LONG):
+        if -RANGES[fitting.name] <= int(text) < RANGES[fitting.name]:
+            return Literal(int(text), fitting, start, token.end)
+    return _exact(decimal.Decimal(text), start=start, end=token.end)
+
+
+def date_literal(text: Literal, *, start: int) -> Literal:
+    """Return the constant of `date'…'`."""
+    value = date_of(text.value)
+    if value is None:
+        raise syntax_error(f"'{text.value}' is not a date", offset=start, hint="Write date'2024-12-31'.")
+    return Literal(value, DATE, start, text.end)
+
+
+def timestamp_literal(text: Literal, *, start: int) -> Literal:
+    """Return the constant of `timestamp'…'`, in UTC where it names no zone."""
+    value = timestamp_of(text.value)
+    if value is None:
+        hint = "Write timestamp'2024-12-31 23:59:59'."
+        raise syntax_error(f"'{text.value}' is not a timestamp", offset=start, hint=hint)
+    return Literal(value, TIMESTAMP, start, text.end)
+
+
+def type_named(token: Token, sizes: Sequence[int]) -> Atomic | Decimal:
+    """Return the scalar type that `token` and the numbers in its parentheses name."""
+    word = token.value.lower()
+    if word in ("decimal", "dec", "numeric") and len(sizes) <= 2:
+        precision, scale = (*sizes, *(10, 0)[len(sizes) :])
+        if not 1 <= precision <= 38 or scale > precision:
+            hint = "A decimal has at most 38 digits, and no more of them behind the point."
+            raise syntax_error(f"{word}({precision},{scale}) is not a type", offset=token.start, hint=hint)
+        return Decimal(precision, scale)
+    if word not in _TYPES or sizes:
+        raise not_portable(f"a cast to {word}", offset=token.start)
+    return _TYPES[word]
+
+
+def _float(text: str, *, single: bool) -> float:
+    value = float(text)
+    return float(struct.unpack("f", struct.pack("f", value))[0]) if single else value
+
+
+def _whole(text: str, kind: Atomic, *, start: int, end: int) -> Literal:
+    value = int(text) if text.lstrip("-").isdigit() else None
+    if value is None or not -RANGES[kind.name] <= value < RANGES[kind.name]:
+        raise syntax_error(f"{text} is not a {kind}", offset=start)
+    return Literal(value, kind, start, end)
+
+
+def _exact(value: decimal.Decimal, *, start: int, end: int) -> Literal:
+    sign, digits, exponent = value.as_tuple()
+    if int(exponent) > 0:
+        value = value.quantize(decimal.Decimal(1), context=decimal.Context(prec=100))
+        sign, digits, exponent = value.as_tuple()
+    scale = -int(exponent)
+    precision = max(len(str(abs(int("".join(map(str, digits)))))), scale)
+    if precision > 38:
+        raise syntax_error("a number has at most 38 digits", offset=start)
+    return Literal(value, Decimal(precision, scale), start, end)

@@ -1,0 +1,252 @@
+"""The types of operators: arithmetic, comparison, logic and choice, as Spark 4.3 gives them.
+
+A rule returns the typed application, or None where the portable subset ends. It raises
+`Mismatch` where Spark refuses the operands for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from joinery.model.type import (
+    BOOLEAN,
+    DOUBLE,
+    LONG,
+    STRING,
+    Array,
+    Atomic,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+)
+from joinery.plan.coercion import (
+    adjusted,
+    converted,
+    decimal_for,
+    integral,
+    numeric,
+    orderable,
+    together,
+    wider,
+    wider_all,
+    wider_decimal,
+)
+from joinery.plan.literal import VOID
+from joinery.plan.typed import Apply, Constant, Typed
+
+Arguments = Sequence[Typed]
+Rule = Callable[[Arguments], Typed | None]
+
+
+class Mismatch(Exception):
+    """The operands can never fit; `index` is the argument to point at."""
+
+    def __init__(self, reason: str, index: int = 0) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+def arithmetic(function: str) -> Rule:
+    """Return the rule of `+ - * / % div pmod`."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        left, right = arguments
+        _refuse_objects(function, arguments)
+        if left.type == STRING == right.type:
+            raise Mismatch(f'"{function}" needs numbers, and both sides are strings')
+        kind = _number(left.type, right.type)
+        if kind is None:
+            return None
+        if isinstance(kind, Decimal):
+            return _exact(function, left, right)
+        if function == "/":
+            kind = DOUBLE
+        if function == "div" and kind == DOUBLE:
+            raise Mismatch('"div" needs whole numbers or decimals; divide with "/"')
+        if function == "div":
+            kind = LONG
+        operands = together((left, right), kind)
+        return None if operands is None else Apply(function, operands, kind)
+
+    return rule
+
+
+def comparison(function: str) -> Rule:
+    """Return the rule of `= <> < <= > >= <=>`."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        left, right = arguments
+        operands = together(arguments, _comparable(left, right))
+        if operands is None and not _perhaps(left.type, right.type):
+            raise Mismatch(f"{left.type} and {right.type} cannot be compared")
+        if operands is not None and not orderable(operands[0].type):
+            raise Mismatch(f"{left.type} cannot be compared")
+        return None if operands is None else Apply(function, operands, BOOLEAN)
+
+    return rule
+
+
+def logic(function: str) -> Rule:
+    """Return the rule of `and`, `or` and `not`."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        for index, each in enumerate(arguments):
+            if each.type not in (BOOLEAN, VOID, STRING):
+                raise Mismatch(f'"{function}" needs a condition, and this is {each.type}', index)
+        operands = together(arguments, BOOLEAN)
+        return None if operands is None else Apply(function, operands, BOOLEAN)
+
+    return rule
+
+
+def is_null(arguments: Arguments) -> Typed:
+    """Type `is null`."""
+    return Apply("is null", tuple(arguments), BOOLEAN)
+
+
+def within(arguments: Arguments) -> Typed | None:
+    """Type `in`."""
+    kind = wider_all(each.type for each in arguments)
+    operands = together(arguments, kind)
+    if operands is None or not orderable(operands[0].type):
+        return None
+    return Apply("in", operands, BOOLEAN)
+
+
+def between(arguments: Arguments) -> Typed | None:
+    """Type `between` as the two comparisons it stands for."""
+    value, low, high = arguments
+    above, below = comparison(">=")((value, low)), comparison("<=")((value, high))
+    return Apply("and", (above, below), BOOLEAN) if above is not None and below is not None else None
+
+
+def choice(arguments: Arguments) -> Typed | None:
+    """Type `case` over pairs of condition and value, with or without a default."""
+    paired = len(arguments) - len(arguments) % 2
+    conditions, values = arguments[0:paired:2], [*arguments[1:paired:2], *arguments[paired:]]
+    for index, each in enumerate(conditions):
+        if each.type != BOOLEAN:
+            raise Mismatch(f"a condition is needed, and this is {each.type}", index * 2)
+    shown = together(values, wider_all(each.type for each in values))
+    if shown is None:
+        return None
+    pairs = [part for pair in zip(conditions, shown, strict=False) for part in pair]
+    return Apply("case", (*pairs, *shown[len(conditions) :]), shown[0].type)
+
+
+def sign(function: str) -> Rule:
+    """Return the rule of the signs and `abs`."""
+
+    def rule(arguments: Arguments) -> Typed | None:
+        (value,) = arguments
+        _refuse_objects(function, arguments)
+        if not numeric(value.type):
+            return None
+        return value if function == "positive" else Apply(function, (value,), value.type)
+
+    return rule
+
+
+def item(arguments: Arguments) -> Typed | None:
+    """Type `xs[i]`, `m[key]` and `s['name']`."""
+    base, index = arguments
+    match base.type:
+        case Array(element) if integral(index.type):
+            return Apply("item", (base, index), element)
+        case Map(key, value) if index.type == key:
+            return Apply("value", (base, index), value)
+        case Struct() if isinstance(index, Constant) and isinstance(index.value, str):
+            return field_of(base, index.value)
+    if isinstance(base.type, Atomic | Decimal) and base.type != VOID:
+        raise Mismatch(f"{base.type} has no items")
+    return None
+
+
+def field_of(base: Typed, name: str) -> Typed | None:
+    """Type `base.name` over a struct, a list of structs or a map; None where there is no such field."""
+    key = Constant(name, STRING)
+    match base.type:
+        case Struct(fields):
+            kind = next((each.type for each in fields if each.name == name), None)
+            return None if kind is None else Apply("field", (base, key), kind)
+        case Array(Struct(fields)):
+            kind = next((each.type for each in fields if each.name == name), None)
+            return None if kind is None else Apply("fields", (base, key), Array(kind))
+        case Map(Atomic("string"), value):
+            return Apply("value", (base, key), value)
+    return None
+
+
+def _number(left: DataType, right: DataType) -> DataType | None:
+    if VOID in (left, right):
+        other = right if left == VOID else left
+        return other if numeric(other) else None
+    if STRING in (left, right):
+        other = right if left == STRING else left
+        return (LONG if integral(other) else DOUBLE) if numeric(other) else None
+    return wider(left, right) if numeric(left) and numeric(right) else None
+
+
+def _comparable(left: Typed, right: Typed) -> DataType | None:
+    if isinstance(left.type, Decimal) or isinstance(right.type, Decimal):
+        first, second = decimal_for(left), decimal_for(right)
+        if first is not None and second is not None:
+            return wider_decimal(first, second)
+    return wider(left.type, right.type)
+
+
+def _exact(function: str, left: Typed, right: Typed) -> Typed | None:
+    first, second = decimal_for(left), decimal_for(right)
+    if VOID in (left.type, right.type):
+        first, second = first or second, second or first
+    operands = converted(left, first), converted(right, second)
+    if first is None or second is None or operands[0] is None or operands[1] is None:
+        return None
+    kind: DataType = LONG if function == "div" else _exact_type(function, first, second)
+    return Apply(function, (operands[0], operands[1]), kind)
+
+
+def _exact_type(function: str, left: Decimal, right: Decimal) -> Decimal:
+    whole_left, whole_right = left.precision - left.scale, right.precision - right.scale
+    scale = max(left.scale, right.scale)
+    match function:
+        case "*":
+            return adjusted(left.precision + right.precision + 1, left.scale + right.scale)
+        case "/":
+            scale = max(6, left.scale + right.precision + 1)
+            return adjusted(whole_left + right.scale + scale, scale)
+        case "%" | "pmod":
+            return adjusted(min(whole_left, whole_right) + scale, scale)
+    return adjusted(max(whole_left, whole_right) + scale + 1, scale)
+
+
+def _refuse_objects(function: str, arguments: Arguments) -> None:
+    for index, each in enumerate(arguments):
+        if isinstance(each.type, Array | Map | Struct) or each.type == BOOLEAN:
+            raise Mismatch(f'"{function}" needs numbers, and this is {each.type}', index)
+
+
+def _perhaps(left: DataType, right: DataType) -> bool:
+    """True where Spark may still find a common type."""
+    plain = {str(each) for each in (left, right) if isinstance(each, Atomic)}
+    odd = plain & {"binary", "timestamp_ntz", "void"}
+    nested = any(isinstance(each, Array | Struct | Map) for each in (left, right))
+    both_nested = all(isinstance(each, Array | Struct | Map) for each in (left, right))
+    return bool(odd) and not nested or both_nested
+
+
+OPERATORS: dict[str, Rule] = {
+    **{each: arithmetic(each) for each in ("+", "-", "*", "/", "%", "div", "pmod")},
+    **{each: comparison(each) for each in ("=", "<", "<=", ">", ">=", "<=>")},
+    "<>": lambda arguments: logic("not")([equal]) if (equal := comparison("=")(arguments)) else None,
+    **{each: logic(each) for each in ("and", "or", "not")},
+    "-x": sign("negative"),
+    "+x": sign("positive"),
+    "abs": sign("abs"),
+    "is null": is_null,
+    "in": within,
+    "between": between,
+    "case": choice,
+    "[]": item,
+}

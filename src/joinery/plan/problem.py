@@ -1,0 +1,76 @@
+"""What can be wrong with an expression, and where in its text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from joinery.errors import PlanError
+
+
+class ExpressionError(PlanError):
+    """An expression cannot be read, typed or used where it stands.
+
+    Attributes:
+        offset: The character of the expression's text where the problem is, from 0.
+    """
+
+    def __init__(self, message: str, *, code: str, offset: int, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, detail=detail, hint=hint, code=code)
+        self.offset = offset
+
+
+class NotPortableError(ExpressionError):
+    """An expression may be good Spark SQL, and lies outside the portable subset."""
+
+
+def syntax_error(message: str, *, offset: int, hint: str = "") -> ExpressionError:
+    """Return the error for text that is not a Spark SQL expression."""
+    return ExpressionError(message, code="PLAN_EXPRESSION_SYNTAX", offset=offset, hint=hint)
+
+
+def type_error(message: str, *, offset: int, hint: str = "") -> ExpressionError:
+    """Return the error for an operation whose operands do not fit."""
+    return ExpressionError(message, code="PLAN_EXPRESSION_TYPE", offset=offset, hint=hint)
+
+
+def not_portable(what: str, *, offset: int) -> NotPortableError:
+    """Return the error that asks for Spark's analyser."""
+    return NotPortableError(
+        f"{what} is outside the portable subset and was not checked",
+        code="PLAN_NOT_PORTABLE_UNCHECKED",
+        offset=offset,
+        hint="Check it with Spark, or use what docs/expressions.md lists.",
+    )
+
+
+def unknown_column(name: str, known: Iterable[str], *, offset: int, owner: str = "") -> ExpressionError:
+    """Return the error for a name that the scope, or the struct `owner`, does not have."""
+    names = tuple(each for each in known if not each.startswith("__agg_"))
+    where = f'"{owner}" has no field' if owner else "there is no column"
+    return ExpressionError(
+        f'{where} "{name}" here',
+        code="PLAN_UNKNOWN_COLUMN",
+        offset=offset,
+        detail=f"Its fields are {', '.join(names)}." if owner else f"Known here are {', '.join(names)}.",
+        hint=nearest_hint(name, names),
+    )
+
+
+def nearest_hint(name: str, known: Iterable[str]) -> str:
+    """Return a hint with the name nearest to `name`, or the empty string."""
+    names = list(known)
+    folded = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(name.lower(), folded, n=1)
+    return f'Use "{folded.get(near[0], near[0])}".' if near else ""
+
+
+def refused(what: str, *, offset: int) -> ExpressionError:
+    """Return the error for SQL that looks at more than one row."""
+    return ExpressionError(
+        f"{what} cannot stand in an expression",
+        code="PLAN_NOT_A_ROW_EXPRESSION",
+        offset=offset,
+        detail="An expression computes one value from one row.",
+        hint="Declare the other rows as an embed.",
+    )

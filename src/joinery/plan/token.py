@@ -1,0 +1,104 @@
+"""Words of an expression: Spark's lexical rules, with the place of every token.
+
+Invariant: `text[token.start:token.end]` is the token as the user wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from joinery.plan.problem import syntax_error
+
+TokenKind = Literal["number", "string", "binary", "name", "quoted", "symbol", "end"]
+
+_PATTERN = re.compile(
+    r"""
+      (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+    | (?P<binary>[xX]'[0-9a-fA-F]*')
+    | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+    | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | (?P<quoted>`(?:[^`]|``)+`)
+    | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[lLsSyYfFdD])?(?![A-Za-z0-9_]))
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<symbol><=>|>>>|->|=>|::|\|\||<=|>=|<>|!=|==|!<|!>|<<|>>|[-+*/%=<>()\[\],.~&|^!])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token; `value` is its meaning (a string unescaped, a name unquoted)."""
+
+    kind: TokenKind
+    value: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """The token in lower case where it may be a keyword, else the empty string."""
+        return self.value.lower() if self.kind == "name" else ""
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """Return the tokens of `text`, closed by one of kind `end`.
+
+    Raises:
+        ExpressionError: A character begins no token.
+    """
+    found: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _PATTERN.match(text, at)
+        if match is None:
+            raise syntax_error(_why_not(text, at), offset=at)
+        kind, written = str(match.lastgroup), match.group()
+        if kind != "blank":
+            found.append(_token(kind, written, at))
+        at = match.end()
+    return (*found, Token("end", "", len(text), len(text)))
+
+
+def _token(kind: str, written: str, at: int) -> Token:
+    end = at + len(written)
+    match kind:
+        case "string":
+            return Token("string", _unescaped(written), at, end)
+        case "raw":
+            return Token("string", written[2:-1], at, end)
+        case "binary":
+            return Token("binary", written[2:-1], at, end)
+        case "quoted":
+            return Token("quoted", written[1:-1].replace("``", "`"), at, end)
+        case "number":
+            return Token("number", written, at, end)
+        case "name":
+            return Token("name", written, at, end)
+    return Token("symbol", written, at, end)
+
+
+def _unescaped(written: str) -> str:
+    quote, body = written[0], written[1:-1]
+    return _ESCAPE.sub(_replacement, body.replace(quote * 2, "\\" + quote) if quote * 2 in body else body)
+
+
+def _replacement(match: re.Match[str]) -> str:
+    short, wide, octal, other = match.groups()
+    if short or wide:
+        return chr(int(short or wide, 16))
+    if octal:
+        return chr(int(octal, 8))
+    return _ESCAPED.get(other, other)
+
+
+def _why_not(text: str, at: int) -> str:
+    if text[at] in "'\"`":
+        return f"the quote {text[at]} is not closed"
+    if text[at].isalnum():
+        return "a name that does not start with a letter, or has other letters than a-z, needs backticks"
+    return f"the character {text[at]} has no meaning here"
