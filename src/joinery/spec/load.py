@@ -166,6 +166,7 @@ class _Composer:
             return MapTree(tuple(self.entry(*each) for each in node.value), Mark(place))
         if isinstance(node, SequenceNode):
             return ListTree(tuple(self.tree(each) for each in node.value), Mark(place))
+        assert isinstance(node, ScalarNode)  # the third and last kind of YAML node
         return self.scalar(node, place)
 
     def scalar(self, node: ScalarNode, place: Location) -> Scalar:
@@ -189,7 +190,7 @@ class _Composer:
             if found.group().startswith("$$"):
                 return found.group()[1:]
             name, default = found.groups()
-            known = os.environ.get(name) or default
+            known = os.environ.get(name) or (os.environ.get(name) if default is None else default)
             if known is None:
                 message = f'environment variable "{name}" is not set'
                 hint = f"Set it, or write ${{{name}:-default}}."

@@ -1,0 +1,48 @@
+"""Nested documents and enriched streams, kept up to date from change streams, on Spark.
+
+Names are imported when they are first used, so that `import joinery` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from joinery._version import __version__
+
+if TYPE_CHECKING:
+    from joinery import testing
+    from joinery.errors import JoineryError
+    from joinery.project import Project, load, run
+    from joinery.spec.declare import document, many, one, relation
+
+__all__ = [
+    "JoineryError",
+    "Project",
+    "__version__",
+    "document",
+    "load",
+    "many",
+    "one",
+    "relation",
+    "run",
+    "testing",
+]
+
+_HOMES = {
+    "JoineryError": "joinery.errors",
+    **dict.fromkeys(("Project", "load", "run"), "joinery.project"),
+    **dict.fromkeys(("document", "many", "one", "relation"), "joinery.spec.declare"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "testing":
+        return import_module("joinery.testing")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

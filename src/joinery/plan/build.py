@@ -1,0 +1,249 @@
+"""From a spec to the logical plan: names resolved, expressions typed, joins checked.
+
+Invariant: either the whole plan holds, or every problem of the project is raised at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from joinery.errors import JoineryError, Location, ProjectErrors
+from joinery.model.ddl import parse_type
+from joinery.model.type import Field, Struct
+from joinery.plan.build_node import build_root
+from joinery.plan.context import Context
+from joinery.plan.expression import Analyser
+from joinery.plan.join import comparable
+from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation, Sink
+from joinery.plan.verify import verify
+from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+
+_INTEGRAL = ("byte", "short", "int", "long")
+
+
+def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
+    """Return the plan of all products of `spec`.
+
+    Args:
+        spec: The project.
+        analyser: Types expressions outside the portable subset; without one they are
+            refused as not checked.
+
+    Raises:
+        ProjectErrors: With every problem, in file order.
+    """
+    plan, problems, _ = examine(spec, analyser)
+    if plan is None:
+        raise ProjectErrors(problems)
+    return plan
+
+
+def examine(
+    spec: ProjectSpec, analyser: Analyser | None = None
+) -> tuple[Plan | None, tuple[JoineryError, ...], tuple[JoineryError, ...]]:
+    """Return the plan, or None where there are problems; the problems; the warnings."""
+    context = Context(spec, analyser)
+    relations = {each.name: _relation(context, each) for each in spec.relations}
+    products = [_product(context, each, relations) for each in spec.products]
+    _check_queries(context)
+    plan = Plan(tuple(each for each in products if each is not None))
+    if not context.problems:
+        verify(plan)
+    broken = bool(context.problems)
+    return None if broken else plan, _ordered(context.problems), _ordered(context.warnings)
+
+
+def _ordered(problems: list[JoineryError]) -> tuple[JoineryError, ...]:
+    nowhere = Location("", 0, 0)
+    return tuple(sorted(problems, key=lambda each: each.location or nowhere))
+
+
+def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
+    """Return a relation, with the derived columns that could not be built."""
+    path = ("relations", spec.name)
+    columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
+    derived, failed = _derived(context, spec, columns)
+    row = Struct(columns + tuple(Field(each.name, each.expression.type) for each in derived))
+    scope = {each.name: each.type for each in row.fields}
+    _check_key(context, spec, columns)
+    _check_unique(context, spec, {*scope, *failed})
+    where: Expression | None = None
+    if spec.where is not None:
+        where = context.condition(spec.where, (*path, "where"), scope, failed)
+    position = scope.get(spec.position) if spec.position else None
+    if position is not None and str(position) not in _INTEGRAL:
+        message = f'"position" of relation "{spec.name}" needs a whole number, not {position}'
+        context.refuse("PLAN_TYPE_MISMATCH", message, (*path, "position"))
+    relation = Relation(
+        name=spec.name,
+        source=_source(context, spec),
+        topic=spec.topic or spec.name,
+        format=spec.format or context.spec.defaults.format or "json",
+        key=spec.key,
+        columns=columns,
+        derived=derived,
+        where=where,
+        unique=spec.unique,
+        position=spec.position,
+        time_unit=spec.time_unit,
+        images=spec.images,
+    )
+    return relation, failed
+
+
+def _derived(
+    context: Context, spec: RelationSpec, columns: tuple[Field, ...]
+) -> tuple[tuple[Computed, ...], frozenset[str]]:
+    scope = {each.name: each.type for each in columns}
+    derived: list[Computed] = []
+    failed: set[str] = set()
+    for name, text in spec.derive:
+        path = ("relations", spec.name, "derive", name)
+        found = context.expression(text, path, scope, failed=failed)
+        if name in scope:
+            message = f'relation "{spec.name}" has a field "{name}" already'
+            context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True)
+        elif found is None:
+            failed.add(name)
+        else:
+            derived.append(Computed(name, found[0]))
+            scope[name] = found[0].type
+    return tuple(derived), frozenset(failed)
+
+
+def _check_key(context: Context, spec: RelationSpec, columns: tuple[Field, ...]) -> None:
+    types = {each.name: each.type for each in columns}
+    for index, name in enumerate(spec.key):
+        path = ("relations", spec.name, "key", index)
+        if name in dict(spec.derive):
+            message = f'"key" of relation "{spec.name}" names the derived column "{name}"'
+            hint = "Name declared columns."
+            context.refuse("PLAN_KEY", message, path, hint=hint)
+        elif name not in types:
+            message = f'relation "{spec.name}" has no field "{name}"'
+            context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=types)
+        elif not comparable(types[name]):
+            message = f'"key" of relation "{spec.name}" names "{name}" of type {types[name]}'
+            context.refuse("PLAN_KEY", message, path, hint="Name columns of a simple type.")
+    for name, times in Counter(spec.key).items():
+        if times > 1:
+            message = f'"key" of relation "{spec.name}" names "{name}" twice'
+            context.refuse("PLAN_KEY", message, ("relations", spec.name, "key"))
+
+
+def _check_unique(context: Context, spec: RelationSpec, known: set[str]) -> None:
+    names = [name for name, _ in (*spec.fields, *spec.derive)]
+    for index, columns in enumerate(spec.unique):
+        for place, name in enumerate(columns):
+            if name not in known:
+                path = ("relations", spec.name, "unique", index, place)
+                message = f'relation "{spec.name}" has no field "{name}"'
+                context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=names)
+
+
+def _source(context: Context, spec: RelationSpec) -> str:
+    """Return the name of a relation's source; empty where the project has none."""
+    known = [each.name for each in context.spec.sources]
+    name = spec.source
+    path: tuple[str, ...] = ("relations", spec.name, "source")
+    if name is None:
+        name, path = context.spec.defaults.source, ("defaults", "source")
+    if name is None:
+        if len(known) > 1:
+            message = f'relation "{spec.name}" names no source'
+            hint = "Write source: NAME, or defaults: {source: NAME}."
+            detail = f"The project has {', '.join(known)}."
+            path = ("relations", spec.name)
+            context.refuse("PLAN_UNKNOWN_SOURCE", message, path, key=True, detail=detail, hint=hint)
+        return known[0] if known else ""
+    if name not in known and not _noted(context, path):
+        message = f'there is no source "{name}"'
+        context.unknown("PLAN_UNKNOWN_SOURCE", message, path, name=name, known=known)
+    return name
+
+
+def _noted(context: Context, path: tuple[str, ...]) -> bool:
+    """Say whether the default, which many relations share, was refused before."""
+    place = context.spec.locate(path)
+    told = [(each.code, each.location) for each in context.problems]
+    return path[0] == "defaults" and ("PLAN_UNKNOWN_SOURCE", place) in told
+
+
+def _product(
+    context: Context,
+    spec: ProductSpec,
+    relations: dict[str, tuple[Relation, frozenset[str]]],
+) -> Product | None:
+    context.solution = spec.solution
+    path = ("products", spec.name)
+    _check_ready(context, spec, relations)
+    sinks = tuple(_sink(context, each, spec, index) for index, each in enumerate(spec.sinks))
+    root = build_root(context, spec.root, path, relations)
+    if root is None:
+        return None
+    return Product(
+        name=spec.name,
+        root=root,
+        sinks=sinks,
+        group=spec.group,
+        solution=spec.solution,
+        settle_ms=spec.settle_ms,
+        ready=spec.ready,
+    )
+
+
+def _check_ready(
+    context: Context,
+    spec: ProductSpec,
+    relations: dict[str, tuple[Relation, frozenset[str]]],
+) -> None:
+    read = dict.fromkeys(node.relation for node in spec.root.walk())
+    for index, name in enumerate(spec.ready):
+        path = ("products", spec.name, "ready", index)
+        if name not in relations:
+            message = f'there is no relation "{name}"'
+            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
+        elif name not in read:
+            message = f'product "{spec.name}" does not read relation "{name}"'
+            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
+
+
+def _sink(context: Context, spec: SinkSpec, product: ProductSpec, index: int) -> Sink:
+    """Return a sink with its paths made absolute, and a named one looked up."""
+    kind, options = spec.kind, dict(spec.options)
+    if spec.use is not None:
+        known = dict(context.spec.sinks)
+        found = known.get(spec.use)
+        if found is None:
+            path = _sink_path(context, product, index)
+            message = f'there is no sink "{spec.use}"'
+            context.unknown("PLAN_UNKNOWN_SINK", message, path, name=spec.use, known=known)
+        else:
+            kind, options = found.kind, {**dict(found.options), **options}
+    if isinstance(options.get("path"), str):
+        options["path"] = str(context.spec.path_of(str(options["path"])))
+    return Sink(kind, tuple(options.items()))
+
+
+def _sink_path(context: Context, product: ProductSpec, index: int) -> tuple[str | int, ...]:
+    listed = ("products", product.name, "sink", index)
+    alone = ("products", product.name, "sink")
+    return (*(listed if len(product.sinks) > 1 else alone), "use")
+
+
+def _check_queries(context: Context) -> None:
+    """Refuse products that would meet in one query without sharing a group on purpose."""
+    products = context.spec.products
+    names = {each.name: each for each in products if each.group is None}
+    solutions: dict[str, str] = {}
+    for each in products:
+        if each.group is None:
+            continue
+        path = ("products", each.name, "group")
+        if each.group in names:
+            message = f'group "{each.group}" has the name of a product outside it'
+            context.refuse("PLAN_GROUP", message, path, hint="Give the group another name.")
+        if solutions.setdefault(each.group, each.solution) != each.solution:
+            message = f'group "{each.group}" mixes solutions'
+            detail = f"They are {solutions[each.group]} and {each.solution}."
+            context.refuse("PLAN_GROUP", message, path, detail=detail)

@@ -1,0 +1,229 @@
+"""From a node's spec to a node of the plan, from the leaves up.
+
+Invariant: a name that could not be built is not blamed on what uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from joinery.model.type import LONG, DataType, Struct
+from joinery.plan.context import Context
+from joinery.plan.join import comparable
+from joinery.plan.nodes import (
+    Aggregate,
+    Computed,
+    Expression,
+    JoinPair,
+    Node,
+    OrderKey,
+    Relation,
+)
+from joinery.plan.pair import build_pairs
+from joinery.spec.location import Path
+from joinery.spec.product import NodeSpec, Pairs
+
+Relations = Mapping[str, tuple[Relation, frozenset[str]]]
+Scope = dict[str, DataType]
+
+
+def build_root(context: Context, spec: NodeSpec, path: Path, relations: Relations) -> Node | None:
+    """Return the tree of a product, or None where its root's relation is not there."""
+    return _Builder(context, relations).node(spec, path, spec.name, None)
+
+
+class _Builder:
+    """Builds the nodes of one product."""
+
+    def __init__(self, context: Context, relations: Relations) -> None:
+        self.context, self.relations = context, relations
+
+    def node(
+        self, spec: NodeSpec, path: Path, address: str, parent: NodeSpec | None
+    ) -> Node | None:
+        known = self.relations.get(spec.relation)
+        if known is None and spec.relation:
+            message = f'there is no relation "{spec.relation}"'
+            self.context.unknown(
+                "PLAN_UNKNOWN_RELATION",
+                message,
+                (*path, spec.cardinality),
+                name=spec.relation,
+                known=self.relations,
+            )
+        embeds, failed = self.embeds(spec, path, address)
+        if known is None:
+            return None
+        on: tuple[JoinPair, ...] = ()
+        if parent is not None:
+            above = self.relations.get(parent.relation)
+            on = build_pairs(self.context, spec, path, child=known, parent=above)
+        return _NodeParts(self.context, spec, path, known[0], embeds, failed | known[1]).build(
+            address, on
+        )
+
+    def embeds(
+        self, spec: NodeSpec, path: Path, address: str
+    ) -> tuple[tuple[Node, ...], frozenset[str]]:
+        """Return the embeds that could be built, and the names of those with problems."""
+        built: list[Node] = []
+        failed: set[str] = set()
+        for each in spec.embed:
+            before = len(self.context.problems)
+            below = (*path, "embed", each.name)
+            node = self.node(each, below, f"{address}/{each.name}", spec)
+            if node is not None:
+                built.append(node)
+            if len(self.context.problems) > before:
+                failed.add(each.name)
+        return tuple(built), frozenset(failed)
+
+
+class _NodeParts:
+    """Builds the expressions of one node whose relation and embeds are there."""
+
+    def __init__(
+        self,
+        context: Context,
+        spec: NodeSpec,
+        path: Path,
+        relation: Relation,
+        embeds: tuple[Node, ...],
+        failed: frozenset[str],
+    ) -> None:
+        self.context, self.spec, self.path = context, spec, path
+        self.relation, self.embeds = relation, embeds
+        self.failed, self.lost = failed, set[str]()
+        self.pairs = self.default_pairs() if spec.fields is None else spec.fields
+
+    def build(self, address: str, on: tuple[JoinPair, ...]) -> Node:
+        ones: Scope = {e.name: e.type for e in self.embeds if e.cardinality == "one"}
+        row: Scope = {each.name: each.type for each in self.relation.row.fields} | ones
+        fields = self.fields(row)
+        values, aggregates = self.values(fields)
+        self.check_names()
+        shown = row | {each.name: each.expression.type for each in values}
+        return Node(
+            name=self.spec.name,
+            path=address,
+            cardinality=self.spec.cardinality,
+            relation=self.relation,
+            on=on,
+            fields=fields,
+            embeds=self.embeds,
+            values=values,
+            aggregates=aggregates,
+            where=self.where(shown),
+            order=self.order(shown),
+            limit=self.spec.limit,
+            overflow=self.spec.overflow,
+            hidden=self.spec.hidden,
+            keyed=self.spec.keyed,
+        )
+
+    def computed(self, name: str, expression: Expression, path: Path) -> Computed:
+        if "void" in str(expression.type):
+            message = f'"{name}" has no type'
+            hint = "Cast the null, such as cast(null as string)."
+            self.context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
+        return Computed(name, expression)
+
+    def default_pairs(self) -> Pairs:
+        """Return all columns of the relation, without those that embeds hide."""
+        hiding = {e.name for e in self.spec.embed if e.cardinality == "one" or not e.hidden}
+        names = [each.name for each in self.relation.row.fields]
+        return tuple((name, name) for name in names if name not in hiding)
+
+    def fields(self, scope: Scope) -> tuple[Computed, ...]:
+        found = [self.field(name, text, scope) for name, text in self.pairs]
+        return tuple(each for each in found if each is not None)
+
+    def field(self, name: str, text: str, scope: Scope) -> Computed | None:
+        path = (*self.path, "fields", name)
+        if name == text and name not in scope and name not in self.failed:
+            message = f'relation "{self.relation.name}" has no field "{name}"'
+            self.context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
+            found = None
+        else:
+            found = self.context.expression(text, path, scope, failed=self.failed)
+        if found is None:
+            self.lost.add(name)
+            return None
+        return self.computed(name, found[0], path)
+
+    def values(
+        self, fields: tuple[Computed, ...]
+    ) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
+        scope: Scope = {each.name: each.expression.type for each in fields}
+        scope |= {each.name: each.type for each in self.embeds}
+        scope |= {each.total_name: LONG for each in self.embeds if each.total_name}
+        lists: dict[str, Struct] = {
+            e.name: e.output for e in self.embeds if e.cardinality == "many"
+        }
+        values: list[Computed] = []
+        aggregates: tuple[Aggregate, ...] = ()
+        for name, text in self.spec.values:
+            path = (*self.path, "values", name)
+            found = self.context.expression(
+                text,
+                path,
+                scope,
+                failed=self.failed | self.lost,
+                embeds=lists,
+                first_aggregate=len(aggregates),
+            )
+            if found is None:
+                self.lost.add(name)
+                continue
+            aggregates += found[1]
+            values.append(self.computed(name, found[0], path))
+            scope[name] = found[0].type
+        return tuple(values), aggregates
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """The names that `where` and `order` should see, and that could not be built."""
+        values = {name for name, _ in self.spec.values}
+        return self.failed | (self.lost & values)
+
+    def where(self, scope: Scope) -> Expression | None:
+        if self.spec.where is None:
+            return None
+        path = (*self.path, "where")
+        return self.context.condition(self.spec.where, path, scope, self.unseen)
+
+    def order(self, scope: Scope) -> tuple[OrderKey, ...]:
+        keys: list[OrderKey] = []
+        for index, each in enumerate(self.spec.order):
+            path = (*self.path, "order", index)
+            shift = 1 if each.descending else 0
+            found = self.context.expression(
+                each.expression, path, scope, failed=self.unseen, shift=shift
+            )
+            if found is None:
+                continue
+            if not comparable(found[0].type):
+                message = f'"{each.expression}" of type {found[0].type} has no order'
+                hint = "Order by columns of a simple type."
+                self.context.refuse("PLAN_ORDER", message, path, hint=hint)
+            keys.append(OrderKey(found[0], each.descending))
+        return tuple(keys)
+
+    def check_names(self) -> None:
+        """Refuse two outputs of one name, and a total that hides another name."""
+        spec, seen = self.spec, set[str]()
+        named: list[tuple[str, str, Path]] = [
+            (name, "field", (*self.path, "fields", name)) for name, _ in self.pairs
+        ]
+        for each in spec.embed:
+            below = (*self.path, "embed", each.name)
+            named += [] if each.hidden else [(each.name, "embed", below)]
+            if each.limit is not None and each.overflow == "count":
+                named.append((f"{each.name}_total", f'total of embed "{each.name}"', below))
+        named += [(name, "value", (*self.path, "values", name)) for name, _ in spec.values]
+        for name, kind, path in named:
+            if name in seen:
+                message = f'{kind} "{name}" has the name of another output'
+                hint = "Give one of them another name, or hide the embed."
+                self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
+            seen.add(name)

@@ -1,0 +1,95 @@
+"""One product explained: the logical plan as text, as Mermaid, and as a page with a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from joinery.plan.nodes import Node, Product
+from joinery.plan.picture import svg
+from joinery.plan.render import edge_parts, render_product
+
+Section = tuple[str, str]
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;
+  --card: #ffffff; --line: #b9c4cf; --root: #dcefe3; --one: #e4ecfb; --many: #fdf0d5; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --soft: #9fb0c0; --paper: #15191e;
+  --card: #1d232a; --line: #4a5866; --root: #1f3d2c; --one: #22324f; --many: #46391b; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+pre, .picture { background: var(--card); border: 1px solid var(--line); border-radius: 6px;
+  padding: 1rem; overflow-x: auto; }
+pre { font: 13px/1.5 ui-monospace, monospace; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg .title { font-weight: 600; } svg .note { fill: var(--soft); }
+svg rect { stroke: var(--line); } svg path { stroke: var(--soft); fill: none; }
+svg .root { fill: var(--root); } svg .one { fill: var(--one); } svg .many { fill: var(--many); }
+""".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A product's plan, and what else there is to say about it.
+
+    Attributes:
+        product: The product.
+        sections: Titles and texts that follow the plan, such as the kernel program.
+    """
+
+    product: Product
+    sections: tuple[Section, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [("logical", render_product(self.product)), *self.sections]
+        return "\n".join(f"-- {title}\n{text.rstrip()}\n" for title, text in parts).rstrip("\n")
+
+    def to_mermaid(self) -> str:
+        """Return the tree as a Mermaid flowchart."""
+        lines = ["flowchart RL"]
+        names = {node.path: f"n{index}" for index, node in enumerate(self.product.root.walk())}
+        for node in self.product.root.walk():
+            lines.append(f"  {names[node.path]}{_box(node)}")
+            lines += [
+                f"  {names[embed.path]} -->|{_quoted(_edge(embed))}| {names[node.path]}"
+                for embed in node.embeds
+            ]
+        return "\n".join(lines) + "\n"
+
+    def to_html(self) -> str:
+        """Return one page that needs nothing beside itself."""
+        title = f"Plan of {self.product.name}"
+        texts = [("Logical plan", render_product(self.product)), *self.sections]
+        body = "\n".join(
+            f"<h2>{escape(name)}</h2>\n<pre>{escape(text.rstrip())}</pre>" for name, text in texts
+        )
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{escape(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n"
+            f"<h1>{escape(title)}</h1>\n"
+            f'<div class="picture">\n{svg(self.product)}\n</div>\n{body}\n</body>\n</html>\n'
+        )
+
+
+def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:
+    """Return the explanation of `product`, followed by `sections`."""
+    return Explanation(product, tuple(sections))
+
+
+def _box(node: Node) -> str:
+    shown = ", ".join(field.name for field in node.output.fields)
+    text = _quoted(f"{node.name}<br/>{node.relation.name}<br/>{shown}")
+    return f"([{text}])" if node.cardinality == "root" else f"[{text}]"
+
+
+def _edge(embed: Node) -> str:
+    return f"{embed.cardinality} " + "; ".join(edge_parts(embed))
+
+
+def _quoted(text: str) -> str:
+    breaks = "<br/>"
+    parts = (part.replace("&", "#amp;").replace('"', "#quot;") for part in text.split(breaks))
+    return f'"{breaks.join(part.replace("<", "#lt;").replace(">", "#gt;") for part in parts)}"'

@@ -1,0 +1,131 @@
+"""What holds of every plan, checked after building and after each rewrite.
+
+A failure here is a defect of Joinery, not of a user's declaration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from joinery.errors import PlanError
+from joinery.model.type import LONG, DataType
+from joinery.plan.join import common_type, comparable
+from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
+
+Names = dict[str, DataType]
+
+
+def verify(plan: Plan) -> None:
+    """Check the invariants of `plan`.
+
+    Raises:
+        PlanError: Naming the first node that breaks one.
+    """
+    _distinct("plan", (product.name for product in plan.products))
+    for product in plan.products:
+        verify_product(product)
+
+
+def verify_product(product: Product) -> None:
+    """Check the invariants of one product."""
+    nodes = tuple(product.root.walk())
+    _distinct(product.name, (node.path for node in nodes))
+    _require(product.root.cardinality == "root", product.root, "a product begins with a root")
+    read = {relation.name for relation in product.relations}
+    _require(read.issuperset(product.ready), product.root, "ready names relations it reads")
+    for relation in product.relations:
+        _relation(relation, product.root)
+    _edges(product.root)
+    for node in nodes:
+        _node(node)
+
+
+def _require(holds: bool, node: Node, invariant: str) -> None:
+    if not holds:
+        raise PlanError(f'node "{node.path}" breaks the plan', detail=f"It needs: {invariant}.")
+
+
+def _distinct(what: str, names: Iterable[str]) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise PlanError(f'"{what}" has the name "{twice[0]}" twice')
+
+
+def _relation(relation: Relation, root: Node) -> None:
+    declared = {each.name: each.type for each in relation.columns}
+    keyed = relation.key and all(name in declared for name in relation.key)
+    _require(bool(keyed), root, f'key columns of "{relation.name}" are declared')
+    simple = all(comparable(declared[name]) for name in relation.key)
+    _require(simple, root, f'key columns of "{relation.name}" are simple')
+    known: Names = dict(declared)
+    for each in relation.derived:
+        _reads(root, each.expression, known)
+        known[each.name] = each.expression.type
+    _reads(root, relation.where, known)
+
+
+def _edges(parent: Node) -> None:
+    """Check that every embed's pairs join its relation with the one above it."""
+    for node in parent.embeds:
+        _require(node.cardinality in ("one", "many"), node, "an embed is a one or a many")
+        _require(bool(node.on), node, "an embed joins on a column")
+        _require(node.path == f"{parent.path}/{node.name}", node, "its path is its place")
+        for pair in node.on:
+            left, right = _type(node, pair.child), _type(parent, pair.parent)
+            fits = left and right and common_type(left, right)
+            _require(fits == pair.type, node, f'"{pair.child}" is compared losslessly')
+        _edges(node)
+
+
+def _type(node: Node, column: str) -> DataType | None:
+    found = {each.name: each.type for each in node.relation.row.fields}
+    return found.get(column)
+
+
+def _node(node: Node) -> None:
+    _require(node.limit is None or node.limit >= 1, node, "a limit is positive")
+    windowed = node.limit is not None or node.keyed
+    _require(node.cardinality == "many" or not windowed, node, "only a many has a window")
+    _require(not node.on or node.cardinality != "root", node, "a root joins nothing")
+    _distinct(node.path, (each.name for each in node.output.fields))
+    row: Names = {each.name: each.type for each in node.relation.row.fields}
+    row |= {each.name: each.type for each in node.embeds if each.cardinality == "one"}
+    for each in node.fields:
+        _reads(node, each.expression, row)
+    shown = row | _values(node)
+    _reads(node, node.where, shown)
+    for key in node.order:
+        _reads(node, key.expression, shown)
+        _require(comparable(key.expression.type), node, "order columns have an order")
+    boolean = node.where is None or str(node.where.type) == "boolean"
+    _require(boolean, node, "where is a boolean")
+
+
+def _values(node: Node) -> Names:
+    """Check the node's values in their order, and return their types."""
+    known: Names = {each.name: each.expression.type for each in node.fields}
+    known |= {each.name: each.type for each in node.embeds}
+    known |= {each.total_name: LONG for each in node.embeds if each.total_name}
+    known |= _aggregates(node)
+    values: tuple[Computed, ...] = node.values
+    for each in values:
+        _reads(node, each.expression, known)
+        known[each.name] = each.expression.type
+    return {each.name: each.expression.type for each in values}
+
+
+def _aggregates(node: Node) -> Names:
+    _distinct(node.path, (each.name for each in node.aggregates))
+    lists = {each.name: each.output for each in node.embeds if each.cardinality == "many"}
+    for each in node.aggregates:
+        _require(each.embed in lists, node, "an aggregate reads a many embed")
+        known = {field.name: field.type for field in lists[each.embed].fields}
+        _reads(node, each.argument, known)
+        _reads(node, each.filter, known)
+    return {each.name: each.type for each in node.aggregates}
+
+
+def _reads(node: Node, expression: Expression | None, known: Names) -> None:
+    missing = sorted(expression.references - known.keys()) if expression else []
+    _require(not missing, node, f"what it reads is known, and {missing} is not")

@@ -1,0 +1,174 @@
+"""A project to work with: its spec, its plan when it is asked for, and its products.
+
+Spark is imported when documents are asked for, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from joinery.errors import ProjectErrors, SpecError
+from joinery.plan import nodes
+from joinery.plan.build import build_plan
+from joinery.plan.explain import Explanation, Section, explain
+from joinery.plan.expression import Analyser
+from joinery.spec.declare import Document
+from joinery.spec.load import dump_spec, load_spec
+from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
+from joinery.spec.read import read_project
+from joinery.spec.tree import tree_of
+from joinery.spec.write import product_data, relation_data
+
+Declared = Mapping[str, Any]
+
+
+class Product:
+    """One product of a project: its declaration and its plan."""
+
+    def __init__(self, project: Project, spec: ProductSpec) -> None:
+        self.project, self.spec, self.name = project, spec, spec.name
+
+    @property
+    def plan(self) -> nodes.Product:
+        """The product's logical plan; the whole project must hold."""
+        found = (each for each in self.project.plan.products if each.name == self.name)
+        return next(found)
+
+    def explain(self, sections: Iterable[Section] = ()) -> Explanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
+        return explain(self.plan, sections)
+
+    def documents(self, spark: Any, frames: Mapping[str, Any], **options: Any) -> Any:
+        """Return a DataFrame of documents: key, value, version.
+
+        Args:
+            spark: The session to work in; its settings are left alone.
+            frames: For each relation, a DataFrame of its changes, all streaming or none.
+            **options: Such as `format="json"` and `dead_letters=True`.
+        """
+        door = import_module("joinery.spark.documents")
+        return door.documents(self.plan, spark, frames, **options)
+
+    def __repr__(self) -> str:
+        return f"<product {self.name} of project {self.project.name}>"
+
+
+class Project:
+    """Relations and the products made of them, as a project file declares them.
+
+    Raises:
+        ProjectErrors: With every problem of the declaration.
+
+    Example:
+        >>> import joinery as jn
+        >>> user = jn.relation("user", key=["id"], fields={"id": "long", "name": "string"})
+        >>> project = jn.Project("people", products=[jn.document("person", user)])
+        >>> print(project.products["person"].explain())
+        -- logical
+        Emit person by id
+          Project id, name
+          Scan user [id, name]
+    """
+
+    def __init__(
+        self,
+        name: str = "project",
+        *,
+        relations: Sequence[RelationSpec] = (),
+        products: Sequence[Document] = (),
+        sources: Declared | None = None,
+        defaults: Declared | None = None,
+        sinks: Declared | None = None,
+        run: Declared | None = None,
+        folder: str | Path = ".",
+    ) -> None:
+        given = [*relations, *(each for made in products for each in made.relations)]
+        data: dict[str, Any] = {
+            "name": name,
+            "relations": {each.name: relation_data(each) for each in _distinct(given)},
+            "products": {each.name: product_data(each) for each in _products(products)},
+        }
+        sections = {"sources": sources, "defaults": defaults, "sinks": sinks, "run": run}
+        data |= {key: value for key, value in sections.items() if value is not None}
+        self.spec = read_project(tree_of(data), folder=Path(folder))
+        self._analyser: Analyser | None = None
+
+    @classmethod
+    def of(cls, spec: ProjectSpec, analyser: Analyser | None = None) -> Project:
+        """Return the project of a spec that was read already."""
+        project = cls.__new__(cls)
+        project.spec, project._analyser = spec, analyser
+        return project
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return self.spec.name
+
+    @cached_property
+    def plan(self) -> nodes.Plan:
+        """The plan of all products; raises ProjectErrors with every problem."""
+        return build_plan(self.spec, self._analyser or _SparkWhenAsked())
+
+    @property
+    def products(self) -> Mapping[str, Product]:
+        """The products by name."""
+        return {each.name: Product(self, each) for each in self.spec.products}
+
+    def to_yaml(self) -> str:
+        """Return the project as the text of its file."""
+        return dump_spec(self.spec)
+
+    def __repr__(self) -> str:
+        return f"<project {self.name}: {', '.join(self.products)}>"
+
+
+def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
+    """Return the project that a file, or a folder of them, declares.
+
+    Raises:
+        ProjectErrors: With every problem and its place.
+    """
+    return Project.of(load_spec(path, settings=settings))
+
+
+def run(spark: Any, project: Project, **options: Any) -> Any:
+    """Run a project; return the query, with `await_termination()`, `progress` and `stop()`."""
+    return import_module("joinery.spark.run").run(spark, project, **options)
+
+
+def _distinct(relations: Iterable[RelationSpec]) -> list[RelationSpec]:
+    """Return each relation once; two different ones of one name are refused."""
+    known: dict[str, RelationSpec] = {}
+    for each in relations:
+        if known.setdefault(each.name, each) != each:
+            raise ProjectErrors((_twice("relation", each.name),))
+    return list(known.values())
+
+
+def _products(documents: Iterable[Document]) -> list[ProductSpec]:
+    known: dict[str, ProductSpec] = {}
+    for each in documents:
+        if known.setdefault(each.spec.name, each.spec) is not each.spec:
+            raise ProjectErrors((_twice("product", each.spec.name),))
+    return list(known.values())
+
+
+def _twice(kind: str, name: str) -> SpecError:
+    return SpecError(f'there are two {kind}s named "{name}"', code="SPEC_DUPLICATE_KEY")
+
+
+class _SparkWhenAsked:
+    """An analyser that begins Spark when an expression first needs it."""
+
+    def __init__(self) -> None:
+        self._analyser: Analyser | None = None
+
+    def type_of(self, sql: str, scope: Mapping[str, Any]) -> Any:
+        if self._analyser is None:
+            self._analyser = import_module("joinery.spark.analyse").open_analyser()
+        return self._analyser.type_of(sql, scope)
