@@ -2,7 +2,8 @@
 
 The lease is a JSON file beside the checkpoint, renewed every 2 s by a thread. A second run
 is refused while it is renewed and takes over once it has lapsed for 10 s, or at once when
-every process of the holder has ended on this very machine. Each taking raises the epoch.
+every process of the holder has ended on this very machine; it waits for the JVM of a run
+whose Python was killed. Each taking raises the epoch.
 
 Limits: the folder must be shared by all who may run the query, their clocks within seconds.
 
@@ -30,6 +31,7 @@ from joinery.errors import RunError
 RENEW_S = 2.0
 LAPSE_S = 10.0
 _LOCK_WAIT_S = 5.0
+_ORPHAN_POLL_S = 0.1
 
 
 class LeaseHeldError(RunError):
@@ -68,6 +70,11 @@ class Holder:
             return False
         return self.machine != _machine() or any(_running(each) for each in self.processes)
 
+    @property
+    def orphaned(self) -> bool:
+        """True when the renewing process has ended here, and others of the run go on."""
+        return self.machine == _machine() and not _running(self.processes[0])
+
 
 class Lease:
     """The lease on one query.
@@ -104,6 +111,8 @@ class Lease:
         Raises:
             LeaseHeldError: Another run holds it.
         """
+        while (stood := self._read()) and stood.alive and stood.orphaned:
+            time.sleep(_ORPHAN_POLL_S)
         with self._locked():
             stood = self._read()
             if stood is not None and stood.alive:

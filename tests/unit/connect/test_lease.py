@@ -90,6 +90,21 @@ def test_a_run_whose_processes_all_ended_here_does_not_hold_up_the_next(tmp_path
     second.release()
 
 
+def test_a_killed_run_is_waited_for_until_its_jvm_ended(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    with subprocess.Popen(["sleep", "0.5"]) as jvm:
+        edit(tmp_path / "q.lease", processes=[dead_process(), jvm.pid])
+        reaper = threading.Thread(target=jvm.wait)
+        reaper.start()
+
+        second.take()
+
+        assert jvm.poll() == 0
+        reaper.join()
+    second.release()
+
+
 def test_a_run_on_another_machine_counts_as_living_until_it_lapses(tmp_path: Path) -> None:
     first = Lease(tmp_path / "q.lease", "q")
     first.take()
