@@ -1,0 +1,220 @@
+"""Who is measured: how each contender is installed, started, and its documents read.
+
+Invariant: a contender sees the input only through the folder it is given, and its documents
+are read back in one common form (`expected.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import expected
+from measure import Measured, measure
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+TIMEOUT_S = 3 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One contender's run of one workload, or of one phase of it."""
+
+    measured: Measured
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    batches: Sequence[Mapping[str, Any]] = ()
+
+
+class Contender(Protocol):
+    """Runs UserProfile over a folder of change files."""
+
+    name: str
+
+    def install(self) -> None:
+        """Create the environment; nothing where it stands."""
+
+    def version(self) -> str:
+        """Name the version that runs."""
+
+    def run(self, changes: Path, *, total: int, format: str, work: Path) -> Run:
+        """Read `changes` to their end; leave the documents in `work`, which is empty."""
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Return the documents, from what `run` left or from a run that prints them."""
+
+
+class ContenderError(Exception):
+    """A contender did not come to its end."""
+
+
+def finished(measured: Measured, log: Path) -> Measured:
+    """Return `measured`, or raise with the end of what the contender said."""
+    if measured.returncode:
+        tail = log.with_suffix(".err").read_text(errors="replace")[-1500:]
+        said = log.read_text(errors="replace")[-500:]
+        raise ContenderError(f"exit code {measured.returncode}: {said}\n{tail}")
+    return measured
+
+
+@dataclass(frozen=True, slots=True)
+class Joinery:
+    """This project, as a user would start it."""
+
+    name: str = "joinery"
+
+    def install(self) -> None:
+        """`make bench` has set it up."""
+
+    def version(self) -> str:
+        """Name Joinery's and Spark's version."""
+        import pyspark
+
+        import joinery
+
+        return f"Joinery {joinery.__version__}, Spark {pyspark.__version__}"
+
+    def run(
+        self,
+        changes: Path,
+        *,
+        total: int,
+        format: str,
+        work: Path,
+        project: str = "profile.yaml",
+        settings: Sequence[str] = (),
+    ) -> Run:
+        """Run the project once over the folder."""
+        command = [str(Path(sys.executable).with_name("joinery")), "run", str(BENCH / project)]
+        command += ["--once", *(part for each in settings for part in ("--set", each))]
+        env = {
+            **os.environ,
+            "BENCH_CHANGES": str(changes),
+            "BENCH_FORMAT": format,
+            "BENCH_WORK": str(work),
+        }
+        log = work / "joinery.log"
+        measured = measure(command, output=log, cwd=work, env=env, timeout_s=TIMEOUT_S)
+        return Run(finished(measured, log), {"seconds": measured.seconds}, batches_of(log))
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Read the files sink."""
+        return expected.joinery_profiles(work / "out" / "user_profile")
+
+
+def batches_of(log: Path) -> list[dict[str, Any]]:
+    """Return the progress lines of a run, one a batch."""
+    lines = [line for line in log.read_text(encoding="utf-8").splitlines() if line[:1] == "{"]
+    return [value for value in map(json.loads, lines) if "batch" in value and "rows" in value]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A peer in an environment of its own.
+
+    Attributes:
+        requirements: Its file of requirements beside this module.
+        script: Its program in `peers/`.
+        options: What the program is given beside its folders.
+    """
+
+    name: str
+    requirements: str
+    script: str
+    options: tuple[str, ...]
+
+    @property
+    def environment(self) -> Path:
+        """Where it is installed."""
+        return BENCH / ".envs" / Path(self.requirements).stem.removeprefix("requirements-")
+
+    def install(self) -> None:
+        """Create the environment from its requirements."""
+        if not (self.environment / ".ready").exists():
+            print(f"installing {self.requirements} into {self.environment.relative_to(ROOT)}")
+            shutil.rmtree(self.environment, ignore_errors=True)
+            venv.create(self.environment, with_pip=True)
+            pip = [str(self.python), "-m", "pip", "install", "--quiet"]
+            subprocess.run([*pip, "-r", str(BENCH / self.requirements)], check=True)
+            (self.environment / ".ready").touch()
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.environment / "bin" / "python"
+
+    def version(self) -> str:
+        """Name the pinned version."""
+        return (BENCH / self.requirements).read_text(encoding="utf-8").strip()
+
+    def start(self, changes: Path, work: Path, *options: str) -> tuple[Measured, dict[str, Any]]:
+        """Run the peer's program and return what it cost and what it said last."""
+        script = str(BENCH / "peers" / self.script)
+        command = [str(self.python), script, "--input", str(changes), *self.options, *options]
+        log = work / f"{self.name}.log"
+        env = {**os.environ, "PATHWAY_THREADS": "2", "PYTHONWARNINGS": "ignore"}
+        env["BENCH_STARTED"] = repr(time.time())
+        measured = measure(command, output=log, cwd=work, env=env, timeout_s=TIMEOUT_S)
+        finished(measured, log)
+        return measured, json.loads(last_line(log))
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a file, which may be long."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        return file.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Flink(Peer):
+    """Flink SQL on a local cluster of two slots; its sink swallows the documents."""
+
+    def run(self, changes: Path, *, total: int, format: str, work: Path) -> Run:
+        """Run the query into the sink that swallows."""
+        measured, facts = self.start(changes, work, "--work", str(work))
+        return Run(measured, facts)
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Run the query again, untimed, into the sink that prints."""
+        self.start(changes, work, "--work", str(work), "--print")
+        with (work / f"{self.name}.log").open(encoding="utf-8") as lines:
+            return expected.flink_profiles(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Pathway(Peer):
+    """Pathway on two threads, documents to a file."""
+
+    def run(self, changes: Path, *, total: int, format: str, work: Path) -> Run:
+        """Run the program into a file."""
+        output = str(work / "documents.jsonl")
+        measured, facts = self.start(changes, work, "--output", output, "--changes", str(total))
+        return Run(measured, facts)
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Read the file."""
+        return expected.pathway_profiles(work / "documents.jsonl")
+
+
+FLINK = ("requirements-flink.txt", "flink_profile.py")
+PATHWAY = ("requirements-pathway.txt", "pathway_profile.py")
+CONTENDERS: dict[str, Contender] = {
+    each.name: each
+    for each in (
+        Joinery(),
+        Flink("flink-rocksdb", *FLINK, ("--backend", "rocksdb")),
+        Flink("flink-heap", *FLINK, ("--backend", "hashmap")),
+        Pathway("pathway", *PATHWAY, ("--mode", "streaming")),
+        Pathway("pathway-batch", *PATHWAY, ("--mode", "static")),
+    )
+}
