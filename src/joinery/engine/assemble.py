@@ -12,7 +12,7 @@ from typing import Any
 
 from joinery.engine.aggregate import aggregate
 from joinery.engine.evaluate import EvaluationError
-from joinery.engine.order import sort_key
+from joinery.engine.order import row_key
 
 from joinery.engine.render import key_text
 from joinery.engine.rows import Rows, join_value
@@ -40,7 +40,7 @@ class Assembled:
     """
 
     value: dict[str, Any]
-    rank: tuple[Any, ...]
+    rank: Any
     key_text: str
     overflowed: tuple[str, ...]
 
@@ -68,6 +68,8 @@ class Assembler:
         self._order = [guarded(each.expression, ranked, findings) for each in node.order]
         self._aggregates = [_Aggregating(each, node, findings) for each in node.aggregates]
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
+        order = [(each.expression.type, each.descending) for each in node.order]
+        self._rank_key = row_key(order + [(type_, False) for type_ in self._key_types])
         self._child_columns = tuple(pair.child for pair in node.on)
         self._parent_columns = tuple(pair.parent for pair in node.on)
 
@@ -138,16 +140,9 @@ class Assembler:
     def _embeds(self, cardinality: str) -> list[Node]:
         return [embed for embed in self.node.embeds if embed.cardinality == cardinality]
 
-    def _rank(self, row: Row, ranked: Mapping[str, Any]) -> tuple[Any, ...]:
-        order = (
-            sort_key(evaluate(ranked), each.expression.type, descending=each.descending)
-            for each, evaluate in zip(self.node.order, self._order, strict=True)
-        )
-        key = (
-            sort_key(row[column], type_)
-            for column, type_ in zip(self.node.relation.key, self._key_types, strict=True)
-        )
-        return (*order, *key)
+    def _rank(self, row: Row, ranked: Mapping[str, Any]) -> Any:
+        order = [evaluate(ranked) for evaluate in self._order]
+        return self._rank_key(order + [row[column] for column in self.node.relation.key])
 
 
 class _Aggregating:

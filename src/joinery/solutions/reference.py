@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from joinery.engine.order import sort_key
+from joinery.engine.order import row_key
 
 from joinery.engine.assemble import Assembler
 from joinery.engine.render import document_json
@@ -157,6 +157,8 @@ class _Outbox:
         self._max_bytes = max_bytes
         self._assembler = Assembler(product.root, findings)
         self._sent: dict[Key, _Sent] = {}
+        relation = product.root.relation
+        self._rank = row_key([(relation.type_of(column), False) for column in relation.key])
 
     def send(
         self, rows: Rows, timestamp_us: int
@@ -212,11 +214,6 @@ class _Outbox:
 
     def _key_row(self, key: Key) -> Row:
         return dict(zip(self._product.root.relation.key, key, strict=True))
-
-    def _rank(self, key: Key) -> tuple[Any, ...]:
-        relation = self._product.root.relation
-        typed = zip(relation.key, key, strict=True)
-        return tuple(sort_key(value, relation.type_of(column)) for column, value in typed)
 
 
 def _newer(position: int | None, stored: int | None) -> bool:

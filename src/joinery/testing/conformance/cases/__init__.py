@@ -1,0 +1,21 @@
+"""The hand-written cases, by what they are about."""
+
+from __future__ import annotations
+
+from joinery.testing.conformance.case import Case
+from joinery.testing.conformance.cases import (
+    links,
+    many,
+    nested,
+    one,
+    order,
+    positions,
+    roots,
+    values,
+)
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Return every case, in a fixed order."""
+    modules = (roots, positions, many, links, one, nested, order, values)
+    return tuple(case for module in modules for case in module.CASES)

@@ -1,0 +1,92 @@
+"""What a solution must offer to be examined, and the reference as the first that does.
+
+Invariant: a runner is given all batches of one project, and tells what each batch sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from joinery.engine.render import document_json
+from joinery.model.change import Change, DocumentChange
+from joinery.model.type import Field, Struct
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.solutions.reference import ReferenceSolution
+from joinery.spec.product import ProjectSpec
+from joinery.testing.driver import BATCH_US
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one batch sent.
+
+    Attributes:
+        lines: By product, the files sink's lines: `{"key":…,"value":…,"version":…}`.
+        dead: By product, the JSON text of the keys of documents that became dead letters.
+    """
+
+    lines: Mapping[str, Sequence[str]]
+    dead: Mapping[str, Sequence[str]]
+
+
+class Runner(Protocol):
+    """Runs a whole project on one solution."""
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> Sequence[Sent]:
+        """Run `project` from nothing, one batch after the other.
+
+        Args:
+            project: Its products share one group; their sink is `files`.
+            batches: Changes in log order. A batch must be processed as one.
+
+        Returns:
+            What each batch sent, as many entries as there are batches.
+        """
+
+
+class ReferenceRunner:
+    """Runs a project on the reference solution."""
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+        """Run `project` from nothing, one batch after the other."""
+        products = build_plan(project).products
+        solution = ReferenceSolution(products, max_document_bytes=project.run.max_document_bytes)
+        return [
+            _apply(solution, products, batch, (number + 1) * BATCH_US)
+            for number, batch in enumerate(batches)
+        ]
+
+
+def _apply(
+    solution: ReferenceSolution,
+    products: Sequence[Product],
+    batch: Sequence[Change],
+    timestamp_us: int,
+) -> Sent:
+    emitted = solution.apply(batch, timestamp_us)
+    named = {each.name: each for each in products}
+    lines: dict[str, list[str]] = {}
+    dead: dict[str, list[str]] = {}
+    for document in emitted.documents:
+        line = document_line(document, named[document.product])
+        lines.setdefault(document.product, []).append(line)
+    for letter in emitted.dead_letters:
+        key = document_json(letter.key, key_type(named[letter.product]))
+        dead.setdefault(letter.product, []).append(key)
+    return Sent(lines, dead)
+
+
+def document_line(document: DocumentChange, product: Product) -> str:
+    """Return the line of the files sink for one emission."""
+    key = document_json(document.key, key_type(product))
+    value = document_json(document.value, product.root.output)
+    return f'{{"key":{key},"value":{value},"version":{document.version}}}'
+
+
+def key_type(product: Product) -> Struct:
+    """Return the type of the sink's key."""
+    relation = product.root.relation
+    return Struct(tuple(Field(column, relation.type_of(column)) for column in relation.key))

@@ -1,0 +1,98 @@
+"""Many random projects joined into one, run by a runner and by the reference, compared.
+
+What is compared is the ordered list of emissions of each key, batch by batch, and the dead
+letters; a difference names the seed that makes it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.oracle.history import cut, make_history
+from tests.oracle.shape import make_shape
+
+from joinery.model.change import Change
+from joinery.plan.build import build_plan
+from joinery.spec.product import ProjectSpec
+from joinery.testing.conformance.project import joined, prefixed
+from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
+from joinery.testing.conformance.suite import parse
+
+BATCHES = 6
+SEEDS_FILE = Path(__file__).parent / "seeds.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Random projects as one, and the batches of all of them together."""
+
+    seeds: tuple[int, ...]
+    project: ProjectSpec
+    batches: tuple[tuple[Change, ...], ...]
+
+
+def kept_seeds() -> list[int]:
+    """Return the seeds that once failed."""
+    lines = SEEDS_FILE.read_text(encoding="utf-8").splitlines()
+    return [int(line.split("#")[0]) for line in lines if line.split("#")[0].strip()]
+
+
+def chosen_seeds(default: int) -> list[int]:
+    """Return the kept seeds and as many new ones as the environment asks for."""
+    count = int(os.environ.get("JOINERY_ORACLE") or default)
+    start = int(os.environ.get("JOINERY_ORACLE_SEED") or 0)
+    return list(dict.fromkeys([*kept_seeds(), *range(start, start + count)]))
+
+
+def make_trial(seeds: Iterable[int]) -> Trial:
+    """Return the projects of `seeds` under the prefixes `s<seed>_`."""
+    chosen = tuple(seeds)
+    project = joined(prefixed(make_shape(seed).project, prefix(seed)) for seed in chosen)
+    batches: list[list[Change]] = [[] for _ in range(BATCHES)]
+    for seed in chosen:
+        plan = build_plan(prefixed(make_shape(seed).project, prefix(seed)))
+        for batch, part in zip(batches, cut(seed, make_history(seed, plan), BATCHES), strict=True):
+            batch += part
+    return Trial(chosen, project, tuple(tuple(batch) for batch in batches))
+
+
+def prefix(seed: int) -> str:
+    return f"s{seed}_"
+
+
+def failures(trial: Trial, runner: Runner) -> list[str]:
+    """Return a line for each seed on which `runner` and the reference differ."""
+    expected = ReferenceRunner().run(trial.project, trial.batches)
+    received = runner.run(trial.project, trial.batches)
+    products = {seed: f"{prefix(seed)}p" for seed in trial.seeds}
+    found = ((seed, difference(expected, received, products[seed])) for seed in trial.seeds)
+    return [f"seed {seed}: {told}" for seed, told in found if told]
+
+
+def difference(expected: Sequence[Sent], received: Sequence[Sent], product: str) -> str:
+    """Return the first batch in which a product sent something else; empty where none."""
+    if len(expected) != len(received):
+        return f"{len(received)} batches, expected {len(expected)}"
+    for number, (left, right) in enumerate(zip(expected, received, strict=True), 1):
+        wanted, got = _emissions(left, product), _emissions(right, product)
+        if wanted != got:
+            return f"batch {number} sent {_only(got, wanted)}, expected {_only(wanted, got)}"
+        if sorted(left.dead.get(product, ())) != sorted(right.dead.get(product, ())):
+            dead = left.dead.get(product), right.dead.get(product)
+            return f"batch {number} has the dead letters {dead[1]}, expected {dead[0]}"
+    return ""
+
+
+def _emissions(sent: Sent, product: str) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for line in sent.lines.get(product, ()):
+        parts = parse(line)
+        found.setdefault(repr(parts["key"]), []).append(parts["value"])
+    return found
+
+
+def _only(these: dict[str, list[object]], those: dict[str, list[object]]) -> str:
+    return str({key: value for key, value in these.items() if those.get(key) != value})
