@@ -91,6 +91,12 @@ class Run:
         return self._board.progress
 
     @property
+    def topics(self) -> tuple[str, ...]:
+        """The names of all relations that are read."""
+        products = (product for query in self._queries for product in query.products)
+        return tuple(dict.fromkeys(each.name for one in products for each in one.relations))
+
+    @property
     def dead_letters(self) -> Path:
         """The folder of the dead letters."""
         return dead_letters_folder(self._spec)

@@ -1,0 +1,41 @@
+"""`joinery check`: every problem of a project at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from joinery.cli.project import analyser
+from joinery.cli.report import DONE, WRONG, write_problems
+from joinery.plan.check import Problem, check
+from joinery.spec.load import load_spec
+
+_SHOWN = ("file", "line", "column", "code", "message", "hint", "severity")
+
+
+def run_check(file: Path, *, as_json: bool) -> int:
+    """Print the problems of a project; return 2 if there is an error among them."""
+    with analyser() as spark:
+        problems = check(file, spark)
+    broken = any(each.severity == "error" for each in problems)
+    if as_json:
+        rows = [{name: getattr(each, name) for name in _SHOWN} for each in problems]
+        sys.stdout.write(f"{json.dumps(rows, ensure_ascii=False, indent=2)}\n")
+    else:
+        write_problems(problems)
+        sys.stdout.write(_summary(file, problems) if not broken else "")
+    return WRONG if broken else DONE
+
+
+def _summary(file: Path, problems: list[Problem]) -> str:
+    spec = load_spec(file)
+    warnings = f", {_counted(len(problems), 'warning')}" if problems else ""
+    return (
+        f"{file}: no errors{warnings}; {_counted(len(spec.relations), 'relation')},"
+        f" {_counted(len(spec.products), 'product')}\n"
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,43 @@
+"""`joinery init`: a small project that runs as it is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from joinery.cli.report import DONE
+from joinery.cli.template import FILES
+from joinery.errors import SpecError
+
+
+class InitError(SpecError):
+    """A project cannot be written here."""
+
+    code = "INIT"
+
+
+def run_init(folder: Path) -> int:
+    """Write the project into `folder`; nothing that stands there is overwritten.
+
+    Raises:
+        InitError: One of its files is there already, or the folder cannot be written.
+    """
+    standing = [name for name in FILES if (folder / name).exists()]
+    if standing:
+        raise InitError(
+            f"{folder / standing[0]} is there already",
+            detail="Nothing was written.",
+            hint="Name an empty folder: joinery init FOLDER.",
+        )
+    try:
+        for name, text in FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InitError(f"could not write into {folder}: {error.strerror}") from error
+    inside = "" if folder == Path() else f"cd {folder} && "
+    sys.stdout.write(
+        "".join(f"{folder / name}\n" for name in FILES)
+        + f"\nNext: {inside}joinery check && joinery run --once\n"
+    )
+    return DONE

@@ -1,0 +1,70 @@
+"""Loads a project for a command; Spark is started only where an expression needs its analyser."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
+from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from joinery.model.type import DataType
+    from joinery.plan.expression import Analyser
+
+UNCHECKED = "PLAN_NOT_PORTABLE_UNCHECKED"
+
+
+class SparkAnalyserWhenAsked:
+    """An analyser that starts Spark when it is first asked, and ends it with the command."""
+
+    def __init__(self) -> None:
+        self._analyser: Analyser | None = None
+        self._session: Any = None
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type that Spark gives an expression."""
+        if self._analyser is None:
+            from joinery.spark.analyse import SparkAnalyser
+            from joinery.spark.session import open_session
+
+            log = Path(tempfile.mkdtemp(prefix="joinery-")) / "spark.log"
+            self._session = open_session("check", log=log, master="local[1]")
+            self._analyser = SparkAnalyser(self._session)
+        return self._analyser.type_of(sql, scope)
+
+    def close(self) -> None:
+        """End Spark, if it was started."""
+        if self._session is not None:
+            self._session.stop()
+
+
+@contextmanager
+def analyser() -> Iterator[SparkAnalyserWhenAsked]:
+    """Give an analyser for the time of a command."""
+    opened = SparkAnalyserWhenAsked()
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def load_project(file: Path, settings: Sequence[str] = ()) -> tuple[ProjectSpec, Plan | None]:
+    """Return a project's spec and plan; no plan where only Spark can type an expression.
+
+    Raises:
+        ProjectErrors: With every problem.
+    """
+    spec = load_spec(file, settings=settings)
+    try:
+        return spec, build_plan(spec)
+    except ProjectErrors as errors:
+        if any(each.code == UNCHECKED for each in errors.problems):
+            return spec, None
+        raise

@@ -1,0 +1,187 @@
+"""`joinery run`: a project from its sources into its sinks, until it is asked to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from joinery.cli.live import Display, display_for_output
+from joinery.cli.project import load_project
+from joinery.cli.report import DONE, FAILED
+from joinery.errors import JoineryError, SpecError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from joinery.plan.nodes import Plan
+    from joinery.spark.run import Run
+    from joinery.spec.product import ProjectSpec
+
+
+class RunArgumentError(SpecError):
+    """The arguments of `run` cannot go together."""
+
+    code = "RUN_ARGUMENT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """What `joinery run` was asked.
+
+    Attributes:
+        file: The project file or folder.
+        once: Read what there is, then end.
+        products: The products to run; empty means all.
+        solution: Overrides the products' own.
+        real_time: A change at a time.
+        settings: `dotted.key=value`, put into the project file.
+        master: Spark's master.
+    """
+
+    file: Path
+    once: bool = False
+    products: tuple[str, ...] = ()
+    solution: str | None = None
+    real_time: bool = False
+    settings: tuple[str, ...] = ()
+    master: str | None = None
+
+
+class Ending:
+    """What the signals of the user ask for: once to end after the batch, twice at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._stop: Callable[[], None] = lambda: None
+
+    def listen(self) -> None:
+        """Take SIGINT and SIGTERM; to be repeated after Spark has set its own handlers."""
+        signal.signal(signal.SIGINT, self._signalled)
+        signal.signal(signal.SIGTERM, self._signalled)
+
+    def attach(self, stop: Callable[[], None]) -> None:
+        """Call `stop` when the user asks to end, at once if that was before."""
+        self._stop = stop
+        if self.asked:
+            stop()
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            sys.stderr.write("error: interrupted; the batch was not committed and runs again.\n")
+            sys.stderr.flush()
+            os._exit(FAILED)
+        self.asked = True
+        self._stop()
+
+
+def run_project(arguments: RunArguments, display: Display | None = None) -> int:
+    """Run a project to its end.
+
+    Raises:
+        JoineryError: The project, an argument or the run failed.
+    """
+    ending = Ending()
+    ending.listen()
+    _check(arguments)
+    settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
+    spec, plan = load_project(arguments.file, settings)
+    return Command(arguments, spec, plan, ending, display or display_for_output()).run()
+
+
+class Command:
+    """One run from the command line."""
+
+    def __init__(
+        self,
+        arguments: RunArguments,
+        spec: ProjectSpec,
+        plan: Plan | None,
+        ending: Ending,
+        display: Display,
+    ) -> None:
+        self._arguments = arguments
+        self._spec = spec
+        self._plan = plan
+        self._ending = ending
+        self._display = display
+        self._log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+        self._session: SparkSession | None = None
+
+    def run(self) -> int:
+        """Take the leases, start Spark, start the queries, wait for their end."""
+        try:
+            run = self._prepared(self._plan or self._analysed())
+            run.take_leases()
+            try:
+                session = self._open()
+            except BaseException:
+                run.abandon()
+                raise
+            return self._started(run, session)
+        except JoineryError as error:
+            self._name_log(error)
+            raise
+        finally:
+            if self._session is not None:
+                self._session.stop()
+
+    def _analysed(self) -> Plan:
+        """Build the plan with the analyser of the run's own session."""
+        from joinery.plan.build import build_plan
+        from joinery.spark.analyse import SparkAnalyser
+
+        return build_plan(self._spec, SparkAnalyser(self._open()))
+
+    def _prepared(self, plan: Plan) -> Run:
+        from joinery.spark.run import Run, RunOptions
+
+        options = RunOptions(
+            once=self._arguments.once,
+            products=self._arguments.products,
+            solution=self._arguments.solution,
+            on_batch=self._display.batch,
+        )
+        return Run(self._spec, plan, options)
+
+    def _open(self) -> SparkSession:
+        if self._session is None:
+            from joinery.spark.session import open_session
+
+            self._session = open_session(
+                self._spec.name,
+                log=self._log,
+                master=self._arguments.master,
+                settings=dict(self._spec.run.spark),
+            )
+            self._ending.listen()
+        return self._session
+
+    def _started(self, run: Run, session: SparkSession) -> int:
+        if self._ending.asked:
+            run.abandon()
+            return DONE
+        run.start(session)
+        self._ending.attach(run.request_stop)
+        self._display.start(run.topics, lambda: run.progress)
+        try:
+            run.await_termination()
+        finally:
+            self._display.end(run.progress.totals)
+            if run.progress.totals.dead:
+                sys.stderr.write(f"dead letters are in {run.dead_letters}\n")
+        return DONE
+
+    def _name_log(self, error: JoineryError) -> None:
+        if self._session is not None and not isinstance(error, SpecError):
+            error.hint = f"{error.hint} Spark's log: {self._log}".strip()
+
+
+def _check(arguments: RunArguments) -> None:
+    if arguments.real_time and arguments.once:
+        raise RunArgumentError("--real-time has no end, so it cannot go with --once")

@@ -1,0 +1,59 @@
+"""The small project that `joinery init` writes: customers with their orders."""
+
+from __future__ import annotations
+
+PROJECT = """\
+# One document a customer, with the orders inside. Try:
+#   joinery check            every problem of this file at once
+#   joinery explain          how the documents are put together
+#   joinery run --once       read what there is; documents appear below out/
+name: shop
+sources:
+  changes: {files: {path: data}}        # data/<topic>/*.jsonl, one change a line
+defaults: {source: changes, format: json}
+
+relations:                              # the captured tables
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+  order:
+    key: [number]
+    fields: {number: long, customer_id: long, item: string, amount: "decimal(10,2)", status: string}
+
+products:                               # the documents to keep
+  customer_profile:
+    root: customer
+    fields: [id, name, city]
+    embed:
+      orders:
+        many: order
+        on: {customer_id: id}           # column of order: column of customer
+        where: status <> 'cancelled'
+        fields: [number, item, amount, status]
+        order: [-number]
+    values: {spent: sum(orders.amount), order_count: size(orders)}
+    sink:
+      - files: {path: out}
+      - sqlite: {path: out/shop.db}
+"""
+
+FILES = {
+    "joinery.yaml": PROJECT,
+    "data/customer/0001.jsonl": """\
+{"id": 1, "name": "Ada", "city": "London"}
+{"id": 2, "name": "Grace", "city": "New York"}
+{"id": 3, "name": "Linus", "city": "Helsinki"}
+""",
+    "data/customer/0002.jsonl": """\
+{"id": 2, "name": "Grace", "city": "Arlington"}
+{"id": 3, "__deleted": true}
+""",
+    "data/order/0001.jsonl": """\
+{"number": 100, "customer_id": 1, "item": "teapot", "amount": 24.50, "status": "shipped"}
+{"number": 101, "customer_id": 1, "item": "cups", "amount": 18.00, "status": "open"}
+{"number": 102, "customer_id": 2, "item": "kettle", "amount": 49.90, "status": "open"}
+{"number": 103, "customer_id": 9, "item": "spoon", "amount": 3.20, "status": "open"}
+""",
+    "data/order/0002.jsonl": """\
+{"number": 102, "customer_id": 2, "item": "kettle", "amount": 49.90, "status": "cancelled"}
+{"number": 104, "customer_id": 2, "item": "teapot", "amount": 24.50, "status": "open"}
+""",
+}
