@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from joinery.engine.aggregate import aggregate
-from joinery.engine.evaluate import EvaluationError
+from joinery.engine.failure import EvaluationError
 from joinery.engine.order import row_key
 
 from joinery.engine.render import key_text

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from joinery.engine.evaluate import EvaluationError, compile_expression
+from joinery.engine.evaluate import compile_expression
+from joinery.engine.failure import EvaluationError
 
 from joinery.model.type import LONG, DataType
 from joinery.plan.nodes import Expression, Node, Relation

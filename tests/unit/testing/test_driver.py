@@ -1,0 +1,145 @@
+"""The driver, as a user of the test kit sees it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+
+import pytest
+
+import joinery.testing as kit
+from joinery.model.change import Change
+from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
+from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
+from joinery.testing import ChangeError, Driver, delete, gone, insert, tombstone, update, upsert
+from joinery.testing.driver import DriverError
+
+USER = Relation(
+    "user", "changes", "user", "json", ("id",), (Field("id", LONG), Field("name", STRING))
+)
+ORDER = Relation(
+    "order",
+    "changes",
+    "order",
+    "json",
+    ("user_id", "line"),
+    (
+        Field("user_id", LONG),
+        Field("line", LONG),
+        Field("total", Decimal(10, 2)),
+        Field("at", TIMESTAMP),
+    ),
+)
+
+
+def column(relation: Relation, name: str) -> Computed:
+    return Computed(name, Expression(name, relation.type_of(name), frozenset([name])))
+
+
+ORDERS = Node(
+    name="orders",
+    path="profile/orders",
+    cardinality="many",
+    relation=ORDER,
+    on=(JoinPair("user_id", "id", LONG),),
+    fields=(column(ORDER, "line"), column(ORDER, "total")),
+)
+PROFILE = Product(
+    "profile",
+    Node("profile", "profile", "root", USER, fields=(column(USER, "name"),), embeds=(ORDERS,)),
+)
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver(PROFILE)
+
+
+def test_a_batch_gives_its_emissions(driver: Driver) -> None:
+    emitted = driver.send(insert("user", id=1, name="a"), insert("user", id=2))
+
+    assert [
+        upsert(1, {"name": "a", "orders": []}),
+        upsert(2, {"name": None, "orders": []}),
+    ] == emitted
+
+
+def test_a_batch_may_be_one_list(driver: Driver) -> None:
+    emitted = driver.send([insert("user", id=1), delete("user", id=1)])
+
+    assert [] == emitted
+
+
+def test_the_documents_are_those_that_stand(driver: Driver) -> None:
+    driver.send(insert("user", id=1, name="a"), insert("user", id=2, name="b"))
+    driver.send(delete("user", id=1))
+
+    assert {2: {"name": "b", "orders": []}} == driver.documents()
+
+
+def test_an_emission_of_a_tombstone_has_no_value(driver: Driver) -> None:
+    driver.send(insert("user", id=1))
+
+    emitted = driver.send(tombstone("user", id=1))
+
+    assert [gone(1)] == emitted
+
+
+def test_versions_rise_with_the_batches(driver: Driver) -> None:
+    first = driver.send(insert("user", id=1, name="a"))
+    second = driver.send(update("user", id=1, name="b"))
+
+    assert [1_000_000, 2_000_000] == [each.version for each in first + second]
+
+
+def test_changes_are_counted(driver: Driver) -> None:
+    driver.send(insert("user", id=1).at(5), insert("user", id=1).at(4))
+
+    assert {"applied": 1, "stale": 1} == dict(driver.counters)
+
+
+def test_values_take_the_types_of_their_columns(driver: Driver) -> None:
+    driver.send(insert("user", id=1), insert("order", user_id=1, line=1, total=2))
+
+    orders = driver.documents()[1]["orders"]
+
+    assert [{"line": 1, "total": decimal.Decimal("2.00")}] == orders
+
+
+def test_a_time_may_be_text() -> None:
+    change = insert("order", user_id=1, line=1, at="2026-01-02T03:04:05").change(ORDER)
+
+    assert change.after is not None
+    assert dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC) == change.after["at"]
+
+
+def test_an_insert_tells_every_column_and_an_update_those_it_names() -> None:
+    inserted = insert("user", id=1).change(USER)
+    updated = update("user", id=1).change(USER)
+
+    assert Change("user", {"id": 1}, {"id": 1, "name": None}) == inserted
+    assert Change("user", {"id": 1}, {"id": 1}) == updated
+
+
+def test_a_change_without_its_key_is_refused(driver: Driver) -> None:
+    with pytest.raises(ChangeError, match='insert of "order" lacks the key column "line"'):
+        driver.send(insert("order", user_id=1))
+
+
+def test_a_change_of_a_column_that_is_not_there_is_refused(driver: Driver) -> None:
+    with pytest.raises(ChangeError, match='relation "user" has no column "nam"'):
+        driver.send(insert("user", id=1, nam="a"))
+
+
+def test_a_change_of_a_relation_that_is_not_read_is_refused(driver: Driver) -> None:
+    with pytest.raises(ChangeError, match='product "profile" reads no relation "users"'):
+        driver.send(insert("users", id=1))
+
+
+def test_another_solution_is_passed_as_itself() -> None:
+    with pytest.raises(DriverError, match='the driver has no solution "spark-state"'):
+        Driver(PROFILE, solution="spark-state")
+
+
+def test_the_kit_has_the_names_it_promises() -> None:
+    assert sorted(kit.__all__) == [name for name in sorted(kit.__all__) if hasattr(kit, name)]
