@@ -38,11 +38,19 @@ class Lifted:
 
 
 def lift(
-    text: str, tree: Syntax, *, embeds: Mapping[str, Struct], scope: Mapping[str, DataType], first: int, build: Build
+    text: str,
+    tree: Syntax,
+    *,
+    embeds: Mapping[str, Struct],
+    scope: Mapping[str, DataType],
+    first: int,
+    build: Build,
 ) -> Lifted:
     """Return the expression `text`, parsed as `tree`, with its aggregates apart.
 
     Args:
+        text: The expression as written.
+        tree: Its syntax.
         embeds: The outputs of each `many` embed.
         scope: The names around the aggregates.
         first: The number of the first placeholder.
@@ -64,7 +72,13 @@ class _Lifter:
     """One call of an aggregate."""
 
     def __init__(
-        self, text: str, call: Call, *, embeds: Mapping[str, Struct], scope: Mapping[str, DataType], build: Build
+        self,
+        text: str,
+        call: Call,
+        *,
+        embeds: Mapping[str, Struct],
+        scope: Mapping[str, DataType],
+        build: Build,
     ) -> None:
         self._text, self._call = text, call
         self._embeds, self._scope, self._build = embeds, scope, build
@@ -72,19 +86,32 @@ class _Lifter:
     def aggregate(self) -> Aggregate:
         call = self._call
         if call.function not in EMBED_AGGREGATES:
-            hint = nearest_hint(call.function, EMBED_AGGREGATES) or "Use count, sum, min, max or avg."
-            raise self._problem(f'the aggregate "{call.function}" is not kept over embeds', hint=hint)
+            hint = (
+                nearest_hint(call.function, EMBED_AGGREGATES) or "Use count, sum, min, max or avg."
+            )
+            raise self._problem(
+                f'the aggregate "{call.function}" is not kept over embeds', hint=hint
+            )
         if call.distinct or len(call.arguments) != 1:
-            raise self._problem(f'"{call.function}" over an embed takes one argument, without distinct')
+            raise self._problem(
+                f'"{call.function}" over an embed takes one argument, without distinct'
+            )
         (argument,) = call.arguments
         embed = self._embed(argument)
         whole = isinstance(argument, Name) and argument.name == embed
         if whole and call.function != "count":
-            raise self._problem(f'"{call.function}" needs a field of the embed', hint=f"Write {embed}.<field>.")
+            raise self._problem(
+                f'"{call.function}" needs a field of the embed', hint=f"Write {embed}.<field>."
+            )
         value = None if whole else self._inner(argument, call.spans[0], embed)
-        condition = self._inner(call.filter, call.spans[-1], embed) if call.filter is not None else None
+        condition = (
+            self._inner(call.filter, call.spans[-1], embed) if call.filter is not None else None
+        )
         if condition is not None and condition.type != BOOLEAN:
-            raise type_error(f"a filter needs a condition, and this is {condition.type}", offset=call.spans[-1][0])
+            raise type_error(
+                f"a filter needs a condition, and this is {condition.type}",
+                offset=call.spans[-1][0],
+            )
         function = cast(Function, call.function)
         return Aggregate("", embed, function, value, condition, self._type(function, value))
 
@@ -96,7 +123,9 @@ class _Lifter:
         if len(found) == 1:
             return found[0]
         if found:
-            raise self._problem(f"an aggregate reads one embed, and this reads {' and '.join(found)}")
+            raise self._problem(
+                f"an aggregate reads one embed, and this reads {' and '.join(found)}"
+            )
         hint = next(filter(None, (nearest_hint(each, self._embeds) for each in sorted(named))), "")
         many = ", ".join(self._embeds)
         raise self._problem(
@@ -121,7 +150,11 @@ class _Lifter:
             raise
 
     def _stranger(self, name: Name, embed: str, outputs: Mapping[str, DataType]) -> ExpressionError:
-        hint = f"Write {embed}.{name.name}." if name.name in outputs else nearest_hint(name.name, outputs)
+        hint = (
+            f"Write {embed}.{name.name}."
+            if name.name in outputs
+            else nearest_hint(name.name, outputs)
+        )
         return ExpressionError(
             f'"{name.name}" is not read as a field of the embed "{embed}"',
             code="PLAN_AGGREGATE",
@@ -136,18 +169,29 @@ class _Lifter:
             return LONG
         if function in ("min", "max"):
             if not orderable(kind):
-                raise type_error(f'"{function}" needs values in an order, and this is {kind}', offset=self._call.spans[0][0])
+                raise type_error(
+                    f'"{function}" needs values in an order, and this is {kind}',
+                    offset=self._call.spans[0][0],
+                )
             return kind
         if not numeric(kind):
-            raise type_error(f'"{function}" needs numbers, and this is {kind}', offset=self._call.spans[0][0])
+            raise type_error(
+                f'"{function}" needs numbers, and this is {kind}', offset=self._call.spans[0][0]
+            )
         match kind:
             case Decimal(precision, scale):
-                return bounded(precision + 10, scale) if function == "sum" else bounded(precision + 4, scale + 4)
+                return (
+                    bounded(precision + 10, scale)
+                    if function == "sum"
+                    else bounded(precision + 4, scale + 4)
+                )
         return LONG if function == "sum" and integral(kind) else DOUBLE
 
     def _problem(self, message: str, *, detail: str = "", hint: str = "") -> ExpressionError:
         start = self._call.start
-        return ExpressionError(message, code="PLAN_AGGREGATE", offset=start, detail=detail, hint=hint)
+        return ExpressionError(
+            message, code="PLAN_AGGREGATE", offset=start, detail=detail, hint=hint
+        )
 
 
 def _outermost(node: Syntax) -> Iterator[Call]:
@@ -162,7 +206,11 @@ def _prefixes(node: Syntax, embed: str, bound: frozenset[str]) -> Iterator[Span]
     """Yield the spans of `e.` in front of the fields of `embed`."""
     if isinstance(node, Lambda):
         bound = bound | frozenset(node.parameters)
-    if isinstance(node, Member) and isinstance(node.base, Name) and node.base.name == embed not in bound:
+    if (
+        isinstance(node, Member)
+        and isinstance(node.base, Name)
+        and node.base.name == embed not in bound
+    ):
         if node.name in bound:
             raise ExpressionError(
                 f'the field "{node.name}" and a lambda\'s parameter share a name',

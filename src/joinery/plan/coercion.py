@@ -83,7 +83,11 @@ def decimal_of(kind: DataType) -> Decimal | None:
     """Return the decimal type that holds every value of `kind`."""
     if isinstance(kind, Decimal):
         return kind
-    return Decimal(_DIGITS[kind.name], 0) if isinstance(kind, Atomic) and kind.name in _DIGITS else None
+    return (
+        Decimal(_DIGITS[kind.name], 0)
+        if isinstance(kind, Atomic) and kind.name in _DIGITS
+        else None
+    )
 
 
 def wider_decimal(left: Decimal, right: Decimal) -> Decimal:
@@ -99,6 +103,8 @@ def wider(left: DataType, right: DataType, *, text: bool = True) -> DataType | N
     """Return the type in which both meet, None where there is none.
 
     Args:
+        left: One type.
+        right: The other.
         text: Whether a string may meet another type by being cast to it.
     """
     if left == right or right == VOID:
@@ -147,7 +153,9 @@ def _wider_parts(left: DataType, right: DataType, *, text: bool) -> DataType | N
             return Array(element) if element is not None else None
         case Struct(first), Struct(second) if len(first) == len(second):
             pairs = zip(first, second, strict=True)
-            fields = [(one.name, wider(one.type, two.type, text=text), two.name) for one, two in pairs]
+            fields = [
+                (one.name, wider(one.type, two.type, text=text), two.name) for one, two in pairs
+            ]
             if any(kind is None or name != other for name, kind, other in fields):
                 return None
             return Struct(tuple(Field(name, kind) for name, kind, _ in fields if kind is not None))
@@ -163,10 +171,17 @@ def convertible(source: DataType, target: DataType) -> bool:
             return convertible(first, second)
         case Struct(first), Struct(second):
             pairs = zip(first, second, strict=False)
-            return len(first) == len(second) and all(convertible(one.type, two.type) for one, two in pairs)
+            return len(first) == len(second) and all(
+                convertible(one.type, two.type) for one, two in pairs
+            )
     if numeric(source):
         text = target == STRING and source not in (FLOAT, DOUBLE)
-        return numeric(target) or target == BOOLEAN or text or (integral(source) and target == TIMESTAMP)
+        return (
+            numeric(target)
+            or target == BOOLEAN
+            or text
+            or (integral(source) and target == TIMESTAMP)
+        )
     if source == BOOLEAN:
         return numeric(target) or target == STRING
     if source == STRING:
@@ -193,7 +208,7 @@ def together(nodes: Iterable[Typed], kind: DataType | None) -> tuple[Typed, ...]
 def implied(node: Typed, wanted: DataType) -> Typed | None:
     """Return `node` as a function that wants `wanted` takes it, None where it does not."""
     source = node.type
-    if source == wanted or source == VOID:
+    if source in (wanted, VOID):
         return converted(node, wanted)
     widens = integral(source) and integral(wanted) and wider(source, wanted) == wanted
     dates = {source, wanted} == {DATE, TIMESTAMP}

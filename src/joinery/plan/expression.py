@@ -80,11 +80,15 @@ def build_expression(
     return _expression(lifted, wide, analyser), lifted.aggregates
 
 
-def _expression(lifted: Lifted, scope: Mapping[str, DataType], analyser: Analyser | None) -> Expression:
+def _expression(
+    lifted: Lifted, scope: Mapping[str, DataType], analyser: Analyser | None
+) -> Expression:
     references = frozenset(each.name for each in free_names(lifted.tree))
     for each in free_names(lifted.tree):
         if each.name not in scope:
-            raise _moving(each.name, each.start) or unknown_column(each.name, scope, offset=each.start)
+            raise _moving(each.name, each.start) or unknown_column(
+                each.name, scope, offset=each.start
+            )
     try:
         return Expression(lifted.sql, resolve(lifted.tree, scope).type, references)
     except NotPortableError:
@@ -105,7 +109,9 @@ def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Exp
             if token.word in AGGREGATES:
                 raise _misplaced(token.word, token.start)
         names.add(token.value)
-    return Expression(text, analyser.type_of(text, scope), frozenset(names & set(scope)), portable=False)
+    return Expression(
+        text, analyser.type_of(text, scope), frozenset(names & set(scope)), portable=False
+    )
 
 
 def _refuse_foreign(tree: Syntax) -> None:

@@ -16,7 +16,9 @@ GENERATORS = frozenset(
     "variant_explode variant_explode_outer".split()
 )
 
-WINDOWS = frozenset("row_number rank dense_rank percent_rank ntile lag lead cume_dist nth_value".split())
+WINDOWS = frozenset(
+    "row_number rank dense_rank percent_rank ntile lag lead cume_dist nth_value".split()
+)
 
 AGGREGATES = frozenset(
     """
@@ -31,7 +33,9 @@ AGGREGATES = frozenset(
 
 EMBED_AGGREGATES = ("count", "sum", "min", "max", "avg")
 
-_WORDS_AS_CALLS = frozenset("current_timestamp current_date current_time localtimestamp current_user".split())
+_WORDS_AS_CALLS = frozenset(
+    "current_timestamp current_date current_time localtimestamp current_user".split()
+)
 
 
 def moving_word(name: str) -> bool:

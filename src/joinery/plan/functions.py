@@ -46,12 +46,17 @@ TRUNCATIONS = {
     **dict.fromkeys(("year", "yyyy", "yy"), "year"),
     **dict.fromkeys(("month", "mon", "mm"), "month"),
     **dict.fromkeys(("day", "dd"), "day"),
-    **{unit: unit for unit in ("quarter", "week", "hour", "minute", "second", "millisecond", "microsecond")},
+    **{
+        unit: unit
+        for unit in ("quarter", "week", "hour", "minute", "second", "millisecond", "microsecond")
+    },
 }
 
 
-def signature(function: str, wanted: Sequence[DataType], result: DataType, *, optional: int = 0) -> Rule:
-    """Return the rule of a function with fixed types, the last `optional` of which may be left out."""
+def signature(
+    function: str, wanted: Sequence[DataType], result: DataType, *, optional: int = 0
+) -> Rule:
+    """Return the rule of a function with fixed types, of which the last may be optional."""
 
     def rule(arguments: Arguments) -> Typed | None:
         if not len(wanted) - optional <= len(arguments) <= len(wanted):
@@ -103,7 +108,12 @@ def _extreme(function: str) -> Rule:
 
 def _round(arguments: Arguments) -> Typed | None:
     value, places = arguments[0], arguments[1] if len(arguments) > 1 else Constant(0, INT)
-    if len(arguments) > 2 or not isinstance(places, Constant) or places.type != INT or not numeric(value.type):
+    if (
+        len(arguments) > 2
+        or not isinstance(places, Constant)
+        or places.type != INT
+        or not numeric(value.type)
+    ):
         return None
     kind = value.type
     if isinstance(kind, Decimal):
@@ -192,7 +202,9 @@ def _unit(node: Typed) -> str | None:
 
 def _size(*, maps: bool) -> Rule:
     def rule(arguments: Arguments) -> Typed | None:
-        sized = len(arguments) == 1 and isinstance(arguments[0].type, (Array, Map) if maps else Array)
+        sized = len(arguments) == 1 and isinstance(
+            arguments[0].type, (Array, Map) if maps else Array
+        )
         return Apply("size", tuple(arguments), INT) if sized else None
 
     return rule
@@ -249,7 +261,9 @@ def _of_array(function: str, *, element: bool = False) -> Rule:
 def _sort_array(arguments: Arguments) -> Typed | None:
     upward = arguments[1] if len(arguments) == 2 else Constant(True, BOOLEAN)
     match arguments[0].type:
-        case Array(kind) if orderable(kind) and len(arguments) <= 2 and isinstance(upward, Constant):
+        case Array(kind) if (
+            orderable(kind) and len(arguments) <= 2 and isinstance(upward, Constant)
+        ):
             if upward.type == BOOLEAN:
                 return Apply("sort_array", (arguments[0], upward), arguments[0].type)
     return None
@@ -270,7 +284,9 @@ def _array(arguments: Arguments) -> Typed | None:
 
 def _named_struct(arguments: Arguments) -> Typed | None:
     names, values = arguments[0::2], tuple(arguments[1::2])
-    written = [each.value for each in names if isinstance(each, Constant) and isinstance(each.value, str)]
+    written = [
+        each.value for each in names if isinstance(each, Constant) and isinstance(each.value, str)
+    ]
     if not arguments or len(written) != len(values) or len(written) != len(names):
         return None
     return struct_of(written, values)
@@ -303,9 +319,18 @@ FUNCTIONS: dict[str, Rule] = {
     "nullif": _nullif,
     **{each: common("coalesce") for each in ("coalesce", "nvl", "ifnull")},
     **{each: _extreme(each) for each in ("greatest", "least")},
-    **{each: signature(each, _TEXT, STRING) for each in ("upper", "lower", "trim", "ltrim", "rtrim")},
-    **{each: signature(name, _TEXT, STRING) for each, name in (("ucase", "upper"), ("lcase", "lower"))},
-    **{each: signature("length", _TEXT, INT) for each in ("length", "len", "char_length", "character_length")},
+    **{
+        each: signature(each, _TEXT, STRING)
+        for each in ("upper", "lower", "trim", "ltrim", "rtrim")
+    },
+    **{
+        each: signature(name, _TEXT, STRING)
+        for each, name in (("ucase", "upper"), ("lcase", "lower"))
+    },
+    **{
+        each: signature("length", _TEXT, INT)
+        for each in ("length", "len", "char_length", "character_length")
+    },
     "concat": _concat,
     "||": _concat,
     "concat_ws": _concat_ws,
@@ -316,9 +341,18 @@ FUNCTIONS: dict[str, Rule] = {
     **{each: signature(each, (STRING, INT), STRING) for each in ("left", "right", "repeat")},
     "replace": signature("replace", (STRING, STRING, STRING), STRING, optional=1),
     "instr": signature("instr", (STRING, STRING), INT),
-    **{each: signature("locate", (STRING, STRING, INT), INT, optional=1) for each in ("locate", "position")},
-    **{each: signature(each, (STRING, INT, STRING), STRING, optional=1) for each in ("lpad", "rpad")},
-    **{each: signature(each, (STRING, STRING), BOOLEAN) for each in ("startswith", "endswith", "contains")},
+    **{
+        each: signature("locate", (STRING, STRING, INT), INT, optional=1)
+        for each in ("locate", "position")
+    },
+    **{
+        each: signature(each, (STRING, INT, STRING), STRING, optional=1)
+        for each in ("lpad", "rpad")
+    },
+    **{
+        each: signature(each, (STRING, STRING), BOOLEAN)
+        for each in ("startswith", "endswith", "contains")
+    },
     **{each: signature(each, (STRING, STRING), BOOLEAN) for each in ("like", "ilike")},
     "split": _split,
     "split_part": signature("split_part", (STRING, STRING, INT), STRING),
@@ -335,7 +369,16 @@ FUNCTIONS: dict[str, Rule] = {
     "to_timestamp": signature("to_timestamp", (TIMESTAMP,), TIMESTAMP),
     **{
         each: signature(each, (DATE,), INT)
-        for each in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
+        for each in (
+            "year",
+            "quarter",
+            "month",
+            "day",
+            "dayofweek",
+            "weekday",
+            "dayofyear",
+            "weekofyear",
+        )
     },
     "dayofmonth": signature("day", (DATE,), INT),
     **{each: signature(each, (TIMESTAMP,), INT) for each in ("hour", "minute", "second")},

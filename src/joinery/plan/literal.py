@@ -20,11 +20,11 @@ _SUFFIXES = {"L": LONG, "S": SHORT, "Y": BYTE, "F": FLOAT, "D": DOUBLE}
 _NUMBER = re.compile(r"(.*?)(BD|[LSYFD])?", re.IGNORECASE)
 _TYPES = {
     "boolean": Atomic("boolean"),
-    **{name: BYTE for name in ("tinyint", "byte")},
-    **{name: SHORT for name in ("smallint", "short")},
-    **{name: INT for name in ("int", "integer")},
-    **{name: LONG for name in ("bigint", "long")},
-    **{name: FLOAT for name in ("float", "real")},
+    **dict.fromkeys(("tinyint", "byte"), BYTE),
+    **dict.fromkeys(("smallint", "short"), SHORT),
+    **dict.fromkeys(("int", "integer"), INT),
+    **dict.fromkeys(("bigint", "long"), LONG),
+    **dict.fromkeys(("float", "real"), FLOAT),
     **{name: Atomic(name) for name in ("double", "string", "binary", "date", "timestamp")},
 }
 
@@ -33,11 +33,14 @@ def number_literal(token: Token, *, negative_from: int | None = None) -> Literal
     """Return the constant that `token` writes; `negative_from` is where its minus stands."""
     start = token.start if negative_from is None else negative_from
     match = _NUMBER.fullmatch(token.value)
-    digits, suffix = (match.group(1), (match.group(2) or "").upper()) if match else (token.value, "")
+    digits, suffix = (
+        (match.group(1), (match.group(2) or "").upper()) if match else (token.value, "")
+    )
     text = digits if negative_from is None else "-" + digits
-    kind = _SUFFIXES.get(suffix) or (DOUBLE if "e" in digits.lower() and suffix != "BD" else None)
-    if kind in (DOUBLE, FLOAT):
-        return Literal(_float(text, single=kind == FLOAT), kind or DOUBLE, start, token.end)
+    exponent = "e" in digits.lower() and suffix != "BD"
+    kind = _SUFFIXES.get(suffix, DOUBLE if exponent else None)
+    if kind is not None and kind in (DOUBLE, FLOAT):
+        return Literal(_float(text, single=kind == FLOAT), kind, start, token.end)
     if kind is not None:
         return _whole(text, kind, start=start, end=token.end)
     if suffix == "BD" or "." in digits:
@@ -52,7 +55,9 @@ def date_literal(text: Literal, *, start: int) -> Literal:
     """Return the constant of `date'…'`."""
     value = date_of(text.value)
     if value is None:
-        raise syntax_error(f"'{text.value}' is not a date", offset=start, hint="Write date'2024-12-31'.")
+        raise syntax_error(
+            f"'{text.value}' is not a date", offset=start, hint="Write date'2024-12-31'."
+        )
     return Literal(value, DATE, start, text.end)
 
 
@@ -72,7 +77,9 @@ def type_named(token: Token, sizes: Sequence[int]) -> Atomic | Decimal:
         precision, scale = (*sizes, *(10, 0)[len(sizes) :])
         if not 1 <= precision <= 38 or scale > precision:
             hint = "A decimal has at most 38 digits, and no more of them behind the point."
-            raise syntax_error(f"{word}({precision},{scale}) is not a type", offset=token.start, hint=hint)
+            raise syntax_error(
+                f"{word}({precision},{scale}) is not a type", offset=token.start, hint=hint
+            )
         return Decimal(precision, scale)
     if word not in _TYPES or sizes:
         raise not_portable(f"a cast to {word}", offset=token.start)
@@ -92,10 +99,10 @@ def _whole(text: str, kind: Atomic, *, start: int, end: int) -> Literal:
 
 
 def _exact(value: decimal.Decimal, *, start: int, end: int) -> Literal:
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     if int(exponent) > 0:
         value = value.quantize(decimal.Decimal(1), context=decimal.Context(prec=100))
-        sign, digits, exponent = value.as_tuple()
+        _, digits, exponent = value.as_tuple()
     scale = -int(exponent)
     precision = max(len(str(abs(int("".join(map(str, digits)))))), scale)
     if precision > 38:

@@ -118,7 +118,9 @@ def between(arguments: Arguments) -> Typed | None:
     """Type `between` as the two comparisons it stands for."""
     value, low, high = arguments
     above, below = comparison(">=")((value, low)), comparison("<=")((value, high))
-    return Apply("and", (above, below), BOOLEAN) if above is not None and below is not None else None
+    return (
+        Apply("and", (above, below), BOOLEAN) if above is not None and below is not None else None
+    )
 
 
 def choice(arguments: Arguments) -> Typed | None:
@@ -164,7 +166,7 @@ def item(arguments: Arguments) -> Typed | None:
 
 
 def field_of(base: Typed, name: str) -> Typed | None:
-    """Type `base.name` over a struct, a list of structs or a map; None where there is no such field."""
+    """Type `base.name` over a struct, a list of structs or a map; None without such a field."""
     key = Constant(name, STRING)
     match base.type:
         case Struct(fields):
@@ -233,13 +235,15 @@ def _perhaps(left: DataType, right: DataType) -> bool:
     odd = plain & {"binary", "timestamp_ntz", "void"}
     nested = any(isinstance(each, Array | Struct | Map) for each in (left, right))
     both_nested = all(isinstance(each, Array | Struct | Map) for each in (left, right))
-    return bool(odd) and not nested or both_nested
+    return (bool(odd) and not nested) or both_nested
 
 
 OPERATORS: dict[str, Rule] = {
     **{each: arithmetic(each) for each in ("+", "-", "*", "/", "%", "div", "pmod")},
     **{each: comparison(each) for each in ("=", "<", "<=", ">", ">=", "<=>")},
-    "<>": lambda arguments: logic("not")([equal]) if (equal := comparison("=")(arguments)) else None,
+    "<>": lambda arguments: (
+        logic("not")([equal]) if (equal := comparison("=")(arguments)) else None
+    ),
     **{each: logic(each) for each in ("and", "or", "not")},
     "-x": sign("negative"),
     "+x": sign("positive"),

@@ -20,7 +20,19 @@ _SAME = {"==": "=", "!=": "<>", "!<": ">=", "!>": "<="}
 _BITS = {"&", "|", "^", "<<", ">>", ">>>"}
 _RESERVED = {
     *("and", "or", "not", "case", "when", "then", "else", "end", "between", "in", "like", "ilike"),
-    *("rlike", "is", "div", "cast", "try_cast", "select", "from", "where", "as", "escape", "distinct"),
+    *(
+        "rlike",
+        "is",
+        "div",
+        "cast",
+        "try_cast",
+        "select",
+        "from",
+        "where",
+        "as",
+        "escape",
+        "distinct",
+    ),
 }
 _ARGUMENT_WORDS = {"from", "in", "placing", "both", "leading", "trailing", "order", "for"}
 
@@ -58,7 +70,11 @@ class _Parser:
 
     def _is(self, *values: str) -> bool:
         token = self._next
-        return token.word in values if token.kind == "name" else token.kind == "symbol" and token.value in values
+        return (
+            token.word in values
+            if token.kind == "name"
+            else token.kind == "symbol" and token.value in values
+        )
 
     def _accept(self, *values: str) -> Token | None:
         return self._take() if self._is(*values) else None
@@ -110,7 +126,14 @@ class _Parser:
         value = self._value()
         if self._is("is"):
             return self._is_predicate(value, start)
-        negated = self._is("not") and self._ahead().word in ("between", "in", "like", "ilike", "rlike", "regexp")
+        negated = self._is("not") and self._ahead().word in (
+            "between",
+            "in",
+            "like",
+            "ilike",
+            "rlike",
+            "regexp",
+        )
         if negated:
             self._take()
         found = self._set_predicate(value, start)
@@ -146,7 +169,9 @@ class _Parser:
             self._expect("from")
             same = self._call("<=>", value, self._value(), start=start)
             return same if negated else self._call("not", same, start=start)
-        word = self._accept("null", "true", "false", "unknown") or self._unexpected("null, true or false")
+        word = self._accept("null", "true", "false", "unknown") or self._unexpected(
+            "null, true or false"
+        )
         if word.word in ("null", "unknown"):
             found: Syntax = self._call("is null", value, start=start)
         else:
@@ -253,7 +278,9 @@ class _Parser:
             self._take()
             text = self._string()
             return (date_literal if word == "date" else timestamp_literal)(text, start=token.start)
-        if following.kind == "string" or (word == "interval" and following.kind in ("number", "name")):
+        if following.kind == "string" or (
+            word == "interval" and following.kind in ("number", "name")
+        ):
             raise not_portable(f"the literal {word}", offset=token.start)
         if word in _RESERVED:
             self._unexpected("a value")
@@ -352,7 +379,9 @@ class _Parser:
         distinct = self._is("distinct") and self._take() is not None
         spans: list[tuple[int, int]] = []
         arguments = self._arguments(name, spans)
-        call = Call(name.word, arguments, name.start, self._last_end, tuple(spans), distinct=distinct)
+        call = Call(
+            name.word, arguments, name.start, self._last_end, tuple(spans), distinct=distinct
+        )
         if self._is("filter") and self._ahead().value == "(":
             call = self._filtered(call)
         if self._is("over"):
@@ -381,7 +410,9 @@ class _Parser:
             if spans is not None:
                 spans.append((start, self._last_end))
             if function is not None and self._is(*_ARGUMENT_WORDS):
-                raise not_portable(f'"{function.value}" with "{self._next.value}"', offset=function.start)
+                raise not_portable(
+                    f'"{function.value}" with "{self._next.value}"', offset=function.start
+                )
             if self._accept(","):
                 continue
             self._expect(")")
@@ -391,8 +422,14 @@ class _Parser:
         if function is not None and self._is("*") and self._ahead().value in (")", ","):
             star = self._take()
             return Star(star.start, star.end)
-        if function is not None and self._is("both", "leading", "trailing") and self._ahead().kind != "symbol":
-            raise not_portable(f'"{function.value}" with "{self._next.value}"', offset=function.start)
+        if (
+            function is not None
+            and self._is("both", "leading", "trailing")
+            and self._ahead().kind != "symbol"
+        ):
+            raise not_portable(
+                f'"{function.value}" with "{self._next.value}"', offset=function.start
+            )
         value = self._boolean()
         if function is not None and function.word in ("struct",) and self._accept("as"):
             if self._next.kind not in ("name", "quoted"):

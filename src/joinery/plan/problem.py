@@ -15,7 +15,9 @@ class ExpressionError(PlanError):
         offset: The character of the expression's text where the problem is, from 0.
     """
 
-    def __init__(self, message: str, *, code: str, offset: int, detail: str = "", hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, code: str, offset: int, detail: str = "", hint: str = ""
+    ) -> None:
         super().__init__(message, detail=detail, hint=hint, code=code)
         self.offset = offset
 
@@ -44,7 +46,9 @@ def not_portable(what: str, *, offset: int) -> NotPortableError:
     )
 
 
-def unknown_column(name: str, known: Iterable[str], *, offset: int, owner: str = "") -> ExpressionError:
+def unknown_column(
+    name: str, known: Iterable[str], *, offset: int, owner: str = ""
+) -> ExpressionError:
     """Return the error for a name that the scope, or the struct `owner`, does not have."""
     names = tuple(each for each in known if not each.startswith("__agg_"))
     where = f'"{owner}" has no field' if owner else "there is no column"
@@ -52,7 +56,9 @@ def unknown_column(name: str, known: Iterable[str], *, offset: int, owner: str =
         f'{where} "{name}" here',
         code="PLAN_UNKNOWN_COLUMN",
         offset=offset,
-        detail=f"Its fields are {', '.join(names)}." if owner else f"Known here are {', '.join(names)}.",
+        detail=f"Its fields are {', '.join(names)}."
+        if owner
+        else f"Known here are {', '.join(names)}.",
         hint=nearest_hint(name, names),
     )
 
@@ -61,7 +67,9 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
     """Return a hint with the name nearest to `name`, or the empty string."""
     names = list(known)
     folded = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(name.lower(), folded, n=1)
+    near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(
+        name.lower(), folded, n=1
+    )
     return f'Use "{folded.get(near[0], near[0])}".' if near else ""
 
 

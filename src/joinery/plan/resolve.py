@@ -72,7 +72,9 @@ class _Resolver:
 
     def _call(self, node: Call) -> Typed:
         if node.distinct or node.filter is not None:
-            raise not_portable(f'the function "{node.function}" with these words', offset=node.start)
+            raise not_portable(
+                f'the function "{node.function}" with these words', offset=node.start
+            )
         if node.function in HIGHER_ORDER:
             return self._higher_order(node)
         if node.function == "struct" and node.arguments:
@@ -91,9 +93,16 @@ class _Resolver:
         return found
 
     def _struct(self, node: Call) -> Typed:
-        values = [self.typed(each.argument if isinstance(each, Alias) else each) for each in node.arguments]
-        found = struct_of([_shown_name(each, at) for at, each in enumerate(node.arguments, 1)], values)
-        if found is None or any(isinstance(each, Call) and each.function == "[]" for each in node.arguments):
+        values = [
+            self.typed(each.argument if isinstance(each, Alias) else each)
+            for each in node.arguments
+        ]
+        found = struct_of(
+            [_shown_name(each, at) for at, each in enumerate(node.arguments, 1)], values
+        )
+        if found is None or any(
+            isinstance(each, Call) and each.function == "[]" for each in node.arguments
+        ):
             raise not_portable('"struct" over these arguments', offset=node.start)
         return found
 
@@ -120,7 +129,9 @@ class _Resolver:
         single = node.function == "filter" or len(closure.parameters) == 1
         if closure.type not in (BOOLEAN, VOID) or not single:
             raise not_portable(f'"{node.function}" with this lambda', offset=node.start)
-        return Apply(node.function, (base, closure), base.type if node.function == "filter" else BOOLEAN)
+        return Apply(
+            node.function, (base, closure), base.type if node.function == "filter" else BOOLEAN
+        )
 
 
 def no_field(kind: DataType, node: Member) -> ExpressionError:

@@ -41,8 +41,12 @@ def timestamp_of(text: str) -> datetime | None:
     micros = int(((fraction or "") + "000000")[:6])
     try:
         zone = _zone((match["zone"] or "Z").strip(BLANK))
-        local = datetime(int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0))
-        return (local.replace(second=int(second or 0), microsecond=micros, tzinfo=zone)).astimezone(UTC)
+        local = datetime(
+            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0)
+        )
+        return (local.replace(second=int(second or 0), microsecond=micros, tzinfo=zone)).astimezone(
+            UTC
+        )
     except (ValueError, KeyError, OverflowError, OSError):
         return None
 

@@ -20,14 +20,19 @@ _PATTERN = re.compile(
     | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
     | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
     | (?P<quoted>`(?:[^`]|``)+`)
-    | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[lLsSyYfFdD])?(?![A-Za-z0-9_]))
+    | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYfFdD])?
+        (?![A-Za-z0-9_]))
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<symbol><=>|>>>|->|=>|::|\|\||<=|>=|<>|!=|==|!<|!>|<<|>>|[-+*/%=<>()\[\],.~&|^!])
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
-_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))|(\"\"|'')", re.DOTALL
+)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"} | {
+    sign: "\\" + sign for sign in "%_"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +88,13 @@ def _token(kind: str, written: str, at: int) -> Token:
 
 
 def _unescaped(written: str) -> str:
-    quote, body = written[0], written[1:-1]
-    return _ESCAPE.sub(_replacement, body.replace(quote * 2, "\\" + quote) if quote * 2 in body else body)
+    return _ESCAPE.sub(lambda match: _replacement(match, written[0]), written[1:-1])
 
 
-def _replacement(match: re.Match[str]) -> str:
-    short, wide, octal, other = match.groups()
+def _replacement(match: re.Match[str], quote: str) -> str:
+    short, wide, octal, other, doubled = match.groups()
+    if doubled:
+        return quote if doubled[0] == quote else str(doubled)
     if short or wide:
         return chr(int(short or wide, 16))
     if octal:
@@ -100,5 +106,5 @@ def _why_not(text: str, at: int) -> str:
     if text[at] in "'\"`":
         return f"the quote {text[at]} is not closed"
     if text[at].isalnum():
-        return "a name that does not start with a letter, or has other letters than a-z, needs backticks"
+        return "a name with other letters than a-z, or a digit in front, needs backticks"
     return f"the character {text[at]} has no meaning here"
