@@ -11,7 +11,7 @@ import java.util.Arrays;
  * <p>{@code NaN} and {@code Infinity} pass as scalars, so that the column which holds one can be
  * named. A value is told by its span: {@link #from} and {@link #to} include a string's quotes.
  */
-public final class JsonCursor {
+final class JsonCursor {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final long ONES = 0x0101010101010101L;
@@ -47,7 +47,7 @@ public final class JsonCursor {
   private int depth;
 
   /** Starts at {@code from}; the text ends before {@code end}. */
-  public void open(byte[] text, int from, int end) {
+  void open(byte[] text, int from, int end) {
     this.text = text;
     this.at = from;
     this.end = end;

@@ -1,0 +1,134 @@
+package dev.joinery.kernel.files;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+
+/** Divides what lies between two offsets among tasks, balanced by bytes, at line starts. */
+final class BatchPlan {
+  private static final long LEAST_TASK_BYTES = 1 << 19;
+
+  private final FileCatalog catalog;
+  private final List<String> topics;
+
+  BatchPlan(FileCatalog catalog, List<String> topics) {
+    this.catalog = catalog;
+    this.topics = topics;
+  }
+
+  /** Returns all lines between two offsets, topic by topic, files in name order. */
+  List<FileSlice> slices(FilesOffset start, FilesOffset end) {
+    List<FileSlice> slices = new ArrayList<>();
+    for (int topic = 0; topic < topics.size(); topic++) {
+      String name = topics.get(topic);
+      Progress from = start.topic(name);
+      Progress to = end.topic(name);
+      for (KnownFile file : touched(name, from, to)) {
+        Progress.Point first = from.point(file.number());
+        long last =
+            to.done().get(file.number()) ? file.size() : to.point(file.number()).offset();
+        if (last > first.offset()) {
+          String path = catalog.path(name, file.name()).toString();
+          slices.add(
+              new FileSlice(
+                  topic, path, file.name(), file.label(), first.offset(), last, first.line() + 1));
+        }
+      }
+    }
+    return slices;
+  }
+
+  private List<KnownFile> touched(String topic, Progress from, Progress to) {
+    BitSet numbers = (BitSet) to.done().clone();
+    numbers.andNot(from.done());
+    to.open().keySet().forEach(numbers::set);
+    List<KnownFile> files = new ArrayList<>();
+    numbers.stream().forEach(number -> files.add(catalog.file(topic, number)));
+    files.sort((left, right) -> Long.compare(left.label(), right.label()));
+    return files;
+  }
+
+  /**
+   * Returns the slices of each task.
+   *
+   * @param marks places where files may be split, as far as they are known already
+   */
+  List<List<FileSlice>> tasks(
+      List<FileSlice> slices, int most, Map<KnownFile, List<Progress.Point>> marks) {
+    long bytes = slices.stream().mapToLong(FileSlice::bytes).sum();
+    int count = (int) Math.max(1, Math.min(most, bytes / LEAST_TASK_BYTES));
+    List<List<FileSlice>> tasks = new ArrayList<>();
+    List<FileSlice> task = new ArrayList<>();
+    long given = 0;
+    for (FileSlice slice : slices) {
+      FileSlice rest = slice;
+      while (tasks.size() < count - 1
+          && given + rest.bytes() >= bytes * (tasks.size() + 1) / count) {
+        long goal = rest.from() + bytes * (tasks.size() + 1) / count - given;
+        Progress.Point point = nearest(rest, goal, marks);
+        if (point != null) {
+          task.add(rest.until(point));
+          given += point.offset() - rest.from();
+          rest = rest.since(point);
+        } else {
+          task.add(rest);
+          given += rest.bytes();
+          rest = null;
+        }
+        tasks.add(task);
+        task = new ArrayList<>();
+        if (rest == null) {
+          break;
+        }
+      }
+      if (rest != null && rest.bytes() > 0) {
+        task.add(rest);
+        given += rest.bytes();
+      }
+    }
+    if (!task.isEmpty()) {
+      tasks.add(task);
+    }
+    tasks.removeIf(List::isEmpty);
+    return tasks;
+  }
+
+  /** Returns the place nearest to {@code goal} inside the slice, null where its end is nearer. */
+  private Progress.Point nearest(
+      FileSlice slice, long goal, Map<KnownFile, List<Progress.Point>> marks) {
+    Progress.Point best = null;
+    long distance = slice.to() - goal;
+    for (Progress.Point point : marksOf(slice, marks)) {
+      boolean inside = point.offset() > slice.from() && point.offset() < slice.to();
+      if (inside && Math.abs(point.offset() - goal) < distance) {
+        best = point;
+        distance = Math.abs(point.offset() - goal);
+      }
+    }
+    return best;
+  }
+
+  private List<Progress.Point> marksOf(
+      FileSlice slice, Map<KnownFile, List<Progress.Point>> marks) {
+    String topic = topics.get(slice.topic());
+    KnownFile file =
+        catalog.inOrder(topic).stream()
+            .filter(each -> each.label() == slice.label())
+            .findFirst()
+            .orElseThrow();
+    return marks.computeIfAbsent(file, each -> rescan(each, slice));
+  }
+
+  /** A batch that runs again after a restart has no marks yet. */
+  private List<Progress.Point> rescan(KnownFile file, FileSlice slice) {
+    LineScan scan = new LineScan();
+    scan.scan(
+        catalog.path(file.topic(), file.name()),
+        slice.to(),
+        new Progress.Point(slice.firstLine() - 1, slice.from()),
+        Long.MAX_VALUE,
+        Long.MAX_VALUE);
+    return List.copyOf(scan.marks);
+  }
+}

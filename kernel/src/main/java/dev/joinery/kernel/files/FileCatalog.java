@@ -1,0 +1,193 @@
+package dev.joinery.kernel.files;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/**
+ * Remembers all files of all topics that were seen, with their labels, and finds new ones.
+ *
+ * <p>A label orders a topic's files as the bytes of their names do, and never changes: a new last
+ * file is far above the last, one in between takes the middle.
+ */
+final class FileCatalog {
+  static final long LABEL_STEP = 1L << 40;
+  private static final String SUFFIX = ".jsonl";
+  private static final Comparator<String> BYTES =
+      (left, right) ->
+          Arrays.compareUnsigned(
+              left.getBytes(StandardCharsets.UTF_8), right.getBytes(StandardCharsets.UTF_8));
+
+  private final Path root;
+  private final LabelLog log;
+  private final Map<String, Topic> topics = new LinkedHashMap<>();
+
+  /** A topic's files by name, and by number. */
+  private static final class Topic {
+    final TreeMap<String, KnownFile> byName = new TreeMap<>(BYTES);
+    final List<KnownFile> byNumber = new ArrayList<>();
+
+    void add(KnownFile file) {
+      byName.put(file.name(), file);
+      byNumber.add(file);
+    }
+  }
+
+  /**
+   * @param log null where nothing outlives this object (a batch read)
+   */
+  FileCatalog(Path root, List<String> names, LabelLog log) {
+    this.root = root;
+    this.log = log;
+    names.forEach(name -> topics.put(name, new Topic()));
+    if (log != null) {
+      log.read().forEach(file -> topic(file.topic()).add(file));
+    }
+  }
+
+  private Topic topic(String name) {
+    return topics.computeIfAbsent(name, each -> new Topic());
+  }
+
+  /** Looks for new files of these topics and labels them, durably. */
+  void discover(List<String> names) {
+    List<KnownFile> found = new ArrayList<>();
+    for (String name : names) {
+      Topic topic = topic(name);
+      List<String> files = unseen(name, topic);
+      files.sort(BYTES);
+      found.addAll(label(name, topic, files));
+    }
+    if (!found.isEmpty() && log != null) {
+      log.append(found, all());
+    }
+  }
+
+  private Collection<KnownFile> all() {
+    return topics.values().stream()
+        .flatMap(topic -> topic.byNumber.stream())
+        .collect(Collectors.toList());
+  }
+
+  private List<String> unseen(String name, Topic topic) {
+    List<String> found = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve(name))) {
+      for (Path file : files) {
+        String each = file.getFileName().toString();
+        boolean hidden = each.startsWith(".") || each.startsWith("_");
+        boolean unknown = !hidden && each.endsWith(SUFFIX) && !topic.byName.containsKey(each);
+        if (unknown && Files.isRegularFile(file)) {
+          found.add(each);
+        }
+      }
+    } catch (NoSuchFileException | NotDirectoryException notThereYet) {
+      return found;
+    } catch (IOException failure) {
+      throw new FilesError("could not list the files of topic \"" + name + "\"", failure);
+    }
+    return found;
+  }
+
+  /** Labels files in name order; those that share a gap divide it evenly. */
+  private List<KnownFile> label(String name, Topic topic, List<String> files) {
+    List<KnownFile> labelled = new ArrayList<>();
+    int i = 0;
+    while (i < files.size()) {
+      Map.Entry<String, KnownFile> before = topic.byName.lowerEntry(files.get(i));
+      Map.Entry<String, KnownFile> after = topic.byName.higherEntry(files.get(i));
+      int end = i + 1;
+      while (end < files.size()
+          && (after == null || BYTES.compare(files.get(end), after.getKey()) < 0)) {
+        end++;
+      }
+      labelled.addAll(fill(name, topic, files.subList(i, end), before, after));
+      i = end;
+    }
+    labelled.forEach(topic::add);
+    return labelled;
+  }
+
+  private List<KnownFile> fill(
+      String name,
+      Topic topic,
+      List<String> files,
+      Map.Entry<String, KnownFile> before,
+      Map.Entry<String, KnownFile> after) {
+    long step = LABEL_STEP;
+    long first;
+    if (after == null) {
+      first = before == null ? step : before.getValue().label() + step;
+    } else if (before == null) {
+      first = after.getValue().label() - step * files.size();
+    } else {
+      long low = before.getValue().label();
+      step = (after.getValue().label() - low) / (files.size() + 1);
+      first = low + step;
+    }
+    if (step == 0) {
+      throw new FilesError(noRoom(name, files.get(0), before.getKey(), after.getKey()));
+    }
+    List<KnownFile> labelled = new ArrayList<>();
+    for (String file : files) {
+      int number = topic.byNumber.size() + labelled.size();
+      long label = first + step * labelled.size();
+      labelled.add(new KnownFile(name, number, file, label, size(name, file)));
+    }
+    return labelled;
+  }
+
+  private static String noRoom(String topic, String file, String before, String after) {
+    return String.format(
+        "topic \"%s\": too many files came late between \"%s\" and \"%s\"; rename \"%s\" so that"
+            + " it sorts after the files already read",
+        topic, before, after, file);
+  }
+
+  private long size(String topic, String file) {
+    try {
+      return Files.size(path(topic, file));
+    } catch (IOException failure) {
+      throw new FilesError("could not read " + path(topic, file), failure);
+    }
+  }
+
+  Path path(String topic, String file) {
+    return root.resolve(topic).resolve(file);
+  }
+
+  /** Returns a topic's files in name order. */
+  Collection<KnownFile> inOrder(String topic) {
+    return topic(topic).byName.values();
+  }
+
+  /** Returns the file with this number. */
+  KnownFile file(String topic, int number) {
+    List<KnownFile> files = topic(topic).byNumber;
+    if (number >= files.size()) {
+      throw new FilesError(
+          "topic \"" + topic + "\": the checkpoint counts on a file whose label is missing from it");
+    }
+    return files.get(number);
+  }
+
+  int count(String topic) {
+    return topic(topic).byNumber.size();
+  }
+
+  long bytes(String topic) {
+    return topic(topic).byNumber.stream().mapToLong(KnownFile::size).sum();
+  }
+}

@@ -1,0 +1,51 @@
+package dev.joinery.kernel.files;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * What a reader of change files was asked for.
+ *
+ * @param path the folder that holds one folder a topic
+ * @param topics in the order of their numbers in the rows
+ * @param maxRows lines a batch, at most
+ * @param maxBytes bytes a batch, at most one line more
+ * @param maxRecordBytes a longer line is passed on cut off, with an error
+ * @param partitions tasks a batch, at most; 0 stands for Spark's default parallelism
+ */
+record FilesOptions(
+    String path,
+    List<String> topics,
+    long maxRows,
+    long maxBytes,
+    int maxRecordBytes,
+    int partitions)
+    implements Serializable {
+  private static final int DEFAULT_MAX_RECORD_BYTES = 8 << 20;
+
+  static FilesOptions of(CaseInsensitiveStringMap options) {
+    String path = options.get("path");
+    if (path == null || path.isEmpty()) {
+      throw new FilesError("the files source needs the option \"path\"");
+    }
+    return new FilesOptions(
+        path,
+        topics(options.get("topics")),
+        options.getLong("maxRowsPerBatch", Long.MAX_VALUE),
+        options.getLong("maxBytesPerBatch", Long.MAX_VALUE),
+        (int) Math.min(
+            options.getLong("maxRecordBytes", DEFAULT_MAX_RECORD_BYTES), Integer.MAX_VALUE / 2),
+        options.getInt("partitions", 0));
+  }
+
+  private static List<String> topics(String json) {
+    try {
+      return List.of(new ObjectMapper().readValue(json == null ? "" : json, String[].class));
+    } catch (JsonProcessingException notAList) {
+      throw new FilesError("the option \"topics\" is a JSON list of names", notAList);
+    }
+  }
+}

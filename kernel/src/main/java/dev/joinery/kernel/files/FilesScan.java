@@ -1,0 +1,62 @@
+package dev.joinery.kernel.files;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.deploy.SparkHadoopUtil;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.types.StructType;
+
+/** One reading of change files: as a stream, or once all that is there. */
+record FilesScan(FilesOptions options) implements Scan, Batch {
+  @Override
+  public StructType readSchema() {
+    return FilesTable.SCHEMA;
+  }
+
+  @Override
+  public String description() {
+    return "change files " + options.path() + " " + options.topics();
+  }
+
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+    LogFolder folder = LogFolder.of(checkpointLocation, SparkHadoopUtil.get().conf());
+    return new FilesStream(options, partitions(), folder);
+  }
+
+  @Override
+  public Batch toBatch() {
+    return this;
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions() {
+    List<String> topics = options.topics();
+    FileCatalog catalog = new FileCatalog(Path.of(options.path()), topics, null);
+    catalog.discover(topics);
+    FilesOffset start = new FilesOffset(Map.of());
+    BatchCut cut = new BatchCut(catalog);
+    FilesOffset end = cut.end(start, topics, Long.MAX_VALUE, Long.MAX_VALUE);
+    BatchPlan plan = new BatchPlan(catalog, topics);
+    List<FileSlice> slices = plan.slices(start, end);
+    return FilesPartition.of(plan.tasks(slices, partitions(), new HashMap<>(cut.marks)));
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new FilesReaderFactory(options.maxRecordBytes());
+  }
+
+  private int partitions() {
+    return options.partitions() > 0
+        ? options.partitions()
+        : SparkContext.getOrCreate().defaultParallelism();
+  }
+}

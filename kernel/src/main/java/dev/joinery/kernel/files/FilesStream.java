@@ -1,0 +1,125 @@
+package dev.joinery.kernel.files;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+
+/**
+ * Change files as a stream: cuts batches on the driver, and tells how much is left.
+ *
+ * <p>The rows between two offsets depend on these alone, not on what came into the folders since.
+ */
+final class FilesStream
+    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private final FilesOptions options;
+  private final int partitions;
+  private final FileCatalog catalog;
+  private final BatchCut cut;
+  private boolean frozen;
+
+  FilesStream(FilesOptions options, int partitions, LogFolder folder) {
+    this.options = options;
+    this.partitions = partitions;
+    catalog = new FileCatalog(Path.of(options.path()), options.topics(), new LabelLog(folder));
+    cut = new BatchCut(catalog);
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    catalog.discover(options.topics());
+    frozen = true;
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    return ReadLimit.maxRows(options.maxRows());
+  }
+
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("a batch ends by its start and its limits");
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    if (!frozen) {
+      catalog.discover(options.topics());
+    }
+    boolean all = limit instanceof ReadAllAvailable;
+    long lines = all ? Long.MAX_VALUE : options.maxRows();
+    long bytes = all ? Long.MAX_VALUE : options.maxBytes();
+    FilesOffset from = FilesOffset.of(start);
+    FilesOffset end = cut.end(from, options.topics(), lines, bytes);
+    return end.equals(from) && from.topics.isEmpty() ? null : end;
+  }
+
+  @Override
+  public Offset reportLatestOffset() {
+    Map<String, Progress> topics = new HashMap<>();
+    for (String topic : options.topics()) {
+      Progress progress = Progress.none();
+      progress.done().set(0, catalog.count(topic));
+      topics.put(
+          topic, new Progress(progress.done(), progress.open(), 0, catalog.bytes(topic)));
+    }
+    return new FilesOffset(topics);
+  }
+
+  @Override
+  public Offset initialOffset() {
+    return new FilesOffset(Map.of());
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return FilesOffset.of(json);
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    BatchPlan plan = new BatchPlan(catalog, options.topics());
+    List<FileSlice> slices = plan.slices(FilesOffset.of(start), FilesOffset.of(end));
+    return FilesPartition.of(plan.tasks(slices, partitions, cut.marks));
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new FilesReaderFactory(options.maxRecordBytes());
+  }
+
+  /**
+   * Tells, for each topic, {@code <topic>.bytes} and {@code <topic>.files} seen so far, {@code
+   * <topic>.bytesRead} and {@code <topic>.linesRead}.
+   */
+  @Override
+  public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+    FilesOffset read =
+        latestConsumedOffset.map(FilesOffset::of).orElseGet(() -> new FilesOffset(Map.of()));
+    Map<String, String> metrics = new LinkedHashMap<>();
+    for (String topic : options.topics()) {
+      Progress progress = read.topic(topic);
+      metrics.put(topic + ".bytes", Long.toString(catalog.bytes(topic)));
+      metrics.put(topic + ".files", Integer.toString(catalog.count(topic)));
+      metrics.put(topic + ".bytesRead", Long.toString(progress.bytes()));
+      metrics.put(topic + ".linesRead", Long.toString(progress.lines()));
+    }
+    return metrics;
+  }
+
+  @Override
+  public void commit(Offset end) {}
+
+  @Override
+  public void stop() {}
+}
