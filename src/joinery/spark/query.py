@@ -25,18 +25,20 @@ from joinery.connect.protocol import Sink, StagedBatch
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress
 from joinery.model.type import Field, Struct
-from joinery.plan.nodes import Product
+from joinery.plan.nodes import Product, Relation
 from joinery.spark.progress import ProgressBoard
 
 _DEAD_LETTERS = "dead_letters"
 
 
 class KernelLike(Protocol):
-    """What a query needs of the kernel."""
+    """What a query needs of the kernel, opened for its products."""
 
-    def documents(
-        self, products: Sequence[Product], raw: DataFrame, options: Mapping[str, object]
-    ) -> DataFrame:
+    @property
+    def relations(self) -> Sequence[Relation]:
+        """The relations that the products read."""
+
+    def chain(self, raw: DataFrame, topics: Sequence[str]) -> DataFrame:
         """Return the tagged rows that the products' levels give for a raw stream."""
 
     def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:

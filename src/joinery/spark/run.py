@@ -23,7 +23,7 @@ from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listen
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.selection import SelectionError, select_queries
 from joinery.spark.source import open_source, source_of
-from joinery.spec.product import ProjectSpec
+from joinery.spec.product import ProjectSpec, RunSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,15 @@ class QueryFailedError(RunError):
     """A query ended before its time."""
 
     code = "RUN_QUERY"
+
+
+class KernelOpener(Protocol):
+    """Opens the kernel of one query in a session."""
+
+    def __call__(
+        self, spark: SparkSession, products: Sequence[Product], run: RunSpec
+    ) -> KernelLike:
+        """Return the kernel for `products`."""
 
 
 class Runnable(Protocol):
@@ -117,10 +126,10 @@ class Run:
                 query.lease.release()
             raise
 
-    def start(self, spark: SparkSession, kernel: KernelLike | None = None) -> None:
+    def start(self, spark: SparkSession, opener: KernelOpener | None = None) -> None:
         """Start all queries in `spark`; the leases are taken already."""
         try:
-            listener = self._open(spark, kernel or _open_kernel(spark))
+            listener = self._open(spark, opener or open_query_kernel)
         except BaseException:
             self._close()
             raise
@@ -173,7 +182,7 @@ class Run:
             make_sink(each.kind, product.name, dict(each.options), folder) for each in product.sinks
         )
 
-    def _open(self, spark: SparkSession, kernel: KernelLike) -> BatchListener:
+    def _open(self, spark: SparkSession, opener: KernelOpener) -> BatchListener:
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
@@ -182,7 +191,7 @@ class Run:
         spark.streams.addListener(listener)
         try:
             for query in self._queries:
-                self._active[query.name] = self._start_query(spark, kernel, query)
+                self._active[query.name] = self._start_query(spark, opener, query)
         except BaseException:
             for active in self._active.values():
                 active.stop()
@@ -191,18 +200,16 @@ class Run:
         return listener
 
     def _start_query(
-        self, spark: SparkSession, kernel: KernelLike, query: QueryRun
+        self, spark: SparkSession, opener: KernelOpener, query: QueryRun
     ) -> StreamingQuery:
         run = self._spec.run
-        raw = open_source(spark, self._spec, query.products)
-        options = {
-            "tombstone_retention_ms": run.tombstone_retention_ms,
-            "max_record_bytes": run.max_record_bytes,
-            "max_document_bytes": run.max_document_bytes,
-        }
-        frame = kernel.documents(query.products, raw, options)
+        kernel = opener(spark, query.products, run)
+        source = source_of(self._spec, query.products)
+        topics = tuple(dict.fromkeys(each.topic for each in kernel.relations))
+        raw = open_source(spark, self._spec, source, topics)
         writer = (
-            frame.writeStream.queryName(query.name)
+            kernel.chain(raw, topics)
+            .writeStream.queryName(query.name)
             .outputMode("update")
             .option("checkpointLocation", str(self._spec.path_of(run.checkpoint) / query.name))
             .foreachBatch(partial(query.run_batch, kernel))
@@ -293,11 +300,18 @@ def _no_real_time() -> SelectionError:
     )
 
 
-def _open_kernel(spark: SparkSession) -> KernelLike:
+def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
+    """Lower the products of one query and open their kernel in a session."""
+    from joinery.solutions.spark_state.lower import lower
     from joinery.spark.kernel import open_kernel
 
-    kernel: KernelLike = open_kernel(spark)
-    return kernel
+    program = lower(
+        products,
+        tombstone_retention_micros=run.tombstone_retention_ms * 1000,
+        max_document_bytes=run.max_document_bytes,
+    )
+    relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
+    return open_kernel(spark, program, relations)
 
 
 def _jvm_process(spark: SparkSession) -> int:
