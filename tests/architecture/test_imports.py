@@ -25,12 +25,16 @@ print(json.dumps({"seconds": spent, "modules": sorted(set(sys.modules) - before)
 
 
 def imported_by(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Yield every module that a file imports when it runs, also inside functions."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            waiting += ast.iter_child_nodes(node)
 
 
 def importers_of(package: str) -> set[str]:

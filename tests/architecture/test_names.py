@@ -11,15 +11,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "joinery"
 
 PUBLIC = [
-    "Document",
-    "Embed",
     "JoineryError",
-    "PlanError",
-    "Product",
     "Project",
-    "ProjectErrors",
-    "RunError",
-    "SpecError",
     "__version__",
     "document",
     "load",
