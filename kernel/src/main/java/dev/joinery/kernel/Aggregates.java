@@ -1,0 +1,114 @@
+package dev.joinery.kernel;
+
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+
+/**
+ * Values kept over the children of one join value: remembers a state for each, sends nothing.
+ *
+ * <p>Results do not depend on the order in which rows came and went: sums are exact.
+ */
+final class Aggregates {
+  private final List<AggregatePlan> plans;
+  private final Aggregate[] states;
+  private final UnsafeProjection projection;
+  private int failures;
+
+  Aggregates(List<AggregatePlan> plans) {
+    this.plans = plans;
+    this.states = new Aggregate[plans.size()];
+    this.projection =
+        UnsafeProjection.create(plans.stream().map(AggregatePlan::type).toArray(DataType[]::new));
+    clear();
+  }
+
+  boolean isEmpty() {
+    return plans.isEmpty();
+  }
+
+  int failures() {
+    return failures;
+  }
+
+  void clear() {
+    for (int i = 0; i < states.length; i++) {
+      states[i] = Aggregate.of(plans.get(i));
+    }
+    failures = 0;
+  }
+
+  void read(ByteReader in) {
+    for (Aggregate state : states) {
+      state.read(in);
+    }
+  }
+
+  void write(ByteWriter out) {
+    for (Aggregate state : states) {
+      state.write(out);
+    }
+  }
+
+  void add(UnsafeRow row) {
+    for (int i = 0; i < states.length; i++) {
+      if (counts(plans.get(i), row)) {
+        add(states[i], plans.get(i), row);
+      }
+    }
+  }
+
+  private void add(Aggregate state, AggregatePlan plan, UnsafeRow row) {
+    Object value = plan.argument() == null ? Boolean.TRUE : evaluate(plan.argument(), row);
+    if (value != null) {
+      state.add(value);
+    }
+  }
+
+  /** Takes a row back; true where a least or greatest value left, and all must be added again. */
+  boolean remove(UnsafeRow row) {
+    boolean again = false;
+    for (int i = 0; i < states.length; i++) {
+      AggregatePlan plan = plans.get(i);
+      if (counts(plan, row)) {
+        Object value = plan.argument() == null ? Boolean.TRUE : evaluate(plan.argument(), row);
+        again |= value != null && states[i].remove(value);
+      }
+    }
+    return again;
+  }
+
+  private boolean counts(AggregatePlan plan, UnsafeRow row) {
+    return plan.filter() == null || Boolean.TRUE.equals(evaluate(plan.filter(), row));
+  }
+
+  private Object evaluate(Expression expression, UnsafeRow row) {
+    try {
+      return expression.eval(row);
+    } catch (RuntimeException failure) {
+      failures++;
+      return null;
+    }
+  }
+
+  void addAll(Iterator<EntryMap.Entry> children, int columns) {
+    clear();
+    UnsafeRow row = new UnsafeRow(columns);
+    while (children.hasNext()) {
+      add(Row.point(row, Child.read(children.next().value()).row()));
+    }
+  }
+
+  /** The results, as a binary row. */
+  Slice result() {
+    GenericInternalRow row = new GenericInternalRow(states.length);
+    for (int i = 0; i < states.length; i++) {
+      row.update(i, states[i].result());
+    }
+    return Row.copy(projection.apply(row));
+  }
+}

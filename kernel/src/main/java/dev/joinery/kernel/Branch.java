@@ -1,0 +1,232 @@
+package dev.joinery.kernel;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** What a Fold remembers of one embed: its children in order, its total and its aggregates. */
+final class Branch {
+  private record Item(Slice key, Child child) {}
+
+  private final Program.BranchProgram program;
+  private final int columns;
+  private final DataType[] aggregateTypes;
+  private final KeyText keyText;
+  private long epoch;
+  private long total;
+  private Slice aggregates = Slice.EMPTY;
+  private List<Item> items = new ArrayList<>();
+
+  Branch(Program.BranchProgram program, Workshop workshop) {
+    this.program = program;
+    this.columns = program.type().length();
+    this.aggregateTypes =
+        program.aggregates().stream()
+            .map(Program.AggregateProgram::type)
+            .toArray(DataType[]::new);
+    this.keyText = program.shape() == Program.Shape.MAP ? new KeyText(program.keyTypes()) : null;
+  }
+
+  String name() {
+    return program.name();
+  }
+
+  void read(ByteReader in) {
+    items = new ArrayList<>();
+    epoch = in == null ? 0 : in.readVarLong();
+    total = in == null ? 0 : in.readVarLong();
+    aggregates = in == null ? Slice.EMPTY : in.readBlob();
+    int size = in == null ? 0 : in.readVarInt();
+    for (int i = 0; i < size; i++) {
+      items.add(new Item(in.readBlob(), Child.read(in.readBlob())));
+    }
+  }
+
+  void write(ByteWriter out) {
+    out.writeVarLong(epoch).writeVarLong(total).writeBlob(aggregates).writeVarInt(items.size());
+    for (Item item : items) {
+      out.writeBlob(item.key()).writeBlob(item.child().toSlice());
+    }
+  }
+
+  /** Applies those of a batch's messages that are about this branch. */
+  void apply(int index, List<byte[]> messages) {
+    if (program.fused()) {
+      applyChildren(index, messages);
+      return;
+    }
+    long newest = epoch;
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.BRANCH) {
+        ByteReader in = Message.body(message);
+        if (in.readVarInt() == index) {
+          newest = Math.max(newest, in.readVarLong());
+        }
+      }
+    }
+    if (newest > epoch) {
+      epoch = newest;
+      items.clear();
+    }
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.BRANCH) {
+        ByteReader in = Message.body(message);
+        if (in.readVarInt() == index && in.readVarLong() == epoch) {
+          applyBranch(in);
+        }
+      }
+    }
+  }
+
+  private void applyBranch(ByteReader in) {
+    total = in.readVarLong();
+    aggregates = in.readBlob();
+    while (in.hasMore()) {
+      boolean put = in.readByte() == 1;
+      Slice key = in.readBlob();
+      remove(key);
+      if (put) {
+        insert(key, Child.read(in.readBlob()));
+      }
+    }
+  }
+
+  private void applyChildren(int index, List<byte[]> messages) {
+    for (byte[] message : messages) {
+      int kind = Message.kind(message);
+      if (kind == Message.CHILD_PUT || kind == Message.CHILD_REMOVE) {
+        ChildMessage child = ChildMessage.read(message);
+        if (child.branch() == index) {
+          applyChild(child);
+        }
+      }
+    }
+    total = items.size();
+  }
+
+  private void applyChild(ChildMessage message) {
+    int at = indexOf(message.key());
+    if (at >= 0 && items.get(at).child().epoch() > message.epoch()) {
+      return;
+    }
+    if (at >= 0) {
+      items.remove(at);
+    }
+    if (!message.remove()) {
+      insert(message.key(), message.child());
+    }
+  }
+
+  private void remove(Slice key) {
+    int at = indexOf(key);
+    if (at >= 0) {
+      items.remove(at);
+    }
+  }
+
+  private int indexOf(Slice key) {
+    for (int i = 0; i < items.size(); i++) {
+      if (items.get(i).key().equals(key)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private void insert(Slice key, Child child) {
+    int low = 0;
+    int high = items.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      Item item = items.get(middle);
+      if (Child.compare(item.child().order(), item.key(), child.order(), key) < 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    items.add(low, new Item(key, child));
+  }
+
+  /** The row went at an epoch, and with it what was announced for it; fused children stay. */
+  void ownRowWent(long at) {
+    if (!program.fused() && epoch <= at) {
+      items.clear();
+      total = 0;
+      aggregates = Slice.EMPTY;
+    }
+  }
+
+  int flags() {
+    int flags = 0;
+    for (Item item : items) {
+      flags |= item.child().flags();
+    }
+    return flags;
+  }
+
+  boolean overflows() {
+    return program.failAbove() > 0 && total > program.failAbove();
+  }
+
+  int inputs() {
+    return (program.shape() == Program.Shape.NONE ? 0 : 1)
+        + (program.total() ? 1 : 0)
+        + aggregateTypes.length;
+  }
+
+  /** Writes this branch's inputs of the assembler from {@code at}; returns the next place. */
+  int fill(Object[] inputs, int at) {
+    switch (program.shape()) {
+      case ONE -> inputs[at++] = items.isEmpty() ? null : row(items.get(0));
+      case LIST -> inputs[at++] = new GenericArrayData(rows());
+      case MAP -> inputs[at++] =
+          new ArrayBasedMapData(new GenericArrayData(keys()), new GenericArrayData(rows()));
+      case NONE -> {}
+    }
+    if (program.total()) {
+      inputs[at++] = total;
+    }
+    if (aggregateTypes.length > 0) {
+      fillAggregates(inputs, at);
+    }
+    return at + aggregateTypes.length;
+  }
+
+  private void fillAggregates(Object[] inputs, int at) {
+    UnsafeRow row = aggregates.isEmpty() ? null : Row.of(aggregates, aggregateTypes.length);
+    for (int i = 0; i < aggregateTypes.length; i++) {
+      if (row != null) {
+        inputs[at + i] = row.isNullAt(i) ? null : row.get(i, aggregateTypes[i]);
+      } else if (program.aggregates().get(i).function().equals("count")) {
+        inputs[at + i] = 0L;
+      }
+    }
+  }
+
+  private UnsafeRow row(Item item) {
+    return Row.of(item.child().row(), columns);
+  }
+
+  private Object[] rows() {
+    Object[] rows = new Object[items.size()];
+    for (int i = 0; i < rows.length; i++) {
+      rows[i] = row(items.get(i));
+    }
+    return rows;
+  }
+
+  private Object[] keys() {
+    Object[] keys = new Object[items.size()];
+    for (int i = 0; i < keys.length; i++) {
+      byte[] text = keyText.of(items.get(i).key()).getBytes(StandardCharsets.UTF_8);
+      keys[i] = UTF8String.fromBytes(text);
+    }
+    return keys;
+  }
+}

@@ -1,0 +1,24 @@
+package dev.joinery.kernel;
+
+/** A child put or removed, as a receiver reads it; {@code child} is null for a remove. */
+record ChildMessage(int branch, long epoch, Slice key, boolean remove, Child child) {
+  static ChildMessage read(byte[] message) {
+    ByteReader in = Message.body(message);
+    int branch = in.readVarInt();
+    long epoch = in.readVarLong();
+    Slice key = in.readBlob();
+    if (Message.kind(message) == Message.CHILD_REMOVE) {
+      return new ChildMessage(branch, epoch, key, true, null);
+    }
+    Child child = new Child(epoch, in.readByte(), in.readBlob(), in.rest());
+    return new ChildMessage(branch, epoch, key, false, child);
+  }
+
+  /** Of two messages about one child in a batch, the one to believe. */
+  ChildMessage newer(ChildMessage other) {
+    if (epoch != other.epoch) {
+      return epoch > other.epoch ? this : other;
+    }
+    return remove ? other : this;
+  }
+}

@@ -1,0 +1,274 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+
+/**
+ * A map from bytes to bytes that is one value while small and hashed pages once large.
+ *
+ * <p>Pages grow one at a time (linear hashing: Litwin, VLDB 1980), so that no change ever costs
+ * more than a few pages, however large the map is. It never shrinks back; an emptied map starts
+ * small again.
+ */
+final class EntryMap {
+  static final int INLINE_BYTES = 16 * 1024;
+  static final int PAGE_BYTES = 8 * 1024;
+  private static final int CACHED_PAGES = 256;
+
+  /** A key and its value. */
+  record Entry(Slice key, Slice value) {}
+
+  private final Pages pages;
+  private final int space;
+  private List<Entry> inline;
+  private int pageCount;
+  private long size;
+  private long byteCount;
+  private final LinkedHashMap<Integer, Page> cache = new LinkedHashMap<>();
+
+  /** {@code space} keeps the pages of several maps of one address apart. */
+  EntryMap(Pages pages, int space) {
+    this.pages = pages;
+    this.space = space;
+    this.inline = new ArrayList<>();
+  }
+
+  static EntryMap read(ByteReader in, Pages pages, int space) {
+    EntryMap map = new EntryMap(pages, space);
+    if (in == null || !in.hasMore()) {
+      return map;
+    }
+    if (in.readByte() == 0) {
+      map.size = in.readVarInt();
+      map.inline = new ArrayList<>((int) map.size + 2);
+      for (int i = 0; i < map.size; i++) {
+        Entry entry = new Entry(in.readBlob(), in.readBlob());
+        map.inline.add(entry);
+        map.byteCount += bytesOf(entry.key(), entry.value());
+      }
+    } else {
+      map.inline = null;
+      map.size = in.readVarLong();
+      map.byteCount = in.readVarLong();
+      map.pageCount = in.readVarInt();
+    }
+    return map;
+  }
+
+  /** Writes the map's head, and its changed pages to their place. */
+  void write(ByteWriter out) {
+    if (inline != null && byteCount > INLINE_BYTES) {
+      becomePaged();
+    }
+    if (inline != null) {
+      out.writeByte(0).writeVarInt(inline.size());
+      for (Entry entry : inline) {
+        out.writeBlob(entry.key()).writeBlob(entry.value());
+      }
+      return;
+    }
+    flush();
+    out.writeByte(1).writeVarLong(size).writeVarLong(byteCount).writeVarInt(pageCount);
+  }
+
+  long size() {
+    return size;
+  }
+
+  boolean isPaged() {
+    return inline == null;
+  }
+
+  Slice get(Slice key) {
+    List<Entry> entries = inline != null ? inline : page(pageOf(key)).entries;
+    int at = indexOf(entries, key);
+    return at < 0 ? null : entries.get(at).value();
+  }
+
+  void put(Slice key, Slice value) {
+    if (inline != null) {
+      putInto(inline, key, value);
+      if (byteCount > INLINE_BYTES * 2) {
+        becomePaged();
+      }
+      return;
+    }
+    Page page = page(pageOf(key));
+    page.dirty = true;
+    putInto(page.entries, key.detach(), value.detach());
+    while (byteCount > (long) pageCount * PAGE_BYTES) {
+      splitNext();
+    }
+  }
+
+  private void putInto(List<Entry> entries, Slice key, Slice value) {
+    int at = indexOf(entries, key);
+    if (at >= 0) {
+      byteCount += value.length() - entries.get(at).value().length();
+      entries.set(at, new Entry(key, value));
+    } else {
+      size++;
+      byteCount += bytesOf(key, value);
+      entries.add(new Entry(key, value));
+    }
+  }
+
+  void remove(Slice key) {
+    List<Entry> entries;
+    if (inline != null) {
+      entries = inline;
+    } else {
+      Page page = page(pageOf(key));
+      page.dirty = true;
+      entries = page.entries;
+    }
+    int at = indexOf(entries, key);
+    if (at >= 0) {
+      Entry gone = entries.remove(at);
+      size--;
+      byteCount -= bytesOf(gone.key(), gone.value());
+    }
+    if (inline == null && size == 0) {
+      dropPages();
+    }
+  }
+
+  private void dropPages() {
+    cache.clear();
+    for (int i = 0; i < pageCount; i++) {
+      pages.remove(numberOf(i));
+    }
+    pageCount = 0;
+    byteCount = 0;
+    inline = new ArrayList<>();
+  }
+
+  /**
+   * Goes through all entries, a page at a time. The map must not change meanwhile; pages that were
+   * changed must have been written.
+   */
+  Iterator<Entry> iterator() {
+    if (inline != null) {
+      return inline.iterator();
+    }
+    flush();
+    return new Iterator<>() {
+      private int next;
+      private Iterator<Entry> current = List.<Entry>of().iterator();
+
+      @Override
+      public boolean hasNext() {
+        while (!current.hasNext() && next < pageCount) {
+          current = readPage(next++).entries.iterator();
+        }
+        return current.hasNext();
+      }
+
+      @Override
+      public Entry next() {
+        if (!hasNext()) {
+          throw new NoSuchElementException();
+        }
+        return current.next();
+      }
+    };
+  }
+
+  private void becomePaged() {
+    List<Entry> entries = inline;
+    inline = null;
+    pageCount = 1;
+    size = 0;
+    byteCount = 0;
+    for (Entry entry : entries) {
+      put(entry.key(), entry.value());
+    }
+  }
+
+  private void splitNext() {
+    int level = Integer.highestOneBit(pageCount);
+    Page from = page(pageCount - level);
+    Page to = new Page();
+    cache.put(pageCount, to);
+    pageCount++;
+    List<Entry> kept = new ArrayList<>();
+    for (Entry entry : from.entries) {
+      (pageOf(entry.key()) == pageCount - 1 ? to.entries : kept).add(entry);
+    }
+    from.entries = kept;
+    from.dirty = true;
+    to.dirty = true;
+  }
+
+  private int pageOf(Slice key) {
+    int hash = key.hashCode();
+    hash ^= hash >>> 15;
+    int level = Integer.highestOneBit(pageCount);
+    int wide = hash & (level * 2 - 1);
+    return wide < pageCount ? wide : hash & (level - 1);
+  }
+
+  private Page page(int index) {
+    Page page = cache.get(index);
+    if (page == null) {
+      if (cache.size() >= CACHED_PAGES) {
+        flush();
+      }
+      page = readPage(index);
+      cache.put(index, page);
+    }
+    return page;
+  }
+
+  private Page readPage(int index) {
+    Page page = new Page();
+    byte[] bytes = pages.get(numberOf(index));
+    if (bytes != null) {
+      ByteReader in = new ByteReader(bytes);
+      while (in.hasMore()) {
+        page.entries.add(new Entry(in.readBlob(), in.readBlob()));
+      }
+    }
+    return page;
+  }
+
+  private void flush() {
+    ByteWriter out = new ByteWriter(PAGE_BYTES);
+    for (Map.Entry<Integer, Page> each : cache.entrySet()) {
+      if (each.getValue().dirty) {
+        out.reset();
+        for (Entry entry : each.getValue().entries) {
+          out.writeBlob(entry.key()).writeBlob(entry.value());
+        }
+        pages.put(numberOf(each.getKey()), out.toBytes());
+      }
+    }
+    cache.clear();
+  }
+
+  private int numberOf(int page) {
+    return space << 28 | page;
+  }
+
+  private static int indexOf(List<Entry> entries, Slice key) {
+    for (int i = 0; i < entries.size(); i++) {
+      if (entries.get(i).key().equals(key)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private static int bytesOf(Slice key, Slice value) {
+    return key.length() + value.length() + 4;
+  }
+
+  private static final class Page {
+    private List<Entry> entries = new ArrayList<>();
+    private boolean dirty;
+  }
+}

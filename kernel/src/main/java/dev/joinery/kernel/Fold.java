@@ -1,0 +1,279 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, under a row's key, the row and the children of its embeds; sends the assembled
+ * document when its content changed and a tombstone when it goes, or, deeper in a tree, the
+ * assembled row to what embeds it.
+ */
+final class Fold implements Node {
+  private final Program.FoldProgram program;
+  private final Workshop workshop;
+  private final RelationRows rows;
+  private final Assembler assembler;
+  private final Branch[] branches;
+  private final UnsafeRow own;
+  private final Delivery delivery;
+  private final String product;
+
+  Fold(Program.FoldProgram program, Workshop workshop) {
+    this.program = program;
+    this.workshop = workshop;
+    this.rows = workshop.rows(program.ownRelation());
+    this.assembler = workshop.assembler(program.assembler());
+    this.own = new UnsafeRow(rows.visibleColumns());
+    this.branches =
+        program.branches().stream().map(each -> new Branch(each, workshop)).toArray(Branch[]::new);
+    this.product = workshop.productOf(program.assembler());
+    this.delivery =
+        program.product() >= 0
+            ? new RootDelivery(program, workshop)
+            : new UpwardDelivery(program, workshop);
+  }
+
+  /** What remembers the last sent row, and sends the next. */
+  private sealed interface Delivery permits RootDelivery, UpwardDelivery {
+    void read(ByteReader in);
+
+    void write(ByteWriter out);
+
+    /** {@code row} is null where there is none; {@code before} and {@code after} are own rows. */
+    void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
+  }
+
+  /** {@code overflowed} names the embed that holds too many rows, or is null. */
+  private record Assembled(Slice row, Slice order, int flags, String overflowed) {}
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.timestamp(messages.get(0));
+    byte[] stored = state.read();
+    Slice ownState = read(stored);
+    Slice before = view(ownState);
+    ownState = applyOwn(ownState, messages, timestamp);
+    Slice after = view(ownState);
+    forgetBranches(messages);
+    for (int i = 0; i < branches.length; i++) {
+      branches[i].apply(i, messages);
+    }
+    delivery.send(after == null ? null : assemble(after), before, after, key, timestamp, outbox);
+    state.write(write(ownState));
+  }
+
+  private void forgetBranches(List<byte[]> messages) {
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.OWN_REMOVE) {
+        long epoch = Message.body(message).readVarLong();
+        for (Branch branch : branches) {
+          branch.ownRowWent(epoch);
+        }
+      }
+    }
+  }
+
+  private Slice read(byte[] stored) {
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    Slice ownState = in == null ? Slice.EMPTY : in.readBlob();
+    delivery.read(in);
+    for (Branch branch : branches) {
+      branch.read(in);
+    }
+    return ownState;
+  }
+
+  private byte[] write(Slice ownState) {
+    ByteWriter out = new ByteWriter(1024);
+    out.writeBlob(ownState);
+    delivery.write(out);
+    for (Branch branch : branches) {
+      branch.write(out);
+    }
+    return out.toBytes();
+  }
+
+  private Slice view(Slice ownState) {
+    if (ownState.isEmpty()) {
+      return null;
+    }
+    if (program.rawOwn()) {
+      return rows.view(RowCell.read(ownState));
+    }
+    ByteReader in = new ByteReader(ownState);
+    in.readVarLong();
+    return in.hasMore() ? in.rest() : null;
+  }
+
+  private Slice applyOwn(Slice ownState, List<byte[]> messages, long timestamp) {
+    List<RawChange> changes = new ArrayList<>(0);
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.RAW -> changes.add(RawChange.read(message));
+        case Message.OWN_PUT, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
+        default -> {}
+      }
+    }
+    if (changes.isEmpty()) {
+      return ownState;
+    }
+    RowCell cell = RowCell.read(ownState);
+    return rows.apply(cell, changes, timestamp) ? Slice.of(cell.toBytes()) : ownState;
+  }
+
+  private Assembled assemble(Slice row) {
+    int inputs = 0;
+    for (Branch branch : branches) {
+      inputs += branch.inputs();
+    }
+    Object[] values = new Object[inputs];
+    int at = 0;
+    int flags = 0;
+    String overflowed = null;
+    for (Branch branch : branches) {
+      at = branch.fill(values, at);
+      flags |= branch.flags();
+      if (branch.overflows()) {
+        flags |= Message.FLAG_FAILED;
+        overflowed = branch.name();
+      }
+    }
+    boolean exists = assembler.assemble(row, Row.point(own, row), values);
+    if (assembler.failures() > 0) {
+      workshop.counters().product(product, "expression_errors", assembler.failures());
+    }
+    return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
+  }
+
+  /** Gives documents to the sinks, each with a version above all that its key ever had. */
+  private static final class RootDelivery implements Delivery {
+    private static final int SENT = 1;
+    private static final int FAILED = 2;
+
+    private final int product;
+    private final UnsafeProjection key;
+    private final UnsafeRow own;
+    private final DocumentLimit limit;
+    private boolean sent;
+    private boolean failed;
+    private long version;
+    private long hash;
+
+    RootDelivery(Program.FoldProgram program, Workshop workshop) {
+      this.product = program.product();
+      int relation = program.ownRelation();
+      this.own = new UnsafeRow(workshop.visible(relation).size());
+      this.key = workshop.keyProjection(relation);
+      this.limit =
+          new DocumentLimit(
+              workshop.program().products().get(product), workshop.program().maxDocumentBytes());
+    }
+
+    @Override
+    public void read(ByteReader in) {
+      int flags = in == null ? 0 : in.readByte();
+      sent = (flags & SENT) != 0;
+      failed = (flags & FAILED) != 0;
+      version = in == null ? 0 : in.readVarLong();
+      hash = sent ? in.readLong() : 0;
+    }
+
+    @Override
+    public void write(ByteWriter out) {
+      out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeVarLong(version);
+      if (sent) {
+        out.writeLong(hash);
+      }
+    }
+
+    @Override
+    public void send(
+        Assembled document, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
+      if (document == null) {
+        failed = false;
+        if (sent) {
+          sent = false;
+          version = Math.max(timestamp, version + 1);
+          outbox.emit(
+              Message.tombstone(timestamp, product, version, keyRow(after == null ? before : after)));
+        }
+        return;
+      }
+      boolean wasFailed = failed;
+      String reason = limit.reason(document.row(), document.flags(), document.overflowed());
+      failed = reason != null;
+      if (failed) {
+        if (!wasFailed) {
+          outbox.emit(
+              Message.deadLetter(timestamp, limit.deadLetter(reason, document.flags() != 0, keyRow(after))));
+        }
+        return;
+      }
+      Slice row = document.row();
+      long content = Hash.longOf(row.array(), row.offset(), row.length());
+      if (!sent || wasFailed || content != hash) {
+        sent = true;
+        hash = content;
+        version = Math.max(timestamp, version + 1);
+        outbox.emit(Message.document(timestamp, product, version, keyRow(after), row));
+      }
+    }
+
+    private Slice keyRow(Slice ownRow) {
+      return Row.copy(key.apply(Row.point(own, ownRow)));
+    }
+  }
+
+  /** Gives rows to the node that embeds them. */
+  private static final class UpwardDelivery implements Delivery {
+    private final Upward upward;
+    private final UnsafeRow own;
+    private Slice sentTo = Slice.EMPTY;
+    private long hash;
+
+    UpwardDelivery(Program.FoldProgram program, Workshop workshop) {
+      List<Program.Slot> visible = workshop.visible(program.ownRelation());
+      this.upward = new Upward(program.upward(), visible);
+      this.own = new UnsafeRow(visible.size());
+    }
+
+    @Override
+    public void read(ByteReader in) {
+      sentTo = in == null ? Slice.EMPTY : in.readBlob();
+      hash = sentTo.isEmpty() ? 0 : in.readLong();
+    }
+
+    @Override
+    public void write(ByteWriter out) {
+      out.writeBlob(sentTo);
+      if (!sentTo.isEmpty()) {
+        out.writeLong(hash);
+      }
+    }
+
+    @Override
+    public void send(
+        Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
+      byte[] to = row == null ? null : upward.addressOf(Row.point(own, after));
+      Upward.Placed old =
+          sentTo.isEmpty() ? null : new Upward.Placed(sentTo.toBytes(), 0, Slice.EMPTY, Slice.EMPTY);
+      Upward.Placed now =
+          to == null ? null : new Upward.Placed(to, row.flags(), row.order(), row.row());
+      long content = now == null ? 0 : contentOf(now);
+      if (old != null && now != null && content == hash && sentTo.equals(Slice.of(to))) {
+        return;
+      }
+      upward.send(old, now, key, 0, timestamp, outbox);
+      sentTo = to == null ? Slice.EMPTY : Slice.of(to);
+      hash = content;
+    }
+
+    private static long contentOf(Upward.Placed placed) {
+      ByteWriter out = new ByteWriter(placed.row().length() + placed.order().length() + 8);
+      out.writeByte(placed.flags()).writeBlob(placed.order()).writeRaw(placed.row());
+      return Hash.longOf(out.array(), 0, out.size());
+    }
+  }
+}

@@ -1,0 +1,243 @@
+package dev.joinery.kernel;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.format.ChangeSink;
+import dev.joinery.kernel.format.Format;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Iterator;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import scala.Tuple2;
+
+/**
+ * Turns raw records into messages to the first nodes of the chain; those it cannot use become dead
+ * letters that travel beside.
+ */
+final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
+  /** The columns of a raw record, in order. */
+  static final String[] COLUMNS = {
+    "topic", "major", "minor", "file", "key", "value", "error", "timestamp"
+  };
+
+  private static final int KEPT_BYTES = 64 * 1024;
+
+  private final Program program;
+  private final Format[] formats;
+  private final String[] sources;
+  private final String[] topics;
+  private final int[][] relationsOf;
+
+  /**
+   * {@code sources} and {@code topics} are by relation; {@code readTopics} are those that records
+   * count.
+   */
+  Ingress(
+      Program program, Format[] formats, String[] sources, String[] topics, String[] readTopics) {
+    this.program = program;
+    this.formats = formats;
+    this.sources = sources;
+    this.topics = topics;
+    this.relationsOf = new int[readTopics.length][];
+    for (int i = 0; i < readTopics.length; i++) {
+      String topic = readTopics[i];
+      relationsOf[i] =
+          IntStream.range(0, topics.length).filter(each -> topics[each].equals(topic)).toArray();
+    }
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
+    Outbox outbox = new Outbox();
+    Sender sender = new Sender(outbox);
+    outbox.later(
+        new Iterator<>() {
+          private boolean counted;
+
+          @Override
+          public boolean hasNext() {
+            return rows.hasNext() || !counted;
+          }
+
+          @Override
+          public Runnable next() {
+            if (rows.hasNext()) {
+              Row row = rows.next();
+              return () -> sender.take(row);
+            }
+            counted = true;
+            return sender::finish;
+          }
+        });
+    return outbox;
+  }
+
+  /** Sends what a decoder tells about the record at hand. */
+  private final class Sender implements ChangeSink {
+    private final Outbox outbox;
+    private final Router router = new Router(program);
+    private final long[] read = new long[program.relations().size()];
+    private final long[] dead = new long[program.relations().size()];
+    private final Counters counters = new Counters();
+    private Row record;
+    private long timestamp;
+    private long major;
+    private long minor;
+
+    Sender(Outbox outbox) {
+      this.outbox = outbox;
+    }
+
+    void take(Row row) {
+      record = row;
+      major = row.getLong(1);
+      minor = row.getLong(2);
+      timestamp = row.getLong(7);
+      byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
+      byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
+      for (int relation : relationsOf[row.getInt(0)]) {
+        read[relation]++;
+        if (row.isNullAt(6)) {
+          formats[relation].decode(relation, key, value, this);
+        } else {
+          deadLetter(relation, row.getString(6), "the record is longer than max_record_bytes");
+        }
+      }
+    }
+
+    @Override
+    public void change(
+        int relation,
+        int op,
+        boolean positioned,
+        long position,
+        byte[] row,
+        int rowLength,
+        long[] absent) {
+      Change change = new Change(op, positioned, position, major, minor, absent);
+      router.send(relation, change, new Slice(row, 0, rowLength), timestamp, outbox);
+    }
+
+    @Override
+    public void deadLetter(int relation, String reason, String detail) {
+      dead[relation]++;
+      outbox.emit(Message.deadLetter(timestamp, letter(relation, reason, detail)));
+    }
+
+    @Override
+    public void count(int relation, String counter) {
+      counters.relation(program.relations().get(relation).name(), counter, 1);
+    }
+
+    void finish() {
+      for (int i = 0; i < read.length; i++) {
+        String name = program.relations().get(i).name();
+        if (read[i] > 0) {
+          counters.relation(name, "read", read[i]);
+        }
+        if (dead[i] > 0) {
+          counters.relation(name, "dead", dead[i]);
+        }
+      }
+      counters.drainTo(outbox, timestamp);
+    }
+
+    private byte[] letter(int relation, String reason, String detail) {
+      ObjectNode letter = new ObjectMapper().createObjectNode();
+      letter.put("reason", reason);
+      letter.put("detail", detail);
+      letter.put("source", sources[relation]);
+      letter.put("topic", topics[relation]);
+      if (record.isNullAt(3)) {
+        letter.put("partition", major).put("offset", minor);
+      } else {
+        letter.put("file", text((byte[]) record.get(3))).put("line", minor);
+      }
+      letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
+      put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4));
+      put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5));
+      return letter.toString().getBytes(StandardCharsets.UTF_8);
+    }
+  }
+
+  private static void put(ObjectNode letter, String name, byte[] raw) {
+    if (raw == null) {
+      letter.putNull(name);
+      return;
+    }
+    byte[] kept = raw.length <= KEPT_BYTES ? raw : java.util.Arrays.copyOf(raw, KEPT_BYTES);
+    String text = text(kept);
+    if (text != null) {
+      letter.put(name, text);
+    } else {
+      letter.put(name + "_base64", Base64.getEncoder().encodeToString(kept));
+    }
+  }
+
+  private static String text(byte[] raw) {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(raw)).toString();
+    } catch (CharacterCodingException notText) {
+      return null;
+    }
+  }
+
+  /** What a change does and where it stands, without its row. */
+  record Change(
+      int op, boolean positioned, long position, long major, long minor, long[] absent) {}
+
+  /** Sends a change to each first node of its relation. */
+  static final class Router {
+    private record Target(int node, int role, KeyCodec address) {}
+
+    private final List<List<Target>> targets = new ArrayList<>();
+    private final UnsafeRow[] rows;
+
+    Router(Program program) {
+      rows = new UnsafeRow[program.relations().size()];
+      for (int i = 0; i < rows.length; i++) {
+        rows[i] = new UnsafeRow(program.relations().get(i).columns().size());
+        targets.add(new ArrayList<>());
+      }
+      for (Program.Route route : program.routes()) {
+        KeyCodec codec =
+            Upward.codec(route.address(), program.relations().get(route.relation()).columns());
+        targets.get(route.relation()).add(new Target(route.node(), route.role(), codec));
+      }
+    }
+
+    void send(int relation, Change change, Slice row, long timestamp, Outbox outbox) {
+      UnsafeRow decoded = dev.joinery.kernel.Row.point(rows[relation], row);
+      byte[] message = null;
+      int role = -1;
+      for (Target target : targets.get(relation)) {
+        if (message == null || target.role() != role) {
+          role = target.role();
+          message =
+              Message.raw(
+                  timestamp,
+                  relation,
+                  role,
+                  change.op(),
+                  change.positioned(),
+                  change.position(),
+                  change.major(),
+                  change.minor(),
+                  change.absent(),
+                  row.array(),
+                  row.length());
+        }
+        outbox.send(target.node(), target.address().encode(decoded), message);
+      }
+    }
+  }
+}

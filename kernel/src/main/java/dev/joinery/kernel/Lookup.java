@@ -1,0 +1,315 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, under a child's key, the child's row and the parents that point at it; sends the
+ * child's row to each parent's Fold, or, where it is the parents' only embed, the parents' finished
+ * rows on to what embeds them.
+ */
+final class Lookup implements Node {
+  private static final Slice NOTHING = Slice.EMPTY;
+  private static final Object[] NO_INPUTS = {};
+
+  private final Program.LookupProgram program;
+  private final Workshop workshop;
+  private final RelationRows childRows;
+  private final Assembler childAssembler;
+  private final RelationRows parentRows;
+  private final Merger merger;
+  private final String product;
+
+  Lookup(Program.LookupProgram program, Workshop workshop) {
+    this.program = program;
+    this.workshop = workshop;
+    this.childRows = program.childRelation() < 0 ? null : workshop.rows(program.childRelation());
+    this.childAssembler = childRows == null ? null : workshop.assembler(program.childAssembler());
+    this.parentRows = program.parentRelation() < 0 ? null : workshop.rows(program.parentRelation());
+    this.merger = program.merge() == null ? null : new Merger(program, workshop);
+    this.product = program.name().split("/", 2)[0];
+  }
+
+  /** Where a parent waits that points at nothing. No child's key begins like this. */
+  static byte[] addressOfNull(byte[] parentKey) {
+    return new ByteWriter(parentKey.length + 1).writeByte(0).writeRaw(parentKey).toBytes();
+  }
+
+  /** A parent before and after a batch; an own row is null where it was or is not here. */
+  private record ParentDelta(long epochBefore, Slice before, long epochAfter, Slice after) {}
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.timestamp(messages.get(0));
+    byte[] stored = state.read();
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    Slice childState = in == null ? NOTHING : in.readBlob();
+    EntryMap parents = EntryMap.read(in, state, 0);
+
+    List<byte[]> childMessages = new ArrayList<>();
+    Map<Slice, List<RawChange>> rawParents = new LinkedHashMap<>();
+    Map<Slice, byte[]> announcements = new LinkedHashMap<>();
+    sort(messages, childMessages, rawParents, announcements);
+
+    Child childBefore = view(childState);
+    Slice childStateAfter = applyChild(childState, childMessages, timestamp);
+    Child childAfter = childStateAfter == childState ? childBefore : view(childStateAfter);
+    Map<Slice, ParentDelta> deltas = new HashMap<>();
+    applyRawParents(rawParents, parents, timestamp, deltas);
+    applyAnnouncements(announcements, parents, deltas);
+    write(state, childStateAfter, parents);
+
+    deltas.forEach((parent, delta) -> tell(parent, delta, childBefore, childAfter, timestamp, outbox));
+    if (!same(childBefore, childAfter) && parents.size() > 0) {
+      outbox.later(broadcast(parents, deltas, childBefore, childAfter, timestamp, outbox));
+    }
+  }
+
+  private void sort(
+      List<byte[]> messages,
+      List<byte[]> childMessages,
+      Map<Slice, List<RawChange>> rawParents,
+      Map<Slice, byte[]> announcements) {
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.RAW -> {
+          RawChange change = RawChange.read(message);
+          if (change.isParent()) {
+            Slice parent = Slice.of(parentRows.keyOf(change));
+            rawParents.computeIfAbsent(parent, each -> new ArrayList<>(2)).add(change);
+          } else {
+            childMessages.add(message);
+          }
+        }
+        case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
+          ByteReader in = Message.body(message);
+          in.readVarLong();
+          announcements.put(in.readBlob(), message);
+        }
+        default -> childMessages.add(message);
+      }
+    }
+  }
+
+  private Slice applyChild(Slice stored, List<byte[]> messages, long timestamp) {
+    if (messages.isEmpty()) {
+      return stored;
+    }
+    if (childRows != null) {
+      RowCell cell = RowCell.read(stored);
+      List<RawChange> changes = new ArrayList<>(messages.size());
+      messages.forEach(message -> changes.add(RawChange.read(message)));
+      return childRows.apply(cell, changes, timestamp) ? Slice.of(cell.toBytes()) : stored;
+    }
+    ChildMessage newest = null;
+    for (byte[] message : messages) {
+      ChildMessage next = ChildMessage.read(message);
+      newest = newest == null ? next : newest.newer(next);
+    }
+    if (!stored.isEmpty() && newest.epoch() < Child.read(stored).epoch()) {
+      return stored;
+    }
+    return newest.remove() ? NOTHING : newest.child().toSlice();
+  }
+
+  /** The child as parents see it, or null. */
+  private Child view(Slice stored) {
+    if (stored.isEmpty()) {
+      return null;
+    }
+    if (childRows == null) {
+      return Child.read(stored);
+    }
+    Slice row = childRows.view(RowCell.read(stored));
+    if (row == null
+        || !childAssembler.assemble(row, Row.of(row, childRows.visibleColumns()), NO_INPUTS)) {
+      return null;
+    }
+    if (childAssembler.failures() > 0) {
+      workshop.counters().product(product, "expression_errors", childAssembler.failures());
+    }
+    return new Child(0, 0, Slice.EMPTY, childAssembler.row());
+  }
+
+  private void applyRawParents(
+      Map<Slice, List<RawChange>> changes,
+      EntryMap parents,
+      long timestamp,
+      Map<Slice, ParentDelta> deltas) {
+    changes.forEach(
+        (key, list) -> {
+          RowCell cell = RowCell.read(parents.get(key));
+          Slice before = parentRows.view(cell);
+          if (parentRows.apply(cell, list, timestamp)) {
+            parents.put(key, Slice.of(cell.toBytes()));
+            Slice after = parentRows.view(cell);
+            if (before == null ? after != null : !before.equals(after)) {
+              deltas.put(key, new ParentDelta(0, before, 0, after));
+            }
+          }
+        });
+  }
+
+  private void applyAnnouncements(
+      Map<Slice, byte[]> messages, EntryMap parents, Map<Slice, ParentDelta> deltas) {
+    messages.forEach(
+        (key, message) -> {
+          Slice stored = parents.get(key);
+          ByteReader old = stored == null ? null : new ByteReader(stored);
+          long epochBefore = old == null ? 0 : old.readVarLong();
+          Slice before = old == null ? null : old.rest();
+          ByteReader in = Message.body(message);
+          long epoch = in.readVarLong();
+          in.readBlob();
+          if (Message.kind(message) == Message.PARENT_REMOVE) {
+            parents.remove(key);
+            deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
+            return;
+          }
+          Slice row = in.rest();
+          parents.put(
+              key,
+              Slice.of(
+                  new ByteWriter(row.length() + 10).writeVarLong(epoch).writeRaw(row).toBytes()));
+          deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
+        });
+  }
+
+  private void write(State state, Slice child, EntryMap parents) {
+    ByteWriter out = new ByteWriter(512);
+    out.writeBlob(child);
+    parents.write(out);
+    if (child.isEmpty() && parents.size() == 0) {
+      state.clear();
+    } else {
+      state.write(out.toBytes());
+    }
+  }
+
+  private void tell(
+      Slice parent,
+      ParentDelta delta,
+      Child childBefore,
+      Child childAfter,
+      long timestamp,
+      Outbox outbox) {
+    if (merger != null) {
+      merger.send(parent, delta, childBefore, childAfter, timestamp, outbox);
+    } else if (delta.after() != null) {
+      sendChild(parent, delta.epochAfter(), childAfter, timestamp, outbox);
+    }
+  }
+
+  private Iterator<Runnable> broadcast(
+      EntryMap parents,
+      Map<Slice, ParentDelta> told,
+      Child childBefore,
+      Child childAfter,
+      long timestamp,
+      Outbox outbox) {
+    Iterator<EntryMap.Entry> all = parents.iterator();
+    return new Iterator<>() {
+      @Override
+      public boolean hasNext() {
+        return all.hasNext();
+      }
+
+      @Override
+      public Runnable next() {
+        EntryMap.Entry parent = all.next();
+        return () -> {
+          if (!told.containsKey(parent.key())) {
+            ParentDelta same = unchanged(parent.value());
+            if (same.after() != null) {
+              tell(parent.key(), same, childBefore, childAfter, timestamp, outbox);
+            }
+          }
+        };
+      }
+    };
+  }
+
+  private ParentDelta unchanged(Slice stored) {
+    if (parentRows != null) {
+      Slice row = parentRows.view(RowCell.read(stored));
+      return new ParentDelta(0, row, 0, row);
+    }
+    ByteReader in = new ByteReader(stored);
+    long epoch = in.readVarLong();
+    Slice row = in.rest();
+    return new ParentDelta(epoch, row, epoch, row);
+  }
+
+  /** A parent's Fold holds one child, so what it holds goes before the new one comes. */
+  private void sendChild(Slice parent, long epoch, Child child, long timestamp, Outbox outbox) {
+    BranchMessage message =
+        new BranchMessage(timestamp, program.branch(), epoch, child == null ? 0 : 1, Slice.EMPTY);
+    if (child == null) {
+      message.remove(Slice.EMPTY);
+    } else {
+      message.put(Slice.EMPTY, child.toSlice());
+    }
+    outbox.send(program.fold(), parent.toBytes(), message.toBytes());
+  }
+
+  private static boolean same(Child one, Child other) {
+    return one == null ? other == null : other != null && one.sameContent(other);
+  }
+
+  /** Assembles parents in place. */
+  private static final class Merger {
+    private final Assembler assembler;
+    private final Upward upward;
+    private final UnsafeRow own;
+    private final int childColumns;
+    private final Workshop workshop;
+    private final String product;
+
+    Merger(Program.LookupProgram program, Workshop workshop) {
+      Program.Merge merge = program.merge();
+      List<Program.Slot> visible = workshop.visible(merge.relation());
+      this.workshop = workshop;
+      this.assembler = workshop.assembler(merge.assembler());
+      this.upward = new Upward(merge.upward(), visible);
+      this.own = new UnsafeRow(visible.size());
+      this.childColumns = program.childType().length();
+      this.product = workshop.productOf(merge.assembler());
+    }
+
+    void send(
+        Slice parent,
+        ParentDelta delta,
+        Child childBefore,
+        Child childAfter,
+        long timestamp,
+        Outbox outbox) {
+      Upward.Placed before = place(delta.before(), childBefore);
+      Upward.Placed after = place(delta.after(), childAfter);
+      long epoch = delta.after() == null ? delta.epochBefore() : delta.epochAfter();
+      upward.send(before, after, parent, epoch, timestamp, outbox);
+    }
+
+    private Upward.Placed place(Slice bytes, Child child) {
+      if (bytes == null) {
+        return null;
+      }
+      Row.point(own, bytes);
+      byte[] address = upward.addressOf(own);
+      if (address == null) {
+        return null;
+      }
+      Object[] inputs = {child == null ? null : Row.of(child.row(), childColumns)};
+      boolean exists = assembler.assemble(bytes, own, inputs);
+      if (assembler.failures() > 0) {
+        workshop.counters().product(product, "expression_errors", assembler.failures());
+      }
+      int flags = child == null ? 0 : child.flags();
+      return exists ? new Upward.Placed(address, flags, assembler.order(), assembler.row()) : null;
+    }
+  }
+}

@@ -1,0 +1,153 @@
+package dev.joinery.kernel;
+
+/**
+ * The messages that travel between levels, as bytes: a kind, the batch's timestamp, then fields.
+ *
+ * <p>Every message that concerns a row of another node carries the epoch of that row, a number that
+ * rises whenever the row chooses a new address. A receiver that hears two senders about one row
+ * believes the higher epoch.
+ */
+final class Message {
+  static final int RAW = 1;
+  static final int OWN_PUT = 2;
+  static final int OWN_REMOVE = 3;
+  static final int PARENT_PUT = 4;
+  static final int PARENT_REMOVE = 5;
+  static final int CHILD_PUT = 6;
+  static final int CHILD_REMOVE = 7;
+  static final int BRANCH = 8;
+  static final int DOCUMENT = 9;
+  static final int TOMBSTONE = 10;
+  static final int DEAD_LETTER = 11;
+  static final int COUNT = 12;
+
+  /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
+  static final int ROLE_PARENT = 1;
+
+  /** Set at the one node that counts what became of a relation's changes. */
+  static final int ROLE_PRIMARY = 2;
+
+  static final int OP_UPSERT = 0;
+  static final int OP_DELETE = 1;
+  static final int OP_TOMBSTONE = 2;
+
+  /** Set on a row some of whose embeds hold more rows than they may. */
+  static final int FLAG_FAILED = 1;
+
+  private Message() {}
+
+  static int kind(byte[] message) {
+    return message[0];
+  }
+
+  private static ByteWriter start(int kind, long timestamp, int size) {
+    return new ByteWriter(size + 24).writeByte(kind).writeLong(timestamp);
+  }
+
+  /** A change as decoded: read it with {@link RawChange}. */
+  static byte[] raw(
+      long timestamp,
+      int relation,
+      int role,
+      int op,
+      boolean positioned,
+      long position,
+      long major,
+      long minor,
+      long[] absent,
+      byte[] row,
+      int length) {
+    ByteWriter out = start(RAW, timestamp, length + 40);
+    out.writeVarInt(relation).writeByte(role).writeByte(op).writeByte(positioned ? 1 : 0);
+    out.writeVarLong(position).writeVarLong(major).writeVarLong(minor);
+    out.writeVarInt(absent == null ? 0 : absent.length);
+    if (absent != null) {
+      for (long word : absent) {
+        out.writeLong(word);
+      }
+    }
+    return out.writeRaw(row, 0, length).toBytes();
+  }
+
+  static byte[] ownPut(long timestamp, long epoch, Slice row) {
+    return start(OWN_PUT, timestamp, row.length() + 9).writeVarLong(epoch).writeRaw(row).toBytes();
+  }
+
+  static byte[] ownRemove(long timestamp, long epoch) {
+    return start(OWN_REMOVE, timestamp, 9).writeVarLong(epoch).toBytes();
+  }
+
+  static byte[] parentPut(long timestamp, long epoch, byte[] key, Slice row) {
+    return start(PARENT_PUT, timestamp, key.length + row.length() + 16)
+        .writeVarLong(epoch)
+        .writeBlob(key)
+        .writeRaw(row)
+        .toBytes();
+  }
+
+  static byte[] parentRemove(long timestamp, long epoch, byte[] key) {
+    return start(PARENT_REMOVE, timestamp, key.length + 16)
+        .writeVarLong(epoch)
+        .writeBlob(key)
+        .toBytes();
+  }
+
+  static byte[] childPut(
+      long timestamp, int branch, long epoch, Slice key, int flags, Slice order, Slice row) {
+    return start(CHILD_PUT, timestamp, key.length() + order.length() + row.length() + 24)
+        .writeVarInt(branch)
+        .writeVarLong(epoch)
+        .writeBlob(key)
+        .writeByte(flags)
+        .writeBlob(order)
+        .writeRaw(row)
+        .toBytes();
+  }
+
+  static byte[] childRemove(long timestamp, int branch, long epoch, Slice key) {
+    return start(CHILD_REMOVE, timestamp, key.length() + 24)
+        .writeVarInt(branch)
+        .writeVarLong(epoch)
+        .writeBlob(key)
+        .toBytes();
+  }
+
+  static byte[] document(long timestamp, int product, long version, Slice key, Slice value) {
+    return start(DOCUMENT, timestamp, key.length() + value.length() + 24)
+        .writeVarInt(product)
+        .writeLong(version)
+        .writeBlob(key)
+        .writeRaw(value)
+        .toBytes();
+  }
+
+  static byte[] tombstone(long timestamp, int product, long version, Slice key) {
+    return start(TOMBSTONE, timestamp, key.length() + 24)
+        .writeVarInt(product)
+        .writeLong(version)
+        .writeBlob(key)
+        .toBytes();
+  }
+
+  static byte[] deadLetter(long timestamp, byte[] json) {
+    return start(DEAD_LETTER, timestamp, json.length).writeRaw(json).toBytes();
+  }
+
+  /** {@code owner}: a relation's or a product's name. */
+  static byte[] count(long timestamp, boolean relation, String owner, String counter, long count) {
+    return start(COUNT, timestamp, 64)
+        .writeByte(relation ? 1 : 0)
+        .writeBlob(owner.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+        .writeBlob(counter.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+        .writeLong(count)
+        .toBytes();
+  }
+
+  static long timestamp(byte[] message) {
+    return new ByteReader(message, 1, 8).readLong();
+  }
+
+  static ByteReader body(byte[] message) {
+    return new ByteReader(message, 9, message.length - 9);
+  }
+}

@@ -1,0 +1,80 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import scala.Tuple2;
+
+/**
+ * What a node sends: remembers messages until the next operator takes them.
+ *
+ * <p>A fan-out too large to hold is given as steps ({@link #later}); each runs when all messages
+ * before it have been taken.
+ */
+final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
+  /** The address of what leaves the chain; it is not a node's. */
+  static final int OUTPUT = 0;
+
+  private final ArrayDeque<Tuple2<byte[], byte[]>> ready = new ArrayDeque<>();
+  private Iterator<Runnable> steps;
+  private int spread;
+
+  void send(int node, byte[] key, byte[] message) {
+    ready.add(new Tuple2<>(message, address(node, key)));
+  }
+
+  /** Sends a message out of the chain, past all later levels. */
+  void emit(byte[] message) {
+    ByteWriter out = new ByteWriter(8).writeInt(spread++ * 0x9E3779B9).writeVarInt(OUTPUT);
+    ready.add(new Tuple2<>(message, out.toBytes()));
+  }
+
+  void pass(byte[] message, byte[] address) {
+    ready.add(new Tuple2<>(message, address));
+  }
+
+  void later(Iterator<Runnable> moreSteps) {
+    steps = moreSteps;
+  }
+
+  boolean isLazy() {
+    return steps != null;
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (ready.isEmpty() && steps != null && steps.hasNext()) {
+      steps.next().run();
+    }
+    return !ready.isEmpty();
+  }
+
+  @Override
+  public Tuple2<byte[], byte[]> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    return ready.poll();
+  }
+
+  /**
+   * A node's address: a hash, so that sorting by the first bytes tells addresses apart, then the
+   * node (from 1, 0 being the output) and the key.
+   */
+  static byte[] address(int node, byte[] key) {
+    ByteWriter out = new ByteWriter(key.length + 8);
+    out.writeInt(Hash.of(key, 0, key.length) + node * 0x9E3779B9);
+    return out.writeVarInt(node + 1).writeRaw(key).toBytes();
+  }
+
+  /** The node an address names; -1 for the output. */
+  static int nodeOf(byte[] address) {
+    return new ByteReader(address, 4, address.length - 4).readVarInt() - 1;
+  }
+
+  static Slice keyOf(byte[] address) {
+    ByteReader in = new ByteReader(address, 4, address.length - 4);
+    in.readVarInt();
+    return in.rest();
+  }
+}

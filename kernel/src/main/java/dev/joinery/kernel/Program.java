@@ -1,0 +1,175 @@
+package dev.joinery.kernel;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A lowered plan: levels of keyed nodes, as the planner declared them.
+ *
+ * <p>It is a value. Expressions are Spark SQL text here and become Catalyst expressions in {@link
+ * Compiler}. Nodes are addressed by their position in {@code nodes}.
+ */
+record Program(
+    int levels,
+    List<RelationProgram> relations,
+    List<NodeProgram> nodes,
+    List<AssemblerProgram> assemblers,
+    List<ProductProgram> products,
+    List<Route> routes,
+    long tombstoneRetentionMicros,
+    long maxDocumentBytes)
+    implements Serializable {
+
+  /** A column of a row: its name in expressions and its type. */
+  record Slot(String name, DataType type) implements Serializable {}
+
+  /** SQL text, the names it may read with the slots they stand for, and its type. */
+  record Sql(String text, List<ScopeName> scope, DataType type) implements Serializable {}
+
+  record ScopeName(String name, int slot, DataType type) implements Serializable {}
+
+  /**
+   * A relation: its columns as decoded, its key, and the assembler that gives the row products see:
+   * columns, then derived ones, if its {@code where} holds.
+   */
+  record RelationProgram(String name, List<Slot> columns, int[] key, int assembler)
+      implements Serializable {
+    StructType decoded() {
+      return structOf(columns);
+    }
+  }
+
+  /** A document of the output: its name and the types of its key and value. */
+  record ProductProgram(String name, StructType key, StructType value) implements Serializable {}
+
+  /**
+   * How a row becomes an object.
+   *
+   * <p>Slots are numbered: own columns, then inputs (embeds, totals, aggregates), then steps, each
+   * of which may read all slots before it. {@code output} lists the slots that make the object.
+   */
+  record AssemblerProgram(
+      String name,
+      List<Slot> own,
+      List<Slot> inputs,
+      List<Sql> steps,
+      Sql where,
+      List<Sql> order,
+      boolean[] descending,
+      int[] output,
+      StructType type)
+      implements Serializable {}
+
+  /** Where the raw changes of a relation go; {@code address} is over decoded columns. */
+  record Route(int relation, int node, int role, Address address) implements Serializable {}
+
+  /** Columns of a row as an address, with the types they are compared as. */
+  record Address(int[] ordinals, DataType[] types) implements Serializable {}
+
+  /** Where an assembled row goes: to a node, at its address; {@code branch} is used by a Fold. */
+  record Upward(int target, int branch, Address address) implements Serializable {}
+
+  sealed interface NodeProgram extends Serializable
+      permits RetractProgram, LookupProgram, MatchProgram, FoldProgram {
+    String name();
+
+    int level();
+  }
+
+  record RetractProgram(String name, int level, int relation, List<Use> uses)
+      implements NodeProgram {}
+
+  /** What a relation's rows are for: an own row, a parent to announce, a leaf child to place. */
+  sealed interface Use extends Serializable permits OwnUse, ParentUse, ChildUse {}
+
+  record OwnUse(int target) implements Use {}
+
+  /** {@code merged}: the target assembles the row itself, so the row travels with it. */
+  record ParentUse(int target, Address address, int fold, int branch, boolean merged)
+      implements Use {}
+
+  record ChildUse(int assembler, Upward upward) implements Use {}
+
+  /**
+   * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
+   * Exactly one of {@code fold} (with {@code branch}) and {@code merged} is set.
+   */
+  record LookupProgram(
+      String name,
+      int level,
+      int childRelation,
+      int childAssembler,
+      StructType childType,
+      int parentRelation,
+      int fold,
+      int branch,
+      Merge merge)
+      implements NodeProgram {}
+
+  record Merge(int assembler, int relation, Upward upward) implements Serializable {}
+
+  /** {@code entries} is false where only totals and aggregates are used. */
+  record MatchProgram(
+      String name,
+      int level,
+      StructType childType,
+      int limit,
+      boolean one,
+      boolean entries,
+      boolean total,
+      List<AggregateProgram> aggregates,
+      int fold,
+      int branch)
+      implements NodeProgram {}
+
+  record AggregateProgram(String function, Sql argument, Sql filter, DataType type)
+      implements Serializable {}
+
+  /** {@code product} is at least 0 at a root; else {@code upward} says where the row goes. */
+  record FoldProgram(
+      String name,
+      int level,
+      int ownRelation,
+      boolean rawOwn,
+      List<BranchProgram> branches,
+      int assembler,
+      int product,
+      Upward upward)
+      implements NodeProgram {}
+
+  enum Shape {
+    ONE,
+    LIST,
+    MAP,
+    NONE
+  }
+
+  /**
+   * What a Fold keeps of one embed. Inputs of the assembler in order: the value (unless NONE), the
+   * total (where {@code total}), the aggregates.
+   *
+   * @param fused children come straight from their rows, without a Match between
+   * @param keyTypes the child's key columns, for a MAP
+   * @param failAbove more rows than this fail the document; 0 for never
+   */
+  record BranchProgram(
+      String name,
+      Shape shape,
+      StructType type,
+      boolean fused,
+      DataType[] keyTypes,
+      boolean total,
+      int failAbove,
+      List<AggregateProgram> aggregates)
+      implements Serializable {}
+
+  static StructType structOf(List<Slot> slots) {
+    StructType type = new StructType();
+    for (Slot slot : slots) {
+      type = type.add(slot.name(), slot.type(), true);
+    }
+    return type;
+  }
+}

@@ -1,0 +1,228 @@
+package dev.joinery.kernel;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/** Reads a program from the JSON that the planner writes; types are Spark DDL text. */
+final class ProgramReader {
+  private ProgramReader() {}
+
+  static Program read(String json) {
+    try {
+      return program(new ObjectMapper().readTree(json));
+    } catch (JsonProcessingException error) {
+      throw new IllegalArgumentException("the kernel program is not JSON", error);
+    }
+  }
+
+  private static Program program(JsonNode node) {
+    return new Program(
+        node.get("levels").asInt(),
+        list(node.get("relations"), ProgramReader::relation),
+        list(node.get("nodes"), ProgramReader::node),
+        list(node.get("assemblers"), ProgramReader::assembler),
+        list(node.get("products"), ProgramReader::product),
+        list(node.get("routes"), ProgramReader::route),
+        node.get("tombstone_retention_micros").asLong(),
+        node.get("max_document_bytes").asLong());
+  }
+
+  private static Program.RelationProgram relation(JsonNode node) {
+    return new Program.RelationProgram(
+        text(node, "name"),
+        list(node.get("columns"), ProgramReader::slot),
+        ints(node.get("key")),
+        node.get("assembler").asInt());
+  }
+
+  private static Program.Route route(JsonNode node) {
+    return new Program.Route(
+        node.get("relation").asInt(),
+        node.get("node").asInt(),
+        node.get("role").asInt(),
+        address(node.get("address")));
+  }
+
+  private static Program.ProductProgram product(JsonNode node) {
+    return new Program.ProductProgram(
+        text(node, "name"), struct(node.get("key")), struct(node.get("value")));
+  }
+
+  private static Program.Slot slot(JsonNode node) {
+    return new Program.Slot(text(node, "name"), type(node.get("type")));
+  }
+
+  private static Program.Sql sql(JsonNode node) {
+    if (absent(node)) {
+      return null;
+    }
+    return new Program.Sql(
+        text(node, "sql"),
+        list(
+            node.get("scope"),
+            name ->
+                new Program.ScopeName(
+                    text(name, "name"), name.get("slot").asInt(), type(name.get("type")))),
+        type(node.get("type")));
+  }
+
+  private static Program.AssemblerProgram assembler(JsonNode node) {
+    List<JsonNode> order = list(node.get("order"), each -> each);
+    boolean[] descending = new boolean[order.size()];
+    for (int i = 0; i < descending.length; i++) {
+      descending[i] = order.get(i).get("descending").asBoolean();
+    }
+    return new Program.AssemblerProgram(
+        text(node, "name"),
+        list(node.get("own"), ProgramReader::slot),
+        list(node.get("inputs"), ProgramReader::slot),
+        list(node.get("steps"), ProgramReader::sql),
+        sql(node.get("where")),
+        order.stream().map(each -> sql(each.get("expression"))).toList(),
+        descending,
+        ints(node.get("output")),
+        struct(node.get("type")));
+  }
+
+  private static Program.NodeProgram node(JsonNode node) {
+    return switch (text(node, "kind")) {
+      case "retract" ->
+          new Program.RetractProgram(
+              text(node, "name"),
+              node.get("level").asInt(),
+              node.get("relation").asInt(),
+              list(node.get("uses"), ProgramReader::use));
+      case "lookup" -> lookup(node);
+      case "match" -> match(node);
+      default -> fold(node);
+    };
+  }
+
+  private static Program.Use use(JsonNode node) {
+    return switch (text(node, "use")) {
+      case "own" -> new Program.OwnUse(node.get("target").asInt());
+      case "parent" ->
+          new Program.ParentUse(
+              node.get("target").asInt(),
+              address(node.get("address")),
+              node.get("fold").asInt(),
+              node.get("branch").asInt(),
+              node.get("merged").asBoolean());
+      default ->
+          new Program.ChildUse(node.get("assembler").asInt(), upward(node.get("upward")));
+    };
+  }
+
+  private static Program.LookupProgram lookup(JsonNode node) {
+    JsonNode merge = node.get("merge");
+    return new Program.LookupProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        node.get("child_relation").asInt(),
+        node.get("child_assembler").asInt(),
+        struct(node.get("child_type")),
+        node.get("parent_relation").asInt(),
+        node.get("fold").asInt(),
+        node.get("branch").asInt(),
+        absent(merge)
+            ? null
+            : new Program.Merge(
+                merge.get("assembler").asInt(),
+                merge.get("relation").asInt(),
+                upward(merge.get("upward"))));
+  }
+
+  private static Program.MatchProgram match(JsonNode node) {
+    return new Program.MatchProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        struct(node.get("child_type")),
+        node.get("limit").asInt(),
+        node.get("one").asBoolean(),
+        node.get("entries").asBoolean(),
+        node.get("total").asBoolean(),
+        list(node.get("aggregates"), ProgramReader::aggregate),
+        node.get("fold").asInt(),
+        node.get("branch").asInt());
+  }
+
+  private static Program.AggregateProgram aggregate(JsonNode node) {
+    return new Program.AggregateProgram(
+        text(node, "function"),
+        sql(node.get("argument")),
+        sql(node.get("filter")),
+        type(node.get("type")));
+  }
+
+  private static Program.FoldProgram fold(JsonNode node) {
+    return new Program.FoldProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        node.get("relation").asInt(),
+        node.get("raw").asBoolean(),
+        list(node.get("branches"), ProgramReader::branch),
+        node.get("assembler").asInt(),
+        node.get("product").asInt(),
+        upward(node.get("upward")));
+  }
+
+  private static Program.BranchProgram branch(JsonNode node) {
+    return new Program.BranchProgram(
+        text(node, "name"),
+        Program.Shape.valueOf(text(node, "shape").toUpperCase(java.util.Locale.ROOT)),
+        struct(node.get("type")),
+        node.get("fused").asBoolean(),
+        types(node.get("key_types")),
+        node.get("total").asBoolean(),
+        node.get("fail_above").asInt(),
+        list(node.get("aggregates"), ProgramReader::aggregate));
+  }
+
+  private static Program.Upward upward(JsonNode node) {
+    return absent(node)
+        ? null
+        : new Program.Upward(
+            node.get("target").asInt(), node.get("branch").asInt(), address(node.get("address")));
+  }
+
+  private static Program.Address address(JsonNode node) {
+    return new Program.Address(ints(node.get("ordinals")), types(node.get("types")));
+  }
+
+  private static boolean absent(JsonNode node) {
+    return node == null || node.isNull();
+  }
+
+  private static String text(JsonNode node, String name) {
+    return node.get(name).asText();
+  }
+
+  private static DataType type(JsonNode node) {
+    return CatalystSqlParser$.MODULE$.parseDataType(node.asText());
+  }
+
+  private static DataType[] types(JsonNode node) {
+    return list(node, ProgramReader::type).toArray(new DataType[0]);
+  }
+
+  private static StructType struct(JsonNode node) {
+    return (StructType) type(node);
+  }
+
+  private static int[] ints(JsonNode node) {
+    return list(node, JsonNode::asInt).stream().mapToInt(Integer::intValue).toArray();
+  }
+
+  private static <T> List<T> list(JsonNode node, Function<JsonNode, T> read) {
+    List<T> result = new ArrayList<>();
+    node.forEach(each -> result.add(read.apply(each)));
+    return java.util.Collections.unmodifiableList(result);
+  }
+}

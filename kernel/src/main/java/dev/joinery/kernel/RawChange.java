@@ -1,0 +1,52 @@
+package dev.joinery.kernel;
+
+/** One decoded change on its way to a row: what it does, where it stands in its log, what it sets. */
+record RawChange(
+    int relation,
+    int role,
+    int op,
+    boolean positioned,
+    long position,
+    long major,
+    long minor,
+    long[] absent,
+    Slice row)
+    implements Comparable<RawChange> {
+
+  static RawChange read(byte[] message) {
+    ByteReader in = Message.body(message);
+    int relation = in.readVarInt();
+    int role = in.readByte();
+    int op = in.readByte();
+    boolean positioned = in.readByte() == 1;
+    long position = in.readVarLong();
+    long major = in.readVarLong();
+    long minor = in.readVarLong();
+    int words = in.readVarInt();
+    long[] absent = words == 0 ? null : new long[words];
+    for (int i = 0; i < words; i++) {
+      absent[i] = in.readLong();
+    }
+    return new RawChange(relation, role, op, positioned, position, major, minor, absent, in.rest());
+  }
+
+  boolean isParent() {
+    return (role & Message.ROLE_PARENT) != 0;
+  }
+
+  boolean isPrimary() {
+    return (role & Message.ROLE_PRIMARY) != 0;
+  }
+
+  boolean isAbsent(int column) {
+    return absent != null && (absent[column >> 6] >>> (column & 63) & 1) != 0;
+  }
+
+  /** Log order. A key change stands in the log once as a delete and once as an upsert. */
+  @Override
+  public int compareTo(RawChange other) {
+    int byMajor = Long.compare(major, other.major);
+    int byMinor = byMajor != 0 ? byMajor : Long.compare(minor, other.minor);
+    return byMinor != 0 ? byMinor : row.compareTo(other.row);
+  }
+}

@@ -1,0 +1,148 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+
+/**
+ * Applies the changes of one relation to cells, and shows the rows that products see.
+ *
+ * <p>Invariant: a cell's content depends on the set of changes it was given and their places in the
+ * log, not on how they were cut into batches.
+ */
+final class RelationRows {
+  private final Program.RelationProgram relation;
+  private final Assembler view;
+  private final long retentionMicros;
+  private final Counters counters;
+  private final DataType[] types;
+  private final UnsafeProjection merge;
+  private final KeyCodec key;
+  private final UnsafeRow decoded;
+  private final int visibleColumns;
+
+  RelationRows(
+      Program.RelationProgram relation,
+      AssemblerPlan view,
+      long retentionMicros,
+      Counters counters) {
+    this.relation = relation;
+    this.view = new Assembler(view);
+    this.visibleColumns = view.output.size();
+    this.retentionMicros = retentionMicros;
+    this.counters = counters;
+    this.types =
+        relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
+    this.merge = UnsafeProjection.create(types);
+    this.key = keyOf(relation);
+    this.decoded = new UnsafeRow(types.length);
+  }
+
+  static KeyCodec keyOf(Program.RelationProgram relation) {
+    List<KeyCodec.Column> columns = new ArrayList<>();
+    for (int ordinal : relation.key()) {
+      DataType type = relation.columns().get(ordinal).type();
+      columns.add(new KeyCodec.Column(ordinal, type, type, false));
+    }
+    return new KeyCodec(columns);
+  }
+
+  String name() {
+    return relation.name();
+  }
+
+  int visibleColumns() {
+    return visibleColumns;
+  }
+
+  byte[] keyOf(RawChange change) {
+    return key.encode(Row.point(decoded, change.row()));
+  }
+
+  /** The row that products see, or null where there is none. */
+  Slice view(RowCell cell) {
+    if (!cell.exists) {
+      return null;
+    }
+    boolean exists = view.assemble(cell.row, Row.of(cell.row, types.length), NO_INPUTS);
+    if (view.failures() > 0) {
+      counters.relation(relation.name(), "expression_errors", view.failures());
+    }
+    return exists ? view.row() : null;
+  }
+
+  private static final Object[] NO_INPUTS = {};
+
+  /**
+   * Applies changes of one key in log order; true when the cell must be written again. The list is
+   * sorted in place.
+   */
+  boolean apply(RowCell cell, List<RawChange> changes, long timestamp) {
+    cell.expire(timestamp, retentionMicros);
+    Collections.sort(changes);
+    Slice before = cell.exists ? cell.row : null;
+    boolean touched = false;
+    for (RawChange change : changes) {
+      touched |= applyOne(cell, change, timestamp);
+    }
+    Slice after = cell.exists ? cell.row : null;
+    if (before == null ? after != null : !before.equals(after)) {
+      cell.epoch = Math.max(timestamp, cell.epoch + 1);
+    }
+    return touched;
+  }
+
+  private boolean applyOne(RowCell cell, RawChange change, long timestamp) {
+    boolean afterDelete = cell.afterDelete;
+    boolean delete = change.op() == Message.OP_DELETE;
+    RowCell.Standing standing = cell.standing(change);
+    if (standing == RowCell.Standing.REPEAT) {
+      count(change, "repeated");
+      return false;
+    }
+    if (change.op() == Message.OP_TOMBSTONE && afterDelete) {
+      cell.afterDelete = false;
+      count(change, "tombstones");
+      return true;
+    }
+    cell.afterDelete = delete;
+    if (standing == RowCell.Standing.STALE) {
+      count(change, "stale");
+      return cell.afterDelete != afterDelete;
+    }
+    cell.advance(change);
+    if (change.op() == Message.OP_UPSERT) {
+      cell.row = merged(cell, change);
+      cell.exists = true;
+    } else {
+      cell.exists = false;
+      cell.row = Slice.EMPTY;
+      cell.deletedAt = timestamp;
+    }
+    return true;
+  }
+
+  private void count(RawChange change, String counter) {
+    if (change.isPrimary()) {
+      counters.relation(relation.name(), counter, 1);
+    }
+  }
+
+  private Slice merged(RowCell cell, RawChange change) {
+    if (change.absent() == null || !cell.exists) {
+      return change.row();
+    }
+    UnsafeRow stored = Row.of(cell.row, types.length);
+    UnsafeRow given = Row.of(change.row(), types.length);
+    GenericInternalRow merged = new GenericInternalRow(types.length);
+    for (int i = 0; i < types.length; i++) {
+      UnsafeRow from = change.isAbsent(i) ? stored : given;
+      merged.update(i, from.isNullAt(i) ? null : from.get(i, types[i]));
+    }
+    return Row.copy(merge.apply(merged));
+  }
+}

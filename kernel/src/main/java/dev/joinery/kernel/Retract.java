@@ -1,0 +1,157 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers a relation's row; sends each of its uses what changed, a remove at the old address and
+ * a put at the new.
+ */
+final class Retract implements Node {
+  private static final Object[] NO_INPUTS = {};
+
+  private interface RuntimeUse {
+    void send(Change change, Outbox outbox);
+  }
+
+  /** One row before and after a batch, as products see it; null where it does not exist. */
+  private record Change(byte[] key, Slice before, Slice after, long epoch, long timestamp) {}
+
+  private final RelationRows rows;
+  private final List<RuntimeUse> uses = new ArrayList<>();
+
+  Retract(Program.RetractProgram program, Workshop workshop) {
+    rows = workshop.rows(program.relation());
+    for (Program.Use use : program.uses()) {
+      uses.add(runtime(use, program.relation(), workshop));
+    }
+  }
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    byte[] stored = state.read();
+    RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    Slice before = rows.view(cell);
+    List<RawChange> changes = new ArrayList<>(messages.size());
+    for (byte[] message : messages) {
+      changes.add(RawChange.read(message));
+    }
+    long timestamp = Message.timestamp(messages.get(0));
+    if (!rows.apply(cell, changes, timestamp)) {
+      return;
+    }
+    state.write(cell.toBytes());
+    Slice after = rows.view(cell);
+    if (before == null ? after == null : before.equals(after)) {
+      return;
+    }
+    Change change = new Change(key.toBytes(), before, after, cell.epoch, timestamp);
+    for (RuntimeUse use : uses) {
+      use.send(change, outbox);
+    }
+  }
+
+  private static RuntimeUse runtime(Program.Use use, int relation, Workshop workshop) {
+    if (use instanceof Program.OwnUse own) {
+      return ownUse(own);
+    }
+    if (use instanceof Program.ParentUse parent) {
+      return parentUse(parent, relation, workshop);
+    }
+    return childUse((Program.ChildUse) use, relation, workshop);
+  }
+
+  private static RuntimeUse ownUse(Program.OwnUse use) {
+    return (change, outbox) ->
+        outbox.send(
+            use.target(),
+            change.key(),
+            change.after() == null
+                ? Message.ownRemove(change.timestamp(), change.epoch())
+                : Message.ownPut(change.timestamp(), change.epoch(), change.after()));
+  }
+
+  private static RuntimeUse parentUse(Program.ParentUse use, int relation, Workshop workshop) {
+    KeyCodec codec = Upward.codec(use.address(), workshop.visible(relation));
+    UnsafeRow row = new UnsafeRow(workshop.visible(relation).size());
+    return (change, outbox) -> {
+      byte[] from = parentAddress(change.before(), change.key(), use, codec, row);
+      byte[] to = parentAddress(change.after(), change.key(), use, codec, row);
+      boolean stays = Arrays.equals(from, to);
+      if (from != null && !stays) {
+        outbox.send(
+            use.target(),
+            from,
+            Message.parentRemove(change.timestamp(), change.epoch(), change.key()));
+      }
+      if (to == null) {
+        if (change.after() != null && (change.before() == null || from != null)) {
+          outbox.send(
+              use.fold(),
+              change.key(),
+              BranchMessage.empty(change.timestamp(), use.branch(), change.epoch()));
+        }
+      } else if (!stays || use.merged()) {
+        Slice own = use.merged() ? change.after() : Slice.EMPTY;
+        outbox.send(
+            use.target(),
+            to,
+            Message.parentPut(change.timestamp(), change.epoch(), change.key(), own));
+      }
+    };
+  }
+
+  /**
+   * Null where the row does not exist or joins nothing; a row that is merged and joins nothing has
+   * an address of its own, where no child ever comes.
+   */
+  private static byte[] parentAddress(
+      Slice bytes, byte[] key, Program.ParentUse use, KeyCodec codec, UnsafeRow row) {
+    if (bytes == null) {
+      return null;
+    }
+    Row.point(row, bytes);
+    if (!codec.anyNull(row)) {
+      return codec.encode(row);
+    }
+    return use.merged() ? Lookup.addressOfNull(key) : null;
+  }
+
+  private static RuntimeUse childUse(Program.ChildUse use, int relation, Workshop workshop) {
+    Assembler assembler = workshop.assembler(use.assembler());
+    String product = workshop.productOf(use.assembler());
+    Upward upward = new Upward(use.upward(), workshop.visible(relation));
+    UnsafeRow row = new UnsafeRow(workshop.visible(relation).size());
+    return (change, outbox) -> {
+      Upward.Placed before = place(change.before(), assembler, upward, row, null, product);
+      Upward.Placed after =
+          place(change.after(), assembler, upward, row, workshop.counters(), product);
+      upward.send(
+          before, after, Slice.of(change.key()), change.epoch(), change.timestamp(), outbox);
+    };
+  }
+
+  private static Upward.Placed place(
+      Slice bytes,
+      Assembler assembler,
+      Upward upward,
+      UnsafeRow row,
+      Counters counters,
+      String product) {
+    if (bytes == null) {
+      return null;
+    }
+    Row.point(row, bytes);
+    byte[] address = upward.addressOf(row);
+    if (address == null) {
+      return null;
+    }
+    boolean exists = assembler.assemble(bytes, row, NO_INPUTS);
+    if (counters != null && assembler.failures() > 0) {
+      counters.product(product, "expression_errors", assembler.failures());
+    }
+    return exists ? new Upward.Placed(address, 0, assembler.order(), assembler.row()) : null;
+  }
+}

@@ -1,0 +1,50 @@
+package dev.joinery.kernel;
+
+import java.util.Arrays;
+
+/** A part of a byte array, compared by content; order is unsigned and lexicographic. */
+record Slice(byte[] array, int offset, int length) implements Comparable<Slice> {
+  static final Slice EMPTY = of(new byte[0]);
+
+  static Slice of(byte[] array) {
+    return new Slice(array, 0, array.length);
+  }
+
+  boolean isEmpty() {
+    return length == 0;
+  }
+
+  byte[] toBytes() {
+    return offset == 0 && length == array.length
+        ? array
+        : Arrays.copyOfRange(array, offset, offset + length);
+  }
+
+  /** The same bytes in an array of their own, so that a large array behind them can be freed. */
+  Slice detach() {
+    return offset == 0 && length == array.length ? this : of(toBytes());
+  }
+
+  Slice sub(int from, int size) {
+    return new Slice(array, offset + from, size);
+  }
+
+  @Override
+  public int compareTo(Slice other) {
+    return Arrays.compareUnsigned(
+        array, offset, offset + length, other.array, other.offset, other.offset + other.length);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Slice that
+        && length == that.length
+        && Arrays.equals(
+            array, offset, offset + length, that.array, that.offset, that.offset + that.length);
+  }
+
+  @Override
+  public int hashCode() {
+    return Hash.of(array, offset, length);
+  }
+}

@@ -1,0 +1,48 @@
+"""Finds the columns of each relation that the products of a query need.
+
+What no product reads is not decoded, not sent and not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from joinery.plan.nodes import Expression, Node, Product, Relation
+
+
+def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:
+    """Return each relation by name, in tree order, with its needed columns, derived too."""
+    needed: dict[str, tuple[Relation, set[str]]] = {}
+    for product in products:
+        for parent, node in _edges(None, product.root):
+            relation, columns = needed.setdefault(node.relation.name, (node.relation, set()))
+            columns.update(_read_by(node))
+            columns.update(pair.child for pair in node.on)
+            if parent is not None:
+                needed[parent.relation.name][1].update(pair.parent for pair in node.on)
+    return {name: (each, _closed(each, columns)) for name, (each, columns) in needed.items()}
+
+
+def _edges(parent: Node | None, node: Node) -> Iterator[tuple[Node | None, Node]]:
+    yield parent, node
+    for embed in node.embeds:
+        yield from _edges(node, embed)
+
+
+def _read_by(node: Node) -> Iterator[str]:
+    expressions: list[Expression] = [each.expression for each in (*node.fields, *node.order)]
+    if node.where is not None:
+        expressions.append(node.where)
+    for expression in expressions:
+        yield from expression.references
+
+
+def _closed(relation: Relation, columns: set[str]) -> frozenset[str]:
+    """Add the key, what `where` reads, and what needed derived columns read."""
+    needed = columns | set(relation.key)
+    if relation.where is not None:
+        needed |= relation.where.references
+    for derived in reversed(relation.derived):
+        if derived.name in needed:
+            needed |= derived.expression.references
+    return frozenset(needed & {each.name for each in relation.row.fields})

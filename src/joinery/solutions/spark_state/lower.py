@@ -1,0 +1,489 @@
+"""Lowers the products of one query to a kernel program.
+
+Each node of a product becomes a Fold, each edge a Match or a Lookup, each relation a
+Retract. Then what is not needed is left out, with its reason:
+
+- a Match whose join value is the parent's own key: the Fold is the Match;
+- a Fold over a lone Lookup: the Lookup assembles its parents in place;
+- a Retract whose key holds every join column used: its rows never move.
+
+Invariant: every message goes to a later level; root Folds stand in the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from joinery.model.type import LONG, Array, Atomic, DataType, Field, Map, Struct
+from joinery.plan.nodes import Aggregate, Computed, Expression, Node, Product, Relation
+from joinery.solutions.spark_state.columns import needed_columns
+from joinery.solutions.spark_state.program import (
+    ROLE_PARENT,
+    ROLE_PRIMARY,
+    Address,
+    AggregateColumn,
+    Assembler,
+    Branch,
+    ChildUse,
+    Fold,
+    KernelNode,
+    KernelProgram,
+    Lookup,
+    Match,
+    Merge,
+    OrderColumn,
+    OwnUse,
+    ParentUse,
+    ProductProgram,
+    RelationProgram,
+    Retract,
+    Route,
+    ScopeName,
+    Slot,
+    Sql,
+    Upward,
+    Use,
+)
+
+NO_RELATION = -1
+_WHOLE = frozenset({"byte", "short", "int", "long"})
+DAY_MICROS = 86_400_000_000
+
+
+def lower(
+    products: Sequence[Product],
+    *,
+    tombstone_retention_micros: int = 7 * DAY_MICROS,
+    max_document_bytes: int = 16 << 20,
+) -> KernelProgram:
+    """Return the program of one query that keeps `products`.
+
+    Args:
+        products: The members of the query, in the order of the project.
+        tombstone_retention_micros: How long a delete is remembered.
+        max_document_bytes: The size of JSON above which a document is refused.
+    """
+    lowering = _Lowering(products)
+    for product in products:
+        lowering.lower_product(product)
+    return replace(
+        lowering.finish(),
+        tombstone_retention_micros=tombstone_retention_micros,
+        max_document_bytes=max_document_bytes,
+    )
+
+
+@dataclass(slots=True)
+class _RelationUses:
+    """A relation and all that its rows are for, while a program is lowered."""
+
+    relation: Relation
+    index: int
+    row: tuple[Slot, ...]
+    columns: tuple[Slot, ...]
+    uses: list[Use] = field(default_factory=list)
+    moving: list[str] = field(default_factory=list)
+
+    def ordinal(self, column: str) -> int:
+        return next(i for i, slot in enumerate(self.row) if slot.name == column)
+
+    def address(self, columns: Sequence[str], types: Sequence[DataType]) -> Address:
+        return Address(tuple(self.ordinal(each) for each in columns), tuple(types))
+
+    def key_address(self) -> Address:
+        key = self.relation.key
+        return self.address(key, [self.relation.type_of(each) for each in key])
+
+
+class _Lowering:
+    """Collects nodes and uses, then decides which Retracts are needed and sets levels."""
+
+    def __init__(self, products: Sequence[Product]) -> None:
+        self._nodes: list[KernelNode] = []
+        self._assemblers: list[Assembler] = []
+        self._products: list[ProductProgram] = []
+        self._reasons: list[str] = []
+        self._relations: dict[str, _RelationUses] = {}
+        self._views: dict[str, int] = {}
+        for name, (relation, needed) in needed_columns(products).items():
+            self._add_relation(name, relation, needed)
+
+    def _add_relation(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
+        columns = tuple(Slot(each.name, each.type) for each in relation.columns if each.name in needed)
+        derived = tuple(each for each in relation.derived if each.name in needed)
+        row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
+        slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
+        self._views[name] = self._assembler(
+            Assembler(
+                name=name,
+                own=columns,
+                inputs=(),
+                steps=tuple(_sql(each.expression, slots) for each in derived),
+                where=_sql(relation.where, slots) if relation.where else None,
+                order=(),
+                output=tuple(range(len(row))),
+                type=Struct(tuple(Field(slot.name, slot.type) for slot in row)),
+            )
+        )
+        self._relations[name] = _RelationUses(relation, len(self._relations), row, columns)
+
+    def lower_product(self, product: Product) -> None:
+        relation = product.root.relation
+        key = tuple(Field(each, relation.type_of(each)) for each in relation.key)
+        self._products.append(ProductProgram(product.name, Struct(key), product.root.output))
+        self._fold(product.root, upward=None, product=len(self._products) - 1)
+
+    # Nodes of a product
+
+    def _fold(self, node: Node, *, upward: Upward | None, product: int) -> None:
+        uses = self._relations[node.relation.name]
+        index = self._reserve()
+        branches = tuple(
+            self._edge(node, embed, fold=index, branch=place)
+            for place, embed in enumerate(node.embeds)
+        )
+        self._nodes[index] = Fold(
+            name=node.path,
+            level=0,
+            relation=uses.index,
+            raw=False,
+            branches=branches,
+            assembler=self._node_assembler(node),
+            product=product,
+            upward=upward,
+        )
+        uses.uses.append(OwnUse(index))
+
+    def _edge(self, node: Node, embed: Node, *, fold: int, branch: int) -> Branch:
+        fused = _is_fusible(node, embed)
+        if fused:
+            self._reasons.append(
+                f"{embed.path}: no Match, since its join value is the key of "
+                f'"{node.relation.name}", under which the Fold of {node.path} stands'
+            )
+            columns = [_pair_of(embed, parent=key).child for key in node.relation.key]
+            types = [node.relation.type_of(key) for key in node.relation.key]
+            address = self._relations[embed.relation.name].address(columns, types)
+            self._child(embed, Upward(fold, branch, address))
+        elif _is_lookup(embed):
+            self._lookup(node, embed, fold=fold, branch=branch, merge=None)
+        else:
+            self._match(node, embed, fold=fold, branch=branch)
+        return self._branch(node, embed, fused=fused)
+
+    def _lookup(
+        self, node: Node, embed: Node, *, fold: int, branch: int, merge: Merge | None
+    ) -> None:
+        index = self._reserve()
+        pairs = [_pair_of(embed, child=key) for key in embed.relation.key]
+        types = [pair.type for pair in pairs]
+        parents = self._relations[node.relation.name]
+        self._nodes[index] = Lookup(
+            name=embed.path,
+            level=0,
+            child_relation=NO_RELATION,
+            child_assembler=0,
+            child_type=embed.output,
+            parent_relation=NO_RELATION,
+            fold=fold,
+            branch=branch,
+            merge=merge,
+        )
+        address = parents.address([pair.parent for pair in pairs], types)
+        parents.uses.append(ParentUse(index, address, fold, branch, merged=merge is not None))
+        children = self._relations[embed.relation.name]
+        child = children.address([pair.child for pair in pairs], types)
+        self._child(embed, Upward(index, 0, child))
+
+    def _match(self, node: Node, embed: Node, *, fold: int, branch: int) -> None:
+        index = self._reserve()
+        types = [pair.type for pair in embed.on]
+        self._nodes[index] = Match(
+            name=embed.path,
+            level=0,
+            child_type=embed.output,
+            limit=embed.limit or 0,
+            one=embed.cardinality == "one",
+            entries=_shape(node, embed) != "none",
+            total=_is_total_used(node, embed),
+            aggregates=_aggregates(node, embed),
+            fold=fold,
+            branch=branch,
+        )
+        parents = self._relations[node.relation.name]
+        address = parents.address([pair.parent for pair in embed.on], types)
+        parents.uses.append(ParentUse(index, address, fold, branch, merged=False))
+        children = self._relations[embed.relation.name]
+        child = children.address([pair.child for pair in embed.on], types)
+        self._child(embed, Upward(index, 0, child))
+
+    def _child(self, embed: Node, upward: Upward) -> None:
+        """Lower an embedded node whose rows go to `upward`."""
+        uses = self._relations[embed.relation.name]
+        if not embed.embeds:
+            uses.uses.append(ChildUse(self._node_assembler(embed), upward))
+        elif len(embed.embeds) == 1 and _is_lookup(embed.embeds[0]):
+            lone = embed.embeds[0]
+            self._reasons.append(
+                f"{embed.path}: no Fold, since {lone.path} is its only embed and a Lookup, "
+                "which assembles it in place"
+            )
+            merge = Merge(self._node_assembler(embed), uses.index, upward)
+            self._lookup(embed, lone, fold=NO_RELATION, branch=0, merge=merge)
+        else:
+            self._fold(embed, upward=upward, product=NO_RELATION)
+
+    def _branch(self, node: Node, embed: Node, *, fused: bool) -> Branch:
+        key = embed.relation.key
+        return Branch(
+            name=embed.name,
+            shape=_shape(node, embed),
+            type=embed.output,
+            fused=fused,
+            key_types=tuple(embed.relation.type_of(each) for each in key),
+            total=embed.total_name is not None and embed.cardinality == "many",
+            fail_above=(embed.limit or 0) if embed.overflow == "fail" else 0,
+            aggregates=_aggregates(node, embed),
+        )
+
+    # Assemblers
+
+    def _assembler(self, assembler: Assembler) -> int:
+        self._assemblers.append(assembler)
+        return len(self._assemblers) - 1
+
+    def _node_assembler(self, node: Node) -> int:
+        own = self._relations[node.relation.name].row
+        inputs = [slot for embed in node.embeds for slot in _inputs(node, embed)]
+        row = {slot.name: (index, slot.type) for index, slot in enumerate(own)}
+        given = {slot.name: (len(own) + i, slot.type) for i, slot in enumerate(inputs)}
+        ones = {each.name for each in node.embeds if each.cardinality == "one"}
+        row |= {name: slot for name, slot in given.items() if name in ones}
+        steps: list[Sql] = []
+        outputs: dict[str, tuple[int, DataType]] = {}
+        shown = dict(given)
+        first = len(own) + len(inputs)
+        for computed in node.fields:
+            outputs[computed.name] = (first + len(steps), computed.expression.type)
+            steps.append(_sql(computed.expression, row))
+        shown |= outputs
+        for computed in node.values:
+            steps.append(_sql(computed.expression, shown))
+            outputs[computed.name] = (first + len(steps) - 1, computed.expression.type)
+            shown[computed.name] = outputs[computed.name]
+        scope = row | {each.name: outputs[each.name] for each in node.values}
+        return self._assembler(
+            Assembler(
+                name=node.path,
+                own=own,
+                inputs=tuple(inputs),
+                steps=tuple(steps),
+                where=_sql(node.where, scope) if node.where else None,
+                order=tuple(
+                    OrderColumn(_sql(each.expression, scope), each.descending)
+                    for each in node.order
+                ),
+                output=tuple((outputs | given | outputs)[each.name][0] for each in node.output.fields),
+                type=node.output,
+            )
+        )
+
+    # Finishing
+
+    def _reserve(self) -> int:
+        self._nodes.append(Retract("", 0, 0, ()))
+        return len(self._nodes) - 1
+
+    def finish(self) -> KernelProgram:
+        routes: list[Route] = []
+        for uses in self._relations.values():
+            routes += self._raw_routes(uses) if self._rows_stay(uses) else [self._retract(uses)]
+        self._set_levels()
+        return KernelProgram(
+            levels=max((node.level for node in self._nodes), default=0),
+            relations=tuple(
+                RelationProgram(
+                    name=name,
+                    columns=uses.columns,
+                    key=tuple(uses.ordinal(each) for each in uses.relation.key),
+                    assembler=self._views[name],
+                )
+                for name, uses in self._relations.items()
+            ),
+            nodes=tuple(self._nodes),
+            assemblers=tuple(self._assemblers),
+            products=tuple(self._products),
+            routes=tuple(routes),
+            tombstone_retention_micros=0,
+            max_document_bytes=0,
+            reasons=tuple(self._reasons),
+        )
+
+    def _retract(self, uses: _RelationUses) -> Route:
+        self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(uses.uses)))
+        return Route(uses.index, len(self._nodes) - 1, ROLE_PRIMARY, uses.key_address())
+
+    def _rows_stay(self, uses: _RelationUses) -> bool:
+        """True where no row of the relation ever changes an address it is sent to."""
+        return all(self._is_raw(use, uses) for use in uses.uses)
+
+    def _is_raw(self, use: Use, uses: _RelationUses) -> bool:
+        match use:
+            case OwnUse():
+                return True
+            case ChildUse():
+                target = self._nodes[use.upward.target]
+                return isinstance(target, Lookup)
+            case ParentUse():
+                target = self._nodes[use.target]
+                if not use.merged or not isinstance(target, Lookup) or target.merge is None:
+                    return False
+                key = {uses.ordinal(each) for each in uses.relation.key}
+                up = target.merge.upward.address
+                return key.issuperset(use.address.ordinals) and key.issuperset(up.ordinals)
+
+    def _raw_routes(self, uses: _RelationUses) -> list[Route]:
+        routes: list[Route] = []
+        for use in uses.uses:
+            role = 0 if routes else ROLE_PRIMARY
+            match use:
+                case OwnUse():
+                    fold = self._nodes[use.target]
+                    assert isinstance(fold, Fold)
+                    self._nodes[use.target] = replace(fold, raw=True)
+                    routes.append(Route(uses.index, use.target, role, uses.key_address()))
+                case ChildUse():
+                    at = use.upward.target
+                    lookup = self._nodes[at]
+                    assert isinstance(lookup, Lookup)
+                    self._nodes[at] = replace(
+                        lookup, child_relation=uses.index, child_assembler=use.assembler
+                    )
+                    routes.append(Route(uses.index, at, role, use.upward.address))
+                case ParentUse():
+                    lookup = self._nodes[use.target]
+                    assert isinstance(lookup, Lookup)
+                    self._nodes[use.target] = replace(lookup, parent_relation=uses.index)
+                    role |= ROLE_PARENT
+                    routes.append(Route(uses.index, use.target, role, use.address))
+        names = ", ".join(self._nodes[route.node].name for route in routes)
+        self._reasons.append(
+            f"{uses.relation.name}: no Retract, since its key holds every join column used; "
+            f"its rows stand in {names}"
+        )
+        return routes
+
+    def _set_levels(self) -> None:
+        depths: dict[int, int] = {}
+
+        def depth(index: int) -> int:
+            if index not in depths:
+                targets = _targets(self._nodes[index])
+                depths[index] = 1 + max(map(depth, targets)) if targets else 0
+            return depths[index]
+
+        deepest = max((depth(index) for index in range(len(self._nodes))), default=0)
+        for index, node in enumerate(self._nodes):
+            self._nodes[index] = replace(node, level=deepest + 1 - depth(index))
+
+
+def _targets(node: KernelNode) -> list[int]:
+    match node:
+        case Retract():
+            targets = []
+            for use in node.uses:
+                targets.append(use.upward.target if isinstance(use, ChildUse) else use.target)
+                if isinstance(use, ParentUse) and use.fold != NO_RELATION:
+                    targets.append(use.fold)
+            return targets
+        case Lookup():
+            return [node.merge.upward.target if node.merge else node.fold]
+        case Match():
+            return [node.fold]
+        case Fold():
+            return [node.upward.target] if node.upward else []
+
+
+def _sql(expression: Expression, scope: Mapping[str, tuple[int, DataType]]) -> Sql:
+    names = tuple(ScopeName(name, *scope[name]) for name in sorted(expression.references))
+    return Sql(expression.sql, names, expression.type)
+
+
+def _inputs(node: Node, embed: Node) -> list[Slot]:
+    slots = [] if _shape(node, embed) == "none" else [Slot(embed.name, embed.type)]
+    if embed.total_name and embed.cardinality == "many":
+        slots.append(Slot(embed.total_name, LONG))
+    return slots + [Slot(each.name, each.type) for each in _aggregates_of(node, embed)]
+
+
+def _aggregates_of(node: Node, embed: Node) -> list[Aggregate]:
+    return [each for each in node.aggregates if each.embed == embed.name]
+
+
+def _aggregates(node: Node, embed: Node) -> tuple[AggregateColumn, ...]:
+    output = {each.name: (i, each.type) for i, each in enumerate(embed.output.fields)}
+    return tuple(
+        AggregateColumn(
+            each.function,
+            _sql(each.argument, output) if each.argument else None,
+            _sql(each.filter, output) if each.filter else None,
+            each.type,
+        )
+        for each in _aggregates_of(node, embed)
+    )
+
+
+def _shape(node: Node, embed: Node) -> str:
+    """How the Fold holds an embed; "none" where only its total and aggregates are used."""
+    if embed.hidden and not _is_read(node, embed.name):
+        return "none"
+    match embed.type:
+        case Array():
+            return "list"
+        case Map():
+            return "map"
+        case _:
+            return "one"
+
+
+def _is_read(node: Node, name: str) -> bool:
+    computed: list[Computed] = [*node.fields, *node.values]
+    expressions = [each.expression for each in computed] + [each.expression for each in node.order]
+    if node.where:
+        expressions.append(node.where)
+    return any(name in each.references for each in expressions)
+
+
+def _is_total_used(node: Node, embed: Node) -> bool:
+    if embed.overflow == "fail" and embed.limit is not None:
+        return True
+    name = embed.total_name
+    return name is not None and (not embed.hidden or _is_read(node, name))
+
+
+def _pair_of(embed: Node, *, child: str | None = None, parent: str | None = None):
+    return next(pair for pair in embed.on if child == pair.child or parent == pair.parent)
+
+
+def _is_lookup(embed: Node) -> bool:
+    columns = [pair.child for pair in embed.on]
+    return embed.cardinality == "one" and sorted(columns) == sorted(embed.relation.key)
+
+
+def _is_fusible(node: Node, embed: Node) -> bool:
+    """True where the Fold of the parent can hold the children itself."""
+    if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
+        return False
+    for pair in embed.on:
+        if not _same_code(pair.type, node.relation.type_of(pair.parent)):
+            return False
+    if _aggregates_of(node, embed) or _shape(node, embed) == "none":
+        return False
+    return embed.limit is None if embed.cardinality == "many" else _is_lookup(embed)
+
+
+def _same_code(one: DataType, other: DataType) -> bool:
+    """True where both types give a value the same key code."""
+    whole = all(isinstance(each, Atomic) and each.name in _WHOLE for each in (one, other))
+    return whole or one == other

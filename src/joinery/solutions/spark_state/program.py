@@ -1,0 +1,274 @@
+"""A kernel program: levels of keyed nodes, as the JVM kernel reads them.
+
+A program is a value. `to_json` is the kernel's input, `str` what a user reads; both show
+the same nodes. Nodes name each other by their place in `nodes`; slots and ordinals count
+from 0. What each kind of node remembers and sends stands in docs/design/kernel.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from joinery.model.type import DataType, Struct
+
+ROLE_PARENT = 1
+ROLE_PRIMARY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A column of a row, under the name that expressions use."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeName:
+    """A name an expression reads, and the slot it stands for."""
+
+    name: str
+    slot: int
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """Spark SQL text over slots."""
+
+    sql: str
+    scope: tuple[ScopeName, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumn:
+    """One key of an order."""
+
+    expression: Sql
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assembler:
+    """How a row becomes an object: own columns, inputs, then steps, are its slots."""
+
+    name: str
+    own: tuple[Slot, ...]
+    inputs: tuple[Slot, ...]
+    steps: tuple[Sql, ...]
+    where: Sql | None
+    order: tuple[OrderColumn, ...]
+    output: tuple[int, ...]
+    type: Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Columns of a row and the types they are compared as."""
+
+    ordinals: tuple[int, ...]
+    types: tuple[DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Upward:
+    """Where an assembled row goes; `branch` matters where the target is a Fold."""
+
+    target: int
+    branch: int
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class RelationProgram:
+    """The columns that are decoded, and the assembler that gives the row products see."""
+
+    name: str
+    columns: tuple[Slot, ...]
+    key: tuple[int, ...]
+    assembler: int
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a relation's raw changes go; `role` is a sum of the ROLE constants."""
+
+    relation: int
+    node: int
+    role: int
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUse:
+    """The row is the own row of a Fold."""
+
+    target: int
+    use: Literal["own"] = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class ParentUse:
+    """The row is announced to a Match or a Lookup; with itself where that merges it."""
+
+    target: int
+    address: Address
+    fold: int
+    branch: int
+    merged: bool
+    use: Literal["parent"] = "parent"
+
+
+@dataclass(frozen=True, slots=True)
+class ChildUse:
+    """The row, assembled, is a child."""
+
+    assembler: int
+    upward: Upward
+    use: Literal["child"] = "child"
+
+
+Use = OwnUse | ParentUse | ChildUse
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Remembers a relation's row; sends removes and puts to its uses."""
+
+    name: str
+    level: int
+    relation: int
+    uses: tuple[Use, ...]
+    kind: Literal["retract"] = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A Lookup assembles its parents in place."""
+
+    assembler: int
+    relation: int
+    upward: Upward
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Remembers a child by its key, and the parents that point at it."""
+
+    name: str
+    level: int
+    child_relation: int
+    child_assembler: int
+    child_type: Struct
+    parent_relation: int
+    fold: int
+    branch: int
+    merge: Merge | None
+    kind: Literal["lookup"] = "lookup"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateColumn:
+    """An aggregate over children's rows."""
+
+    function: str
+    argument: Sql | None
+    filter: Sql | None
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Remembers parents and children of one join value."""
+
+    name: str
+    level: int
+    child_type: Struct
+    limit: int
+    one: bool
+    entries: bool
+    total: bool
+    aggregates: tuple[AggregateColumn, ...]
+    fold: int
+    branch: int
+    kind: Literal["match"] = "match"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What a Fold keeps of one embed."""
+
+    name: str
+    shape: Literal["one", "list", "map", "none"]
+    type: Struct
+    fused: bool
+    key_types: tuple[DataType, ...]
+    total: bool
+    fail_above: int
+    aggregates: tuple[AggregateColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Remembers an own row and its embeds; sends the assembled object."""
+
+    name: str
+    level: int
+    relation: int
+    raw: bool
+    branches: tuple[Branch, ...]
+    assembler: int
+    product: int
+    upward: Upward | None
+    kind: Literal["fold"] = "fold"
+
+
+KernelNode = Retract | Lookup | Match | Fold
+
+
+@dataclass(frozen=True, slots=True)
+class ProductProgram:
+    """A product of the program: the types of its documents."""
+
+    name: str
+    key: Struct
+    value: Struct
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """All products of one query, lowered.
+
+    Attributes:
+        reasons: For each node that was left out or fused, why; in the order of lowering.
+    """
+
+    levels: int
+    relations: tuple[RelationProgram, ...]
+    nodes: tuple[KernelNode, ...]
+    assemblers: tuple[Assembler, ...]
+    products: tuple[ProductProgram, ...]
+    routes: tuple[Route, ...]
+    tombstone_retention_micros: int
+    max_document_bytes: int
+    reasons: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the text that the kernel reads."""
+        return json.dumps(_plain(self), separators=(",", ":"), ensure_ascii=False)
+
+
+_DATA_TYPES = DataType.__args__  # type: ignore[attr-defined]  # a union's members
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _DATA_TYPES):
+        return value.ddl
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

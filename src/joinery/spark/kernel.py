@@ -1,0 +1,152 @@
+"""The door from Python to the JVM kernel: programs in, DataFrames out.
+
+The kernel's jar is put into the live session it is used from; nothing of the session's own
+settings changes. A session of Spark Connect has no JVM to reach and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from joinery.errors import RunError
+from joinery.plan.nodes import Relation
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.jar import kernel_jar
+
+_KERNEL = "dev.joinery.kernel.Kernel"
+
+
+class SessionError(RunError):
+    """A Spark session cannot run the kernel."""
+
+    code = "RUN_SESSION"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A compiled program in a session's JVM.
+
+    Attributes:
+        program: What was compiled.
+        relations: Those of the program, in its order.
+    """
+
+    session: SparkSession
+    program: KernelProgram
+    relations: Sequence[Relation]
+    _jvm_kernel: Any
+
+    def chain(self, raw: DataFrame, topics: Sequence[str]) -> DataFrame:
+        """Decode raw records and send them through all levels.
+
+        Args:
+            raw: Columns topic (its place in `topics`), major, minor, file, key, value and
+                error, as the files source gives them.
+            topics: The topics that `raw` reads.
+
+        Returns:
+            The kernel's output, tagged rows; to be given to `stage`.
+        """
+        jdf = self._jvm_kernel.chain(
+            raw._jdf,
+            formats_json(self.program, self.relations),
+            _strings(self.session, [each.source for each in self.relations]),
+            _strings(self.session, [each.topic for each in self.relations]),
+            _strings(self.session, topics),
+        )
+        return DataFrame(jdf, self.session)
+
+    def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
+        """Run a batch once and write its documents and dead letters below `folder`.
+
+        Returns:
+            Counts by kind ("documents", "relations", "counters", "dead_letters"), owner
+            and counter.
+        """
+        counts: dict[str, dict[str, dict[str, int]]] = json.loads(
+            self._jvm_kernel.stage(batch._jdf, str(folder))
+        )
+        return counts
+
+
+def open_kernel(session: SparkSession, program: KernelProgram, relations: Sequence[Relation]) -> Kernel:
+    """Compile `program` in the JVM of `session`.
+
+    Args:
+        session: A classic session, the user's or our own.
+        program: The lowered products of one query.
+        relations: All relations of the project, in any order.
+
+    Raises:
+        SessionError: The session is of Spark Connect.
+    """
+    load_jar(session)
+    jvm_kernel = _class(session, _KERNEL).open(session._jsparkSession, program.to_json())
+    by_name = {each.name: each for each in relations}
+    ordered = [by_name[each.name] for each in program.relations]
+    return Kernel(session, program, ordered, jvm_kernel)
+
+
+def load_jar(session: SparkSession) -> None:
+    """Make the kernel's classes known to the driver and the executors of a live session."""
+    if not hasattr(session, "_jsparkSession"):
+        raise SessionError(
+            "Joinery cannot run in a Spark Connect session",
+            detail="Its kernel runs inside the driver's JVM, which a Connect client cannot reach.",
+            hint="Use a classic session, such as SparkSession.builder.master(…).",
+        )
+    jvm = session._jvm
+    jar = kernel_jar()
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    urls = {str(url) for url in loader.getURLs()} if hasattr(loader, "getURLs") else set()
+    url = jar.resolve().as_uri()
+    if not any(each.endswith(jar.name) for each in urls):
+        loader.addURL(jvm.java.net.URI(url).toURL())
+    if not any(str(each).endswith(jar.name) for each in session.sparkContext.listFiles + _jars(session)):
+        session.sparkContext._jsc.addJar(str(jar))
+
+
+def _jars(session: SparkSession) -> list[str]:
+    jars = session.sparkContext._jsc.sc().listJars()
+    return [str(jars.apply(index)) for index in range(jars.size())]
+
+
+def _class(session: SparkSession, name: str) -> Any:
+    current: Any = session._jvm
+    for part in name.split("."):
+        current = getattr(current, part)
+    return current
+
+
+def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
+    """Return what the kernel's decoders need to know about each relation."""
+    return json.dumps(
+        [
+            {
+                "name": relation.name,
+                "format": relation.format,
+                "key": list(relation.key),
+                "columns": [
+                    {"name": slot.name, "type": slot.type.ddl} for slot in each.columns
+                ],
+                "position": relation.position,
+                "timeUnit": relation.time_unit,
+                "images": relation.images,
+            }
+            for each, relation in zip(program.relations, relations, strict=True)
+        ]
+    )
+
+
+def _strings(session: SparkSession, values: Sequence[str]) -> Any:
+    gateway = session.sparkContext._gateway
+    array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
+    for index, value in enumerate(values):
+        array[index] = value
+    return array
