@@ -196,10 +196,7 @@ class _NodeParts:
         keys: list[OrderKey] = []
         for index, each in enumerate(self.spec.order):
             path = (*self.path, "order", index)
-            shift = 1 if each.descending else 0
-            found = self.context.expression(
-                each.expression, path, scope, failed=self.unseen, shift=shift
-            )
+            found = self.context.expression(each.expression, path, scope, failed=self.unseen)
             if found is None:
                 continue
             if not comparable(found[0].type):
@@ -219,7 +216,7 @@ class _NodeParts:
             below = (*self.path, "embed", each.name)
             named += [] if each.hidden else [(each.name, "embed", below)]
             if each.limit is not None and each.overflow == "count":
-                named.append((f"{each.name}_total", f'total of embed "{each.name}"', below))
+                named.append((f"{each.name}_total", "total", below))
         named += [(name, "value", (*self.path, "values", name)) for name, _ in spec.values]
         for name, kind, path in named:
             if name in seen:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from joinery.errors import JoineryError, PlanError
+from joinery.errors import JoineryError, Location, PlanError
 from joinery.model.type import DataType, Struct, quoted
 from joinery.plan.expression import Analyser, build_expression
 from joinery.plan.nodes import Aggregate, Expression
@@ -77,7 +77,6 @@ class Context:
         failed: Collection[str] = (),
         embeds: Mapping[str, Struct] | None = None,
         first_aggregate: int = 0,
-        shift: int = 0,
     ) -> tuple[Expression, tuple[Aggregate, ...]] | None:
         """Return the checked expression, or note why there is none.
 
@@ -88,7 +87,6 @@ class Context:
             failed: Names whose own problem is noted; what uses them is not judged.
             embeds: The `many` embeds that aggregates may read.
             first_aggregate: The number of the first aggregate it may make.
-            shift: The characters before it in its scalar.
         """
         if not text or _mentions(text, failed):
             return None
@@ -101,11 +99,17 @@ class Context:
                 analyser=self.analyser,
             )
         except ExpressionError as error:
-            error.location = self.spec.locations.within(path, error.offset + shift)
+            error.location = self.place(path, text, error.offset)
             self.problems.append(error)
             return None
         self.check_portable(expression, aggregates, path)
         return expression, aggregates
+
+    def place(self, path: Path, text: str, offset: int) -> Location | None:
+        """Return the place of a character of `text`, which the scalar at `path` contains."""
+        mark = self.spec.locations.marks.get(path)
+        start = mark.text.find(text) if mark else 0
+        return self.spec.locations.within(path, max(start, 0) + offset)
 
     def check_portable(
         self, expression: Expression, aggregates: Sequence[Aggregate], path: Path

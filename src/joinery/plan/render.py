@@ -43,7 +43,7 @@ def _emit(product: Product) -> str:
     if product.settle_ms is not None:
         parts.append(f"after {product.settle_ms} ms of quiet")
     if product.ready:
-        parts.append(f"once {', '.join(product.ready)} are read")
+        parts.append(f"ready after {', '.join(product.ready)}")
     return " ".join(parts)
 
 
@@ -131,7 +131,7 @@ def _computed(pairs: Iterable[Computed]) -> str:
 
 def _assignment(each: Computed) -> str:
     sql = each.expression.sql
-    return each.name if sql in (each.name, quoted(each.name)) else f"{each.name} = {sql}"
+    return sql if sql in (each.name, quoted(each.name)) else f"{each.name} = {sql}"
 
 
 def aggregate_text(aggregate: Aggregate) -> str:

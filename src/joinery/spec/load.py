@@ -174,7 +174,7 @@ class _Composer:
         text = self.substituted(node.value, place)
         tagged = str(node.tag).endswith(":str") and text == node.value
         value = text if node.style or tagged else _resolved(text)
-        return Scalar(value, text, Mark(place, raw=raw))
+        return Scalar(value, text, Mark(place, raw=raw, text=text))
 
     def entry(self, key: Node, value: Node) -> Entry:
         place = self.place(key.start_mark)

@@ -24,11 +24,13 @@ class Mark:
         value: Where the value begins; None when it was not read from a file.
         key: Where its name stands; None for an element of a list.
         raw: The characters of a scalar as the file has them, quotes included.
+        text: The scalar they stand for.
     """
 
     value: Location | None = None
     key: Location | None = None
     raw: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,48 +61,38 @@ class Locations:
         mark = self.marks.get(path)
         if mark is None or mark.value is None or not mark.raw or "${" in mark.raw:
             return self.locate(path)
-        return _advance(mark.value, mark.raw[: _place(mark.raw, offset)])
+        return _advance(mark.value, mark.raw[: _place(mark.raw, mark.text, offset)])
 
 
-def _place(raw: str, offset: int) -> int:
-    """Return the place in `raw` of character `offset` of its value.
+def _place(raw: str, text: str, offset: int) -> int:
+    """Return the place in `raw` of character `offset` of `text`.
 
-    Folding and indentation change white space alone, so the others are counted.
+    Folding and indentation change white space alone, so the other characters are counted.
     """
     quote = raw[0] if raw[0] in "'\"" else ""
-    if quote or raw[0] not in _HEADERS:
-        start = len(quote)
-        if "\n" not in raw and "\\" not in raw and "''" not in raw[1:-1]:
-            return min(start + offset, len(raw))
-        return _skip(raw, start, offset, quote)
-    return _skip(raw, raw.index("\n") if "\n" in raw else 0, offset, "")
-
-
-def _skip(raw: str, place: int, offset: int, quote: str) -> int:
-    """Return the place at which `offset` characters of the value have passed.
-
-    White space in the file stands for at most one character of the value, and line breaks
-    with their indentation for exactly one.
-    """
-    passed = 0
-    while place < len(raw) and raw[place].isspace():
-        place += 1
-    while place < len(raw) and passed < offset:
+    place = raw.index("\n") if raw[0] in _HEADERS and "\n" in raw else len(quote)
+    before = sum(not each.isspace() for each in text[:offset])
+    while place < len(raw):
         width = _width(raw, place, quote)
-        place, passed = place + width, passed + 1
-    return min(place, len(raw))
+        if not _white(raw, place, quote):
+            if before == 0:
+                return place
+            before -= 1
+        place += width
+    return place
 
 
 def _width(raw: str, place: int, quote: str) -> int:
-    """Return how many characters of the file make the one of the value at `place`."""
+    """Return how many characters of the file make the one at `place`."""
+    escaped = quote == '"' and raw[place] == "\\"
+    return 2 if escaped or (quote and quote == "'" and raw.startswith("''", place)) else 1
+
+
+def _white(raw: str, place: int, quote: str) -> bool:
+    """Say whether the character at `place` is white space, escaped or not."""
     if quote == '"' and raw[place] == "\\":
-        return 2
-    if quote == "'" and raw.startswith("''", place):
-        return 2
-    end = place
-    while end < len(raw) and raw[end].isspace():
-        end += 1
-    return end - place if "\n" in raw[place:end] else 1
+        return raw[place + 1 : place + 2] in ("n", "t", "r", " ", "\n")
+    return raw[place].isspace()
 
 
 def _advance(start: Location, text: str) -> Location:

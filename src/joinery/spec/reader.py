@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from joinery.errors import Location, SpecError
 from joinery.spec.location import Mark, Path
@@ -44,7 +45,7 @@ class Reader:
 
     def alias(self, path: Path, tree: Tree, key: Location | None = None) -> None:
         """Remember that the part at `path` stands where `tree` does."""
-        self.marks[path] = Mark(tree.mark.value, key or tree.mark.value, tree.mark.raw)
+        self.marks[path] = replace(tree.mark, key=key or tree.mark.value)
 
     def entries(self, tree: Tree, what: str) -> tuple[Entry, ...]:
         """Return the entries of a map, each name once; a null is an empty map."""
@@ -108,7 +109,12 @@ class Reader:
         """Return the text of an expression; a number or a boolean is one as written."""
         if isinstance(tree, Scalar) and tree.text.strip():
             return tree.text
-        self.shape(tree, what, "an expression")
+        cut = (
+            "Put an expression with a comma in quotes."
+            if what.split('" of')[0].endswith(")")
+            else ""
+        )
+        self.shape(tree, what, "an expression", cut)
         return ""
 
     def texts(self, tree: Tree, what: str, path: Path) -> tuple[str, ...]:

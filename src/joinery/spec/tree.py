@@ -6,7 +6,7 @@ Both doors lead here: `load` makes a tree from YAML, `declare` from Python value
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from joinery.errors import Location
 from joinery.spec.location import Mark, Path
@@ -75,7 +75,7 @@ def tree_of(value: object) -> Tree:
 def marks_of(tree: Tree, path: Path = (), place: Location | None = None) -> dict[Path, Mark]:
     """Return the mark of every part of `tree`, by its path."""
     mark = tree.mark
-    marks = {path: Mark(mark.value, place, mark.raw)}
+    marks = {path: replace(mark, key=place)}
     if isinstance(tree, MapTree):
         for entry in tree.entries:
             marks.update(marks_of(entry.value, (*path, entry.name), entry.place))

@@ -1,0 +1,64 @@
+"""Problems as rows for people and programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joinery.plan.check import Problem, check
+
+GOOD = """\
+relations: {user: {key: [id], fields: {id: long, boss_id: long}}}
+products: {p: {root: user, fields: [id]}}
+"""
+
+
+def test_a_good_file_has_no_problem(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+
+    assert [] == check(file)
+
+
+def test_a_problem_of_the_spec_is_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(GOOD.replace("root", "rot"), encoding="utf-8")
+
+    unknown = check(file)[-1]
+
+    assert (
+        Problem(
+            file=str(file),
+            line=2,
+            column=16,
+            code="SPEC_UNKNOWN_KEY",
+            message='product "p" has no key "rot"',
+            hint='Use "root".',
+            detail=unknown.detail,
+        )
+        == unknown
+    )
+    assert f'{file}:2:16: SPEC_UNKNOWN_KEY product "p" has no key "rot"' == str(unknown)
+
+
+def test_problems_of_the_plan_and_warnings_come_together_in_file_order(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    embed = "[id, nope], embed: {b: {many: user, on: {id: boss_id}, fields: [id]}}"
+    file.write_text(GOOD.replace("[id]}}", embed + "}}"), encoding="utf-8")
+
+    rows = check(file)
+
+    assert [("PLAN_UNKNOWN_FIELD", "error"), ("PLAN_ON_SWAPPED", "warning")] == [
+        (row.code, row.severity) for row in rows
+    ]
+    assert "warning: " in str(rows[1])
+
+
+def test_a_missing_file_is_a_row_at_its_first_character() -> None:
+    (row,) = check("nowhere.yaml")
+
+    assert ("nowhere.yaml", 1, 1, "SPEC_FILE_MISSING") == (
+        row.file,
+        row.line,
+        row.column,
+        row.code,
+    )

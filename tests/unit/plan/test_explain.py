@@ -1,0 +1,86 @@
+"""Explanations: text with sections, Mermaid, and a page that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import joinery as jn
+from joinery.plan.explain import Explanation, explain
+from joinery.plan.nodes import Product
+
+
+def product() -> Product:
+    """Return a product with a filter that page and chart must escape."""
+    user = jn.relation("user", key=["id"], fields={"id": "long", "name": "string"})
+    star = jn.relation("star", key=["id"], fields={"id": "long", "user_id": "long"})
+    made = jn.document("p", user, where="name < '\"&'").embed_many(
+        "stars", star, on={"user_id": "id"}, order=["-id"], limit=2
+    )
+    return jn.Project(products=[made]).products["p"].plan
+
+
+def explained() -> Explanation:
+    """Return the explanation with one more section."""
+    return explain(product(), [("kernel", "level 0 <Fold>\n")])
+
+
+def test_the_text_shows_the_plan_and_the_sections() -> None:
+    expected = """\
+-- logical
+Emit p by id
+  Filter name < '"&'
+  Nest stars <- star on user_id = id; order by id desc; limit 2 count
+    Project id, user_id
+    Scan star [id, user_id]
+  Project id, name
+  Scan user [id, name]
+
+-- kernel
+level 0 <Fold>"""
+
+    assert expected == str(explained())
+
+
+def test_the_chart_has_a_node_and_an_edge_for_each_embed() -> None:
+    lines = explained().to_mermaid().splitlines()
+
+    assert "flowchart RL" == lines[0]
+    assert '  n0(["p<br/>user<br/>id, name, stars, stars_total"])' in lines
+    assert '  n1 -->|"many on user_id = id; order by id desc; limit 2 count"| n0' in lines
+
+
+def test_the_page_needs_nothing_beside_itself() -> None:
+    page = explained().to_html()
+
+    assert not re.search(r'(src|href)="|@import|url\(', page)
+    assert "level 0 &lt;Fold&gt;" in page
+
+
+def test_the_picture_is_well_formed_and_shows_every_node() -> None:
+    page = explained().to_html()
+
+    picture = ET.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
+
+    name = "{http://www.w3.org/2000/svg}"
+    assert 2 == len(picture.findall(f"{name}rect"))
+    assert {"p", "stars"} <= {each.text for each in picture.findall(f"{name}text")}
+
+
+def test_the_page_closes_what_it_opens() -> None:
+    class Balance(HTMLParser):
+        open: list[str] = []  # noqa: RUF012
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag not in ("meta", "path", "rect"):
+                self.open.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag not in ("path", "rect"):
+                assert tag == self.open.pop()
+
+    parser = Balance()
+    parser.feed(explained().to_html())
+
+    assert [] == parser.open

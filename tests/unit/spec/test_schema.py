@@ -1,0 +1,33 @@
+"""The shipped JSON Schema is the one the grammar makes; `make golden` rewrites it."""
+
+from __future__ import annotations
+
+import os
+
+from joinery.spec import grammar
+from joinery.spec.schema import SCHEMA_FILE, schema, schema_text
+
+
+def test_the_shipped_schema_is_the_generated_one() -> None:
+    if os.environ.get("JOINERY_GOLDEN") == "write":
+        SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
+
+    assert schema_text() == SCHEMA_FILE.read_text(encoding="utf-8")
+
+
+def test_every_reference_of_the_schema_is_defined() -> None:
+    text = schema_text()
+
+    referred = {part.split('"')[0] for part in text.split("#/$defs/")[1:]}
+
+    assert referred == set(schema()["$defs"]) & referred
+
+
+def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
+    defined = schema()["$defs"]
+
+    assert set(grammar.RELATION) == set(defined["relation"]["properties"])
+    assert set(grammar.EMBED) == set(defined["embed"]["properties"])
+    assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
+    assert set(grammar.RUN) == set(defined["run"]["properties"])
+    assert set(grammar.PROJECT) == set(schema()["properties"])
