@@ -20,7 +20,7 @@ def make_history(seed: int, plan: Plan, *, plain: bool = False) -> list[Change]:
     relations = list(dict.fromkeys(r for p in plan.products for r in p.relations))
     writers = [_Writer(random, relation, plain=plain) for relation in relations]
     changes: list[Change] = []
-    for _ in range(random.choice((15, 30, 60))):
+    for _ in range(random.choice((20, 40, 80))):
         changes += random.choice(writers).write()
     return changes
 

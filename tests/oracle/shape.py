@@ -57,7 +57,9 @@ def make_shape(seed: int, *, plain: bool = False) -> Shape:
         _relation(maker, f"r{number}") for number in range(maker.random.randint(2, 4))
     )
     root = maker.random.choice(maker.relations)
-    node, _ = _node(maker, "p", root, depth=maker.random.randint(1, 4), cardinality="root")
+    node, _ = _node(
+        maker, "p", root, depth=maker.random.choice((1, 2, 2, 3, 3, 3, 4, 4, 4)), cardinality="root"
+    )
     sinks = (SinkSpec("files", (("path", "out"),)),)
     used = {each.relation for each in node.walk()}
     project = ProjectSpec(
@@ -155,7 +157,7 @@ def _ranked(maker: _Maker, node: NodeSpec, ranked: list[Name]) -> NodeSpec:
     if node.cardinality == "many":
         if maker.chance(0.35):
             node = replace(node, limit=random.randint(1, 3))
-            if maker.chance(0.15) and not maker.plain:
+            if maker.chance(0.4) and not maker.plain:
                 node = replace(node, overflow="fail")
         node = replace(node, keyed=maker.chance(0.12) and not maker.plain)
     return replace(node, hidden=maker.chance(0.2))
@@ -165,7 +167,7 @@ def _embeds(maker: _Maker, relation: RelationSpec, depth: int) -> list[tuple[Nod
     if depth <= 1:
         return []
     embeds: list[tuple[NodeSpec, list[Name]]] = []
-    for _ in range(maker.random.choice((1, 1, 2, 2, 3))):
+    for _ in range(maker.random.choice((1, 2, 2, 3))):
         if maker.nodes >= 9:
             break
         child = maker.random.choice(maker.relations)

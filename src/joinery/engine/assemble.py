@@ -13,7 +13,6 @@ from typing import Any
 from joinery.engine.aggregate import aggregate
 from joinery.engine.failure import EvaluationError
 from joinery.engine.order import row_key
-
 from joinery.engine.render import key_text
 from joinery.engine.rows import Rows, join_value
 from joinery.engine.scope import (

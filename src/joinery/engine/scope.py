@@ -11,7 +11,6 @@ from typing import Any
 
 from joinery.engine.evaluate import compile_expression
 from joinery.engine.failure import EvaluationError
-
 from joinery.model.type import LONG, DataType
 from joinery.plan.nodes import Expression, Node, Relation
 

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from joinery.engine.order import row_key
-
 from joinery.engine.assemble import Assembler
+from joinery.engine.order import row_key
 from joinery.engine.render import document_json
 from joinery.engine.rows import Rows, join_value
 from joinery.engine.scope import Findings, guarded, relation_scope
