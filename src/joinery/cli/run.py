@@ -71,22 +71,33 @@ class Ending:
         if self.asked:
             stop()
 
+    def ask(self) -> None:
+        """Ask the run to end after its batch."""
+        self.asked = True
+        self._stop()
+
     def _signalled(self, number: int, frame: FrameType | None) -> None:
         if self.asked and number == signal.SIGINT:
             sys.stderr.write("error: interrupted; the batch was not committed and runs again.\n")
             sys.stderr.flush()
             os._exit(FAILED)
-        self.asked = True
-        self._stop()
+        self.ask()
 
 
-def run_project(arguments: RunArguments, display: Display | None = None) -> int:
+def run_project(
+    arguments: RunArguments, display: Display | None = None, ending: Ending | None = None
+) -> int:
     """Run a project to its end.
+
+    Args:
+        arguments: What to run.
+        display: Shows the run; by default what fits standard output.
+        ending: Ends the run when asked; signals ask it too.
 
     Raises:
         JoineryError: The project, an argument or the run failed.
     """
-    ending = Ending()
+    ending = ending or Ending()
     ending.listen()
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))

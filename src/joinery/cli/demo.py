@@ -1,0 +1,195 @@
+"""`joinery demo`: a code-hosting history grows, and its users' documents follow.
+
+The history is written as change files while the product runs, as a connector would; what is
+shown is read back from the product's own output files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+from joinery.cli.follow import Follower
+from joinery.cli.live import summary_line
+from joinery.cli.report import DONE
+from joinery.cli.run import Ending, RunArguments, run_project
+from joinery.errors import SpecError
+from joinery.model.progress import BatchProgress, Progress, Totals
+from joinery.testing.github import (
+    STAR,
+    TOPICS,
+    USER,
+    History,
+    Line,
+    Mix,
+    debezium_line,
+    write_lines,
+)
+
+_CHANGES, _USERS = 6000, 300
+_SLICES, _SLICE, _PAUSE_S = 20, 120, 0.6
+_FOLLOWED = 3
+_BROKEN = '{"before":null,"after":{"username":"half a rec\n'
+_LIVELY = Mix(updates=(0.5, 0.9, 0.0, 0.6, 0.7), deletes=(0.02, 0.01, 0.2, 0.05, 0.02))
+
+
+class DemoError(SpecError):
+    """The demo cannot run in the folder it was given."""
+
+    code = "DEMO"
+
+
+class Story:
+    """The change files of the demo: a history to begin with, and slices that follow."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        history = History(_CHANGES, seed=seed, users=_USERS)
+        self._past = list(history.lines(_CHANGES))
+        self._slices = [list(history.lines(_SLICE, _LIVELY)) for _ in range(_SLICES)]
+        self.records = 0
+        self.told = False
+
+    def begin(self) -> None:
+        """Write what happened before the product starts."""
+        self._write("00000", self._past)
+
+    def go_on(self) -> None:
+        """Write slice after slice, with a broken record on the way."""
+        for at, lines in enumerate(self._slices, 1):
+            time.sleep(_PAUSE_S)
+            if at == _SLICES // 2:
+                self._break(f"{at:05d}-broken")
+            self._write(f"{at:05d}", lines)
+        self.told = True
+
+    def followed(self) -> dict[str, str]:
+        """Return the keys and names of the users to whom the most will happen."""
+        users = [json.loads(after) for at, _, _, after, _ in self._past if at == USER and after]
+        emails = {each["username"]: each["email"] for each in users}
+        stars = [each for lines in self._slices for each in lines if each[0] == STAR]
+        busy = Counter(json.loads(line[3] or line[2] or "{}")["username"] for line in stars)
+        names = [name for name, _ in busy.most_common() if name in emails]
+        return {emails[name]: name for name in names[:_FOLLOWED]}
+
+    def _write(self, name: str, lines: list[Line]) -> None:
+        self.records += write_lines(iter(lines), self._folder, name=name, render=debezium_line)
+
+    def _break(self, name: str) -> None:
+        part = self._folder / TOPICS[STAR] / f".{name}.part"
+        part.write_text(_BROKEN, encoding="utf-8")
+        part.replace(part.with_name(f"{name}.jsonl"))
+        self.records += 1
+
+
+class DemoDisplay:
+    """Shows the followed documents, and ends the run when the story is told and read."""
+
+    def __init__(self, story: Story, follower: Follower, ending: Ending) -> None:
+        self._story = story
+        self._follower = follower
+        self._ending = ending
+        self._progress: Callable[[], Progress] = Progress
+        self._started_at = time.monotonic()
+
+    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
+        """Let the history go on, now that the product runs."""
+        self._progress = progress
+        self._say(f"Spark is up; reading {len(topics)} tables while they change.\n")
+        threading.Thread(target=self._story.go_on, name="joinery-story", daemon=True).start()
+        threading.Thread(target=self._end_when_read, name="joinery-ending", daemon=True).start()
+
+    def batch(self, batch: BatchProgress) -> None:
+        """Show what one batch changed."""
+        written = sum(each.get("upserts", 0) for each in batch.documents.values())
+        dead = f", {batch.dead} dead letter" if batch.dead else ""
+        self._say(
+            f"batch {batch.batch_id}: {batch.read:,} changes, {written:,} documents"
+            f" in {batch.seconds:.1f} s{dead}\n"
+        )
+        self._follower.look()
+
+    def end(self, totals: Totals) -> None:
+        """Tell how it went."""
+        seconds = time.monotonic() - self._started_at
+        self._say(f"\n{summary_line(totals, seconds)}\n")
+
+    def _say(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _end_when_read(self) -> None:
+        while not (self._story.told and self._progress().totals.read >= self._story.records):
+            time.sleep(0.1)
+        self._ending.ask()
+
+
+def run_demo(folder: Path | None, *, seed: int) -> int:
+    """Run the demo in `folder`, by default a new temporary one, to its end."""
+    place = _place(folder)
+    story = Story(place / "data" / "changes", seed)
+    project = place / "joinery.yaml"
+    project.write_text(project_text(), encoding="utf-8")
+    story.begin()
+    followed = story.followed()
+    sys.stdout.write(
+        f"{story.records:,} changes of a code-hosting company are in {place}; starting Spark.\n"
+        f"Following {', '.join(followed.values())}: + came, - left, ~ changed.\n\n"
+    )
+    ending = Ending()
+    follower = Follower(place / "out" / "user_profile", followed, "email")
+    run_project(RunArguments(file=project), DemoDisplay(story, follower, ending), ending)
+    _close(place, follower)
+    return DONE
+
+
+def project_text() -> str:
+    """Return the project file of the demo, which is also `examples/github/joinery.yaml`."""
+    return (files("joinery.cli") / "github.yaml").read_text(encoding="utf-8")
+
+
+def _place(folder: Path | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="joinery-demo-"))
+    if folder.exists() and any(folder.iterdir()):
+        raise DemoError(f"{folder} is not empty", hint="Name an empty or a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _close(place: Path, follower: Follower) -> None:
+    """Show one document as it stands, and where to look next."""
+    standing = [each for each in follower.documents.values() if each]
+    if standing:
+        smallest = min(standing, key=lambda each: len(json.dumps(each)))
+        text = json.dumps(_shortened(smallest), ensure_ascii=False, indent=2)
+        sys.stdout.write(f"\nOne of the documents as it stands:\n{text}\n")
+    table = "SELECT email, document FROM user_profile LIMIT 3"
+    database = place / "out" / "documents.db"
+    query = f'sqlite3 {database} "{table}"' if shutil.which("sqlite3") else f"{database}"
+    sys.stdout.write(
+        "\nLook further:\n"
+        f"  every emission    {place}/out/user_profile/*.jsonl\n"
+        f"  current documents {query}\n"
+        f"  dead letters      {place}/.joinery/dead_letters/*.jsonl\n"
+        f"  the declaration   {place}/joinery.yaml\n"
+        f"  the plan          joinery explain {place}/joinery.yaml\n"
+    )
+
+
+def _shortened(document: object) -> object:
+    """Return a document with at most two rows a list, and what was left out counted."""
+    shown: dict[str, object] = {}
+    for name, value in document.items() if isinstance(document, dict) else ():
+        shown[name] = value
+        if isinstance(value, list) and len(value) > 2:
+            shown[name] = [*value[:2], f"… {len(value) - 2} more"]
+    return shown
