@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.errors import ProjectErrors, SpecError
+from joinery.model.type import DataType
 from joinery.plan import nodes
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
@@ -50,6 +51,7 @@ class Product:
             frames: For each relation, a DataFrame of its changes, all streaming or none.
             **options: Such as `format="json"` and `dead_letters=True`.
         """
+        self.project.ask(spark)
         door = import_module("joinery.spark.documents")
         return door.documents(self.plan, spark, frames, **options)
 
@@ -95,13 +97,13 @@ class Project:
         sections = {"sources": sources, "defaults": defaults, "sinks": sinks, "run": run}
         data |= {key: value for key, value in sections.items() if value is not None}
         self.spec = read_project(tree_of(data), folder=Path(folder))
-        self._analyser: Analyser | None = None
+        self._analyser: Analyser = _SparkWhenAsked()
 
     @classmethod
     def of(cls, spec: ProjectSpec, analyser: Analyser | None = None) -> Project:
         """Return the project of a spec that was read already."""
         project = cls.__new__(cls)
-        project.spec, project._analyser = spec, analyser
+        project.spec, project._analyser = spec, analyser or _SparkWhenAsked()
         return project
 
     @property
@@ -112,7 +114,11 @@ class Project:
     @cached_property
     def plan(self) -> nodes.Plan:
         """The plan of all products; raises ProjectErrors with every problem."""
-        return build_plan(self.spec, self._analyser or _SparkWhenAsked())
+        return build_plan(self.spec, self._analyser)
+
+    def ask(self, spark: Any) -> None:
+        """Let `spark` type what only Spark knows, where the plan is not built yet."""
+        self._analyser = _SparkWhenAsked(spark)
 
     @property
     def products(self) -> Mapping[str, Product]:
@@ -138,6 +144,7 @@ def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
 
 def run(spark: Any, project: Project, **options: Any) -> Any:
     """Run a project; return the query, with `await_termination()`, `progress` and `stop()`."""
+    project.ask(spark)
     return import_module("joinery.spark.run").run(spark, project, **options)
 
 
@@ -163,12 +170,16 @@ def _twice(kind: str, name: str) -> SpecError:
 
 
 class _SparkWhenAsked:
-    """An analyser that begins Spark when an expression first needs it."""
+    """An analyser that imports Spark when an expression first needs it.
 
-    def __init__(self) -> None:
-        self._analyser: Analyser | None = None
+    It asks the session that was given last, else the active one, and starts none.
+    """
 
-    def type_of(self, sql: str, scope: Mapping[str, Any]) -> Any:
-        if self._analyser is None:
-            self._analyser = import_module("joinery.spark.analyse").open_analyser()
-        return self._analyser.type_of(sql, scope)
+    def __init__(self, session: Any = None) -> None:
+        self._session = session
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type that Spark gives an expression."""
+        door = import_module("joinery.spark.active")
+        found: DataType = door.ActiveAnalyser(self._session).type_of(sql, scope)
+        return found

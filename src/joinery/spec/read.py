@@ -28,7 +28,8 @@ def read_project(
     Args:
         tree: The whole declaration.
         folder: Where relative paths begin.
-        problems: Those found before; they are raised with the ones found here.
+        problems: Those found before; they are raised with the ones found here, but for
+            what follows from them at the same place.
 
     Raises:
         ProjectErrors: With every problem, in file order.
@@ -36,7 +37,8 @@ def read_project(
     reader = Reader()
     parts = reader.named(tree, "the project", grammar.PROJECT, grammar.RESERVED_PROJECT)
     spec = _project(reader, parts, tree.mark.value)
-    raise_all((*problems, *reader.problems))
+    told = {each.location for each in problems}
+    raise_all((*problems, *(each for each in reader.problems if each.location not in told)))
     marks = marks_of(tree)
     marks.update(reader.marks)
     return ProjectSpec(

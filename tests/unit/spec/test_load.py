@@ -138,6 +138,12 @@ def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:
     assert ['7:12 SPEC_ENVIRONMENT environment variable "JOINERY_NOT_SET" is not set'] == found
 
 
+def test_what_follows_from_a_missing_variable_is_not_told(tmp_path: Path) -> None:
+    found = problems(tmp_path, 'sources: {a: {files: {path: "${JOINERY_NOT_SET}"}}}\n' + ROOT)
+
+    assert ["1:29 SPEC_ENVIRONMENT"] == [" ".join(each.split()[:2]) for each in found]
+
+
 def test_a_folder_is_read_as_one_project(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: two\n" + HEAD, encoding="utf-8")
     (tmp_path / "b.yml").write_text(
