@@ -41,6 +41,10 @@ final class FileCatalog {
     final List<KnownFile> byNumber = new ArrayList<>();
 
     void add(KnownFile file) {
+      if (file.number() != byNumber.size()) {
+        throw new FilesError(
+            "topic \"" + file.topic() + "\": the checkpoint's labels of files are not whole");
+      }
       byName.put(file.name(), file);
       byNumber.add(file);
     }
@@ -113,10 +117,11 @@ final class FileCatalog {
           && (after == null || BYTES.compare(files.get(end), after.getKey()) < 0)) {
         end++;
       }
-      labelled.addAll(fill(name, topic, files.subList(i, end), before, after));
+      List<KnownFile> group = fill(name, topic, files.subList(i, end), before, after);
+      group.forEach(topic::add);
+      labelled.addAll(group);
       i = end;
     }
-    labelled.forEach(topic::add);
     return labelled;
   }
 

@@ -118,6 +118,11 @@ final class FilesStream
   }
 
   @Override
+  public String toString() {
+    return "change files " + options.path() + " " + options.topics();
+  }
+
+  @Override
   public void commit(Offset end) {}
 
   @Override

@@ -1,0 +1,90 @@
+package dev.joinery.kernel.format;
+
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Prints how many changes a second one core decodes; run by hand. */
+final class DecodeRate implements ChangeSink {
+  private static final String RELATION =
+      """
+      [{"name": "pull_request", "format": "%s", "key": ["repo", "repo_owner", "index"],
+        "columns": [
+          {"name": "title", "type": "string"}, {"name": "repo", "type": "string"},
+          {"name": "repo_owner", "type": "string"}, {"name": "index", "type": "bigint"},
+          {"name": "author", "type": "string"}, {"name": "status", "type": "string"},
+          {"name": "created_at", "type": "timestamp"}]}]
+      """;
+  private static final String ROW =
+      """
+      {"title":"Fix the thing number %1$d","repo":"repo-%1$d","repo_owner":"owner-%1$d",\
+      "index":%1$d,"author":"user-%1$d","status":"open",\
+      "created_at":"2026-01-02T03:04:05.123456Z"}""";
+  private static final String EVENT =
+      """
+      {"before":null,"after":%2$s,"source":{"version":"3.7.0.Final",\
+      "connector":"postgresql","name":"github","ts_ms":1795250395683,"snapshot":"false",\
+      "db":"postgres","sequence":"[\\"24952624\\",\\"24952624\\"]",\
+      "ts_us":1795250395683800,"ts_ns":1795250395683800000,"schema":"public",\
+      "table":"pull_request","txId":809,"lsn":%1$d,"xmin":null,"origin":null,\
+      "origin_lsn":null},"transaction":null,"op":"u","ts_ms":1795250395752,\
+      "ts_us":1795250395752299,"ts_ns":1795250395752299019}""";
+
+  private long changes;
+  private long others;
+
+  @Override
+  public void change(
+      int relation, int op, boolean positioned, long position, byte[] row, int length, long[] no) {
+    changes++;
+  }
+
+  @Override
+  public void deadLetter(int relation, String reason, String detail) {
+    others++;
+  }
+
+  @Override
+  public void count(int relation, String counter) {
+    others++;
+  }
+
+  private static void measure(String format, List<byte[]> records) {
+    Format decoder = Formats.of(RELATION.formatted(format))[0];
+    long bytes = records.stream().mapToLong(each -> each.length).sum();
+    for (int round = 0; round < 10; round++) {
+      DecodeRate sink = new DecodeRate();
+      long start = cpuNanos();
+      for (byte[] record : records) {
+        decoder.decode(0, null, record, sink);
+      }
+      double seconds = (cpuNanos() - start) / 1e9;
+      System.out.printf(
+          "%s: %,.0f changes/s, %,.0f MB/s (%d changes, %d others, %d bytes each)%n",
+          format,
+          records.size() / seconds,
+          bytes / seconds / 1e6,
+          sink.changes,
+          sink.others,
+          bytes / records.size());
+    }
+  }
+
+  /** The time of this thread's core: other work on the machine does not count. */
+  private static long cpuNanos() {
+    return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+  }
+
+  public static void main(String[] arguments) {
+    List<byte[]> rows = new ArrayList<>();
+    List<byte[]> events = new ArrayList<>();
+    for (long i = 100_000; i < 200_000; i++) {
+      String row = ROW.formatted(i);
+      rows.add(row.getBytes(StandardCharsets.UTF_8));
+      events.add(EVENT.formatted(i, row).getBytes(StandardCharsets.UTF_8));
+    }
+    measure("debezium-json", events);
+    measure("json", rows);
+  }
+}
