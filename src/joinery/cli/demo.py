@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,8 +35,9 @@ from joinery.testing.github import (
 )
 
 _CHANGES, _USERS = 6000, 300
-_SLICES, _SLICE, _PAUSE_S = 20, 120, 0.6
+_SLICES, _SLICE, _PAUSE_S, _STORY_S = 16, 120, 0.3, 20.0
 _FOLLOWED = 3
+BEFORE, AFTER = 2, 3
 _BROKEN = '{"before":null,"after":{"username":"half a rec\n'
 _LIVELY = Mix(updates=(0.5, 0.9, 0.0, 0.6, 0.7), deletes=(0.02, 0.01, 0.2, 0.05, 0.02))
 
@@ -45,6 +46,20 @@ class DemoError(SpecError):
     """The demo cannot run in the folder it was given."""
 
     code = "DEMO"
+
+
+def _rows(lines: list[Line], relation: int, image: int) -> Iterator[dict[str, str]]:
+    """Yield the rows of one image of a relation's changes; of `before`, only of deletes."""
+    for line in lines:
+        if line[0] == relation and (image == AFTER or line[1] == "d"):
+            text = line[image]
+            if isinstance(text, str):
+                yield json.loads(text)
+
+
+def _wait(until: Callable[[], bool]) -> None:
+    while not until():
+        time.sleep(0.05)
 
 
 class Story:
@@ -56,28 +71,34 @@ class Story:
         self._past = list(history.lines(_CHANGES))
         self._slices = [list(history.lines(_SLICE, _LIVELY)) for _ in range(_SLICES)]
         self.records = 0
-        self.told = False
 
     def begin(self) -> None:
         """Write what happened before the product starts."""
         self._write("00000", self._past)
 
-    def go_on(self) -> None:
-        """Write slice after slice, with a broken record on the way."""
+    def go_on(self, read: Callable[[], int]) -> None:
+        """Write slice after slice, each when the one before was read, with a broken record.
+
+        Args:
+            read: Tells how many records the product has read. A product that falls behind
+                is waited for no longer than the story may take.
+        """
+        _wait(lambda: read() >= self.records)
+        late_at = time.monotonic() + _STORY_S
         for at, lines in enumerate(self._slices, 1):
+            _wait(lambda: read() >= self.records or time.monotonic() > late_at)
             time.sleep(_PAUSE_S)
             if at == _SLICES // 2:
                 self._break(f"{at:05d}-broken")
             self._write(f"{at:05d}", lines)
-        self.told = True
 
     def followed(self) -> dict[str, str]:
         """Return the keys and names of the users to whom the most will happen."""
-        users = [json.loads(after) for at, _, _, after, _ in self._past if at == USER and after]
-        emails = {each["username"]: each["email"] for each in users}
-        stars = [each for lines in self._slices for each in lines if each[0] == STAR]
-        busy = Counter(json.loads(line[3] or line[2] or "{}")["username"] for line in stars)
-        names = [name for name, _ in busy.most_common() if name in emails]
+        coming = [each for lines in self._slices for each in lines]
+        emails = {row["username"]: row["email"] for row in _rows(self._past, USER, AFTER)}
+        gone = {row["email"] for row in _rows([*self._past, *coming], USER, BEFORE)}
+        busy = Counter(row["username"] for row in _rows(coming, STAR, AFTER))
+        names = [each for each, _ in busy.most_common() if emails.get(each, "") not in {"", *gone}]
         return {emails[name]: name for name in names[:_FOLLOWED]}
 
     def _write(self, name: str, lines: list[Line]) -> None:
@@ -104,8 +125,7 @@ class DemoDisplay:
         """Let the history go on, now that the product runs."""
         self._progress = progress
         self._say(f"Spark is up; reading {len(topics)} tables while they change.\n")
-        threading.Thread(target=self._story.go_on, name="joinery-story", daemon=True).start()
-        threading.Thread(target=self._end_when_read, name="joinery-ending", daemon=True).start()
+        threading.Thread(target=self._tell, name="joinery-story", daemon=True).start()
 
     def batch(self, batch: BatchProgress) -> None:
         """Show what one batch changed."""
@@ -126,10 +146,14 @@ class DemoDisplay:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    def _end_when_read(self) -> None:
-        while not (self._story.told and self._progress().totals.read >= self._story.records):
-            time.sleep(0.1)
+    def _tell(self) -> None:
+        """Go on with the story, and end the run when all of it was read."""
+        self._story.go_on(self._read)
+        _wait(lambda: self._read() >= self._story.records)
         self._ending.ask()
+
+    def _read(self) -> int:
+        return self._progress().totals.read
 
 
 def run_demo(folder: Path | None, *, seed: int) -> int:

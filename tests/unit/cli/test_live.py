@@ -1,0 +1,63 @@
+"""A run is shown as JSON lines, or as a table, and ends in its totals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from joinery.cli.live import JsonDisplay, TerminalDisplay
+from joinery.model.progress import BatchProgress, Progress, Totals
+
+
+def batch(batch_id: int = 0, *, remaining: int = 0, ended_at: float = 0) -> BatchProgress:
+    return BatchProgress(
+        query="q",
+        batch_id=batch_id,
+        relations={"user": {"read": 10, "stale": 1, "dead": 2}},
+        documents={"profile": {"upserts": 4, "tombstones": 1}},
+        counters={},
+        dead=2,
+        seconds=2.0,
+        ended_at=ended_at,
+        durations_ms={"stage": 1500},
+        remaining={"user": remaining},
+    )
+
+
+def test_the_last_json_line_holds_the_totals(capsys: pytest.CaptureFixture[str]) -> None:
+    display = JsonDisplay()
+
+    display.batch(batch())
+    display.end(Totals().plus(batch()))
+
+    first, last = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (first["event"], first["rows"], first["rows_per_second"]) == ("batch", 10, 5)
+    expected = {"read": 10, "applied": 7, "stale": 1, "dead": 2, "documents": 4, "tombstones": 1}
+    assert expected.items() <= last.items()
+
+
+def test_the_table_has_a_line_a_topic() -> None:
+    display = TerminalDisplay()
+    console = Console(record=True, width=100, file=None, force_terminal=False)
+    progress = Progress().plus(batch())
+    display._topics, display._progress = ("user", "star"), lambda: progress
+
+    display.batch(batch(remaining=4096, ended_at=1))
+    display.batch(batch(1, remaining=2048, ended_at=2))
+    with console.capture() as captured:
+        console.print(display._drawn())
+
+    lines = captured.get().splitlines()
+    assert ["user", "10", "5", "2.0", "KiB", "1", "s", "1", "2"] == lines[1].split()
+    assert ["star", "0", "0", "0", "0"] == lines[2].split()
+    assert lines[3].startswith("profile: 4 documents written, 1 tombstones")
+
+
+def test_progress_adds_batches_up() -> None:
+    progress = Progress().plus(batch(0)).plus(batch(1))
+
+    assert {"read": 20, "stale": 2, "dead": 4} == progress.relations["user"]
+    assert progress.totals.documents == 8
+    assert progress.latest["q"].batch_id == 1

@@ -1,0 +1,188 @@
+"""The command line tells what is wrong in one line, with the right exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from joinery.cli import main as module
+from joinery.cli.demo import project_text
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+products:
+  profile: {root: customer, group: both, sink: {files: {path: out}}}
+  names: {root: customer, group: both, fields: [name], sink: {files: {path: out}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def project(folder: Path) -> Path:
+    (folder / "joinery.yaml").write_text(PROJECT)
+    return folder
+
+
+def joinery(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["joinery", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            module.main()
+    return int(ended.value.code or 0)
+
+
+def test_init_writes_a_project_that_checks(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("init") == 0
+    assert joinery("check") == 0
+
+    assert "joinery.yaml: no errors; 2 relations, 1 product" in capsys.readouterr().out
+
+
+def test_init_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "joinery.yaml").write_text("mine")
+
+    assert joinery("init") == 2
+
+    assert "joinery.yaml is there already" in capsys.readouterr().err
+    assert ["joinery.yaml"] == [each.name for each in folder.iterdir()]
+
+
+def test_check_tells_the_place_the_code_and_the_nearest_name(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "joinery.yaml").write_text(PROJECT.replace("[name]", "[nmae]"))
+
+    assert joinery("check") == 2
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("joinery.yaml:7:")
+    assert ': PLAN_UNKNOWN_FIELD relation "customer" has no field "nmae"' in lines[0]
+    assert '  hint: Use "name".' in lines
+
+
+def test_check_gives_json_of_every_problem(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "joinery.yaml").write_text(PROJECT.replace("customer, group", "custmer, group"))
+
+    assert joinery("check", "--json") == 2
+
+    problems = json.loads(capsys.readouterr().out)
+    assert [6, 7] == [each["line"] for each in problems]
+    names = {"file", "line", "column", "code", "message", "hint"}
+    assert names <= problems[0].keys()
+
+
+def test_check_of_a_missing_file_stands_at_its_first_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("check", "nowhere.yaml") == 2
+
+    assert capsys.readouterr().out.startswith("nowhere.yaml:1:1: ")
+
+
+def test_an_unknown_product_is_told_with_the_known_ones(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--product", "profil") == 2
+
+    told = capsys.readouterr().err
+    assert 'there is no product "profil". Known: profile, names. Use "profile".' in told
+    assert told.count("\n") == 1
+
+
+def test_an_unknown_solution_is_told_with_the_known_ones(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--solution", "spark") == 2
+
+    assert "Known: spark-state." in capsys.readouterr().err
+
+
+def test_a_part_of_a_group_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert joinery("run", "--product", "profile") == 2
+
+    assert "Left out: names." in capsys.readouterr().err
+
+
+def test_real_time_is_refused_with_the_reason(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--real-time") == 2
+
+    assert "files source has no real-time mode" in capsys.readouterr().err
+
+
+def test_a_sink_that_is_not_installed_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PROJECT.replace("files: {path: out}", "redis: {}")
+    (project / "joinery.yaml").write_text(text)
+
+    assert joinery("run") == 2
+
+    assert 'sink "redis" is not installed' in capsys.readouterr().err
+
+
+def test_a_missing_java_is_one_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(project))
+
+    assert joinery("run", "--once") == 1
+
+    told = capsys.readouterr().err
+    assert told.startswith("error: there is no Java in JAVA_HOME")
+    assert told.count("\n") == 1
+    lease = json.loads((project / ".joinery/checkpoint/_leases/both.lease").read_text())
+    assert lease["released"]
+
+
+def test_explain_prints_the_plan(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert joinery("explain", "--product", "names") == 0
+
+    assert "Emit names by id" in capsys.readouterr().out
+
+
+def test_explain_writes_a_page(project: Path) -> None:
+    assert joinery("explain", "--product", "names", "--html", "plan.html") == 0
+
+    assert (project / "plan.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert joinery("--version") == 0
+
+    assert capsys.readouterr().out.startswith("joinery ")
+
+
+def test_checking_does_not_import_spark(project: Path) -> None:
+    code = (
+        "import sys; from joinery.cli.check import run_check; from pathlib import Path;"
+        "run_check(Path('joinery.yaml'), as_json=False); print('pyspark' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project
+    )
+
+    assert told.stdout.splitlines()[-1] == "False"
+
+
+def test_the_demo_runs_the_example() -> None:
+    example = Path(__file__).parents[3] / "examples/github/joinery.yaml"
+
+    assert example.read_text(encoding="utf-8") == project_text()
