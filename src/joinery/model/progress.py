@@ -23,7 +23,7 @@ class BatchProgress:
         seconds: The whole batch, Spark's own bookkeeping included.
         ended_at: Seconds since 1970.
         durations_ms: Where the time went, by step.
-        remaining: Bytes that each topic still has to read; empty where nobody can tell.
+        remaining: By relation, the bytes still to read; empty where nobody can tell.
     """
 
     query: str

@@ -81,10 +81,16 @@ class ProgressBoard:
 
 
 class BatchListener(StreamingQueryListener):
-    """Hears Spark's times of each batch."""
+    """Hears Spark's times of each batch.
 
-    def __init__(self, board: ProgressBoard) -> None:
+    Args:
+        board: Told of them.
+        relations: The relation that reads each topic.
+    """
+
+    def __init__(self, board: ProgressBoard, relations: Mapping[str, str]) -> None:
         self._board = board
+        self._relations = relations
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing to note."""
@@ -94,7 +100,8 @@ class BatchListener(StreamingQueryListener):
         told = event.progress
         remaining: dict[str, int] = {}
         for source in told.sources:
-            remaining |= remaining_bytes(source.metrics or {})
+            for topic, size in remaining_bytes(source.metrics or {}).items():
+                remaining[self._relations.get(topic, topic)] = size
         self._board.time(told.name or "", told.batchId, dict(told.durationMs), remaining)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
@@ -105,13 +112,18 @@ class BatchListener(StreamingQueryListener):
 
 
 def remaining_bytes(metrics: Mapping[str, str]) -> dict[str, int]:
-    """Return the bytes that each topic still has to read, from the source's metrics."""
-    suffix = ".remainingBytes"
-    return {
-        name.removesuffix(suffix): int(value)
+    """Return the bytes that each topic still has to read, from the source's metrics.
+
+    Example:
+        >>> remaining_bytes({"user.bytes": "70", "user.bytesRead": "50", "user.files": "2"})
+        {'user': 20}
+    """
+    read = {
+        name.removesuffix(".bytesRead"): int(value)
         for name, value in metrics.items()
-        if name.endswith(suffix)
+        if name.endswith(".bytesRead")
     }
+    return {topic: int(metrics.get(f"{topic}.bytes", size)) - size for topic, size in read.items()}
 
 
 def wait_for_listeners(spark: SparkSession) -> None:

@@ -187,7 +187,9 @@ class Run:
         for query in self._queries:
             query.lease.add_process(process)
             query.open()
-        listener = BatchListener(self._board)
+        products = (product for query in self._queries for product in query.products)
+        relations = {each.topic: each.name for one in products for each in one.relations}
+        listener = BatchListener(self._board, relations)
         spark.streams.addListener(listener)
         try:
             for query in self._queries:
