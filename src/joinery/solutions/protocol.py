@@ -20,7 +20,7 @@ class DeadDocument:
     Attributes:
         product: The product's name.
         key: The root key.
-        reason: A stable word: `overflow` or `too_large`.
+        reason: A stable word: `overflow` or `document_too_large`.
         detail: A sentence of facts.
     """
 
@@ -37,6 +37,19 @@ class Emissions:
     documents: tuple[DocumentChange, ...] = ()
     dead_letters: tuple[DeadDocument, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one batch sent, as a sink and the dead letters hold it.
+
+    Attributes:
+        lines: By product, the files sink's lines: `{"key":…,"value":…,"version":…}`.
+        dead: By product, the JSON text of the keys of documents that became dead letters.
+    """
+
+    lines: Mapping[str, Sequence[str]]
+    dead: Mapping[str, Sequence[str]]
 
 
 class Solution(Protocol):

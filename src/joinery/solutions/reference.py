@@ -201,7 +201,7 @@ class _Outbox:
             return _Built(value, text, "overflow", f"More rows than the limit in {paths}.")
         if self._max_bytes is not None and size > self._max_bytes:
             detail = f"The document has {size} bytes, the limit is {self._max_bytes}."
-            return _Built(value, text, "too_large", detail)
+            return _Built(value, text, "document_too_large", detail)
         return _Built(value, text, None, "")
 
     def _emission(self, key: Key, value: Row | None, version: int) -> DocumentChange:

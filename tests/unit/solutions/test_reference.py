@@ -102,7 +102,7 @@ def test_a_document_above_the_limit_of_bytes_is_a_dead_letter_once() -> None:
     back = solution.apply([put(1, "a")], 4)
 
     assert [1, 0, 0, 1] == [len(each.documents) for each in (first, grown, still, back)]
-    assert ["too_large"] == [each.reason for each in grown.dead_letters]
+    assert ["document_too_large"] == [each.reason for each in grown.dead_letters]
     assert () == still.dead_letters
 
 

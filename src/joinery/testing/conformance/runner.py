@@ -5,8 +5,7 @@ Invariant: a runner is given all batches of one project, and tells what each bat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 from joinery.engine.render import document_json
@@ -14,22 +13,10 @@ from joinery.model.change import Change, DocumentChange
 from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.solutions.protocol import Sent
 from joinery.solutions.reference import ReferenceSolution
 from joinery.spec.product import ProjectSpec
 from joinery.testing.driver import BATCH_US
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What one batch sent.
-
-    Attributes:
-        lines: By product, the files sink's lines: `{"key":…,"value":…,"version":…}`.
-        dead: By product, the JSON text of the keys of documents that became dead letters.
-    """
-
-    lines: Mapping[str, Sequence[str]]
-    dead: Mapping[str, Sequence[str]]
 
 
 class Runner(Protocol):
@@ -90,3 +77,6 @@ def key_type(product: Product) -> Struct:
     """Return the type of the sink's key."""
     relation = product.root.relation
     return Struct(tuple(Field(column, relation.type_of(column)) for column in relation.key))
+
+
+__all__ = ["ReferenceRunner", "Runner", "Sent", "document_line", "key_type"]

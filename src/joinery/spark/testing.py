@@ -1,0 +1,166 @@
+"""Runs whole projects on `spark-state`, a batch at a time, to compare what each batch sent.
+
+Every batch is a run of its own: the query stops and starts again between batches, as after
+a restart. Invariant: a batch's changes stand in files before its run begins, so the run
+takes all of them at once.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from joinery.engine.change_line import change_line
+from joinery.errors import RunError
+from joinery.model.change import Change
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
+from joinery.solutions.protocol import Sent
+from joinery.spark.run import Run, RunOptions
+from joinery.spec.product import ProjectSpec, SinkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_IN, _OUT, _DEAD = "in", "out", "dead_letters"
+
+
+class ReplayError(RunError):
+    """A batch that ran again did not leave what it left the first time."""
+
+    code = "TEST_REPLAY"
+
+
+class Planner(Protocol):
+    """Plans a project, as `build_plan` does."""
+
+    def __call__(self, spec: ProjectSpec) -> Plan:
+        """Return the plan of all products."""
+
+
+@dataclass(slots=True)
+class SparkRunner:
+    """Runs projects in one session, each in a folder of its own.
+
+    Attributes:
+        spark: The session.
+        folder: Where changes, checkpoints and documents go; emptied before each project.
+        replay: True to take back the commit of every batch and run the batch again.
+        planner: Plans a project.
+    """
+
+    spark: SparkSession
+    folder: Path
+    replay: bool = False
+    planner: Planner = build_plan
+    _seen: dict[Path, int] = field(default_factory=dict)
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+        """Run `project` from nothing, one batch after the other.
+
+        Raises:
+            ReplayError: A batch that ran again left something else.
+        """
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._seen.clear()
+        spec = _in_folder(project, self.folder)
+        plan = self.planner(spec)
+        for number, batch in enumerate(batches):
+            write_batch(self.folder / _IN, plan, batch, number)
+            self._run_once(spec, plan)
+            self._note_files(number)
+            if self.replay and batch:
+                self._run_again(spec, plan)
+        return self._sent(len(batches))
+
+    def _run_once(self, spec: ProjectSpec, plan: Plan) -> None:
+        run = Run(spec, plan, RunOptions(once=True))
+        run.take_leases()
+        run.start(self.spark)
+        run.await_termination()
+
+    def _run_again(self, spec: ProjectSpec, plan: Plan) -> None:
+        before = {path: path.read_bytes() for path in self._files()}
+        for query in {product.query for product in plan.products}:
+            _take_back(spec.path_of(spec.run.checkpoint) / query)
+        self._run_once(spec, plan)
+        after = {path: path.read_bytes() for path in self._files()}
+        if _as_sets(before) != _as_sets(after):
+            changed = [str(path) for path in after if after[path] != before.get(path)]
+            raise ReplayError(f"a batch that ran again changed {', '.join(changed) or 'files'}")
+
+    def _files(self) -> list[Path]:
+        return sorted([*(self.folder / _OUT).rglob("*.jsonl"), *self._letters()])
+
+    def _letters(self) -> list[Path]:
+        return sorted((self.folder / _DEAD).rglob("*.jsonl"))
+
+    def _note_files(self, number: int) -> None:
+        for path in self._files():
+            self._seen.setdefault(path, number)
+
+    def _sent(self, batches: int) -> list[Sent]:
+        lines: list[dict[str, list[str]]] = [{} for _ in range(batches)]
+        dead: list[dict[str, list[str]]] = [{} for _ in range(batches)]
+        letters = set(self._letters())
+        for path, number in sorted(self._seen.items()):
+            told = path.read_text(encoding="utf-8").splitlines()
+            if path not in letters:
+                lines[number].setdefault(path.parent.name, []).extend(told)
+                continue
+            for letter in map(json.loads, told):
+                owner = str(letter.get("product") or f"topic {letter.get('topic')}")
+                dead[number].setdefault(owner, []).append(_letter_key(letter))
+        return [Sent(lines[number], dead[number]) for number in range(batches)]
+
+
+def write_batch(folder: Path, plan: Plan, batch: Sequence[Change], number: int) -> None:
+    """Write the changes of one batch as one file a topic, put in place by rename."""
+    relations = {each.name: each for one in plan.products for each in one.relations}
+    lines: dict[str, list[str]] = {}
+    for change in batch:
+        if change.relation in relations:
+            relation = relations[change.relation]
+            lines.setdefault(relation.topic, []).append(change_line(change, relation))
+    for topic, told in lines.items():
+        target = folder / topic / f"{number:06d}.jsonl"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f".{target.name}.part")
+        fresh.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", newline="\n")
+        fresh.replace(target)
+
+
+def _in_folder(project: ProjectSpec, folder: Path) -> ProjectSpec:
+    """Return the project with all that it reads and writes below `folder`."""
+    run = replace(
+        project.run,
+        checkpoint="checkpoint",
+        dead_letters=SinkSpec("files", (("path", _DEAD),)),
+        max_rows_per_batch=10_000_000,
+    )
+    sources = tuple(replace(each, options=(("path", _IN),)) for each in project.sources)
+    sinks = (SinkSpec("files", (("path", _OUT),)),)
+    products = tuple(replace(each, sinks=sinks) for each in project.products)
+    return replace(project, folder=folder, run=run, sources=sources, products=products)
+
+
+def _take_back(checkpoint: Path) -> None:
+    """Remove the newest commit, so that its batch runs again."""
+    commits = [path for path in (checkpoint / "commits").glob("*") if path.name.isdigit()]
+    if not commits:
+        return
+    newest = max(commits, key=lambda path: int(path.name))
+    newest.unlink()
+    newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
+
+
+def _as_sets(files: Mapping[Path, bytes]) -> dict[Path, list[bytes]]:
+    return {path: sorted(text.splitlines()) for path, text in files.items()}
+
+
+def _letter_key(letter: Mapping[str, object]) -> str:
+    return str(letter["key"]) if letter.get("product") else json.dumps(letter)
