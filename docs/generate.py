@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-BLOCK = re.compile(r"<!-- output: (?P<command>[^>]+) -->\n```(?P<kind>\w*)\n.*?```\n", re.DOTALL)
+BLOCK = re.compile(r"<!-- output: (?P<command>.+?) -->\n```(?P<kind>\w*)\n.*?```\n", re.DOTALL)
 DECLARATION = re.compile(r"```yaml\n(?P<text>name: .*?)```", re.DOTALL)
 ROW = re.compile(r"^\| (?P<relation>\w+) \| `(?P<row>\{.*\})` \|$", re.MULTILINE)
 
