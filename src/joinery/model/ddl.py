@@ -35,7 +35,9 @@ _ATOMIC = {
     "timestamp_ltz": "timestamp",
     "timestamp_ntz": "timestamp_ntz",
 }
-_KNOWN = (*_ATOMIC, "decimal", "array", "map", "struct")
+_CONTAINERS = ("array", "map", "struct")
+_KNOWN = (*dict.fromkeys(_ATOMIC.values()), "decimal", *_CONTAINERS)
+_SPELLINGS = (*_ATOMIC, "decimal", *_CONTAINERS)
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([A-Za-z_][A-Za-z_0-9]*)|([0-9]+)|([<>(),:]))")
 _STOP = re.compile(r"\S")
 
@@ -114,10 +116,10 @@ class _Parser:
         word, start = self.text.lower(), self.start
         if word in ("decimal", "dec", "numeric"):
             return self.decimal()
-        if word in ("array", "map", "struct"):
+        if word in _CONTAINERS:
             return self.container(word)
         if word not in _ATOMIC:
-            near = difflib.get_close_matches(word, _KNOWN, n=1)
+            near = difflib.get_close_matches(word, _SPELLINGS, n=1)
             hint = f'Use "{near[0]}".' if near else f"Use one of {', '.join(_KNOWN)}."
             raise TypeTextError(f'there is no type "{self.text}"', offset=start, hint=hint)
         self.advance()

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from joinery.errors import JoineryError, Location, ProjectErrors
+from joinery.errors import JoineryError, Location
 from joinery.plan.build import examine
 from joinery.plan.expression import Analyser
-from joinery.spec.load import load_spec
+from joinery.plan.sound import sound_parts
+from joinery.spec.load import load_parts
 
 Severity = Literal["error", "warning"]
 
@@ -44,12 +45,11 @@ def check(
             there is one, so that it may start Spark when first asked.
         settings: Replacements such as `run.trigger=1s`.
     """
-    try:
-        spec = load_spec(path, settings=settings)
-    except ProjectErrors as errors:
-        return problems_of(errors.problems, str(path))
-    _, problems, warnings = examine(spec, analyser)
-    found = problems_of(problems, str(path)) + problems_of(warnings, str(path), "warning")
+    spec, unread = load_parts(path, settings=settings)
+    found = problems_of(unread, str(path))
+    if spec is not None:
+        _, problems, warnings = examine(sound_parts(spec, unread), analyser)
+        found += problems_of(problems, str(path)) + problems_of(warnings, str(path), "warning")
     return sorted(found, key=lambda each: (each.file, each.line, each.column))
 
 

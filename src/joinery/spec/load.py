@@ -24,7 +24,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from joinery.errors import JoineryError, Location, SpecError
 from joinery.spec.location import Mark
 from joinery.spec.product import ProjectSpec
-from joinery.spec.read import raise_all, read_project
+from joinery.spec.read import raise_all, read_parts
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.spec.write import project_data
 
@@ -48,14 +48,29 @@ def load_spec(path: str | Path, *, settings: Iterable[str] = ()) -> ProjectSpec:
     Raises:
         ProjectErrors: With every problem and its place.
     """
+    spec, problems = load_parts(path, settings=settings)
+    raise_all(problems)
+    assert spec is not None  # a file that gives no spec gives a problem
+    return spec
+
+
+def load_parts(
+    path: str | Path, *, settings: Iterable[str] = ()
+) -> tuple[ProjectSpec | None, tuple[JoineryError, ...]]:
+    """Return what a file or folder declares as far as it can be read, and the problems.
+
+    There is no spec where a file could not be read at all.
+    """
     problems: list[JoineryError] = []
-    trees = [tree for file in _files(path, problems) if (tree := _tree(file, problems))]
-    raise_all(tuple(problems) if not trees else ())
+    files = _files(path, problems)
+    trees = [tree for file in files if (tree := _tree(file, problems)) is not None]
+    if len(trees) < max(len(files), 1):
+        return None, tuple(problems)
     tree = _merge(trees)
     for setting in settings:
         tree = _replace(tree, setting, problems)
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    return read_project(tree, folder=folder, problems=tuple(problems))
+    return read_parts(tree, folder=folder, problems=tuple(problems))
 
 
 def dump_spec(spec: ProjectSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -20,38 +21,35 @@ from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree, marks_of
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
 
 
-def read_project(
-    tree: Tree, *, folder: Path, problems: tuple[JoineryError, ...] = ()
-) -> ProjectSpec:
-    """Return the project that `tree` declares.
-
-    Args:
-        tree: The whole declaration.
-        folder: Where relative paths begin.
-        problems: Those found before; they are raised with the ones found here, but for
-            what follows from them at the same place.
+def read_project(tree: Tree, *, folder: Path) -> ProjectSpec:
+    """Return the project that `tree` declares, its relative paths beginning at `folder`.
 
     Raises:
         ProjectErrors: With every problem, in file order.
     """
+    spec, problems = read_parts(tree, folder=folder)
+    raise_all(problems)
+    return spec
+
+
+def read_parts(
+    tree: Tree, *, folder: Path, problems: tuple[JoineryError, ...] = ()
+) -> tuple[ProjectSpec, tuple[JoineryError, ...]]:
+    """Return what `tree` declares, with stand-ins for what cannot be read, and the problems.
+
+    Args:
+        tree: The whole declaration.
+        folder: Where relative paths begin.
+        problems: Those found before; what follows from them at the same place is not told.
+    """
     reader = Reader()
     parts = reader.named(tree, "the project", grammar.PROJECT, grammar.RESERVED_PROJECT)
     spec = _project(reader, parts, tree.mark.value)
-    told = {each.location for each in problems}
-    raise_all((*problems, *(each for each in reader.problems if each.location not in told)))
     marks = marks_of(tree)
     marks.update(reader.marks)
-    return ProjectSpec(
-        name=spec.name,
-        sources=spec.sources,
-        defaults=spec.defaults,
-        relations=spec.relations,
-        products=spec.products,
-        sinks=spec.sinks,
-        run=spec.run,
-        folder=folder,
-        locations=Locations(marks),
-    )
+    told = {each.location for each in problems}
+    found = (*problems, *(each for each in reader.problems if each.location not in told))
+    return replace(spec, folder=folder, locations=Locations(marks)), found
 
 
 def raise_all(problems: tuple[JoineryError, ...]) -> None:

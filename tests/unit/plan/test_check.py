@@ -62,3 +62,42 @@ def test_a_missing_file_is_a_row_at_its_first_character() -> None:
         row.column,
         row.code,
     )
+
+
+def test_a_broken_product_does_not_hide_what_is_wrong_with_another(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(GOOD.replace("[id]}}", "[nope]}, q: {rot: user}}"), encoding="utf-8")
+
+    assert ["PLAN_UNKNOWN_FIELD", "SPEC_MISSING_KEY", "SPEC_UNKNOWN_KEY"] == [
+        row.code for row in check(file)
+    ]
+
+
+def test_what_follows_from_a_broken_part_is_not_told(tmp_path: Path) -> None:
+    text = """\
+sources: {a: {fils: {path: x}}}
+defaults: {source: a}
+relations: {user: {key: [id], fields: {id: lng}}, star: {key: [id], fields: {id: string}}}
+products:
+  p: {root: user, embed: {s: {many: star, on: [id]}}}
+  q: {root: star, fields: [x], sink: lake}
+sinks: {lake: [1]}
+"""
+    file = tmp_path / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    rows = check(file)
+
+    assert [
+        (1, "SPEC_UNKNOWN_KEY"),
+        (3, "SPEC_TYPE"),
+        (6, "PLAN_UNKNOWN_FIELD"),
+        (7, "SPEC_SHAPE"),
+    ] == [(row.line, row.code) for row in rows]
+
+
+def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text("name: x\nproducts: {p: {root: user}}\n", encoding="utf-8")
+
+    assert ["SPEC_MISSING_KEY"] == [row.code for row in check(file)]

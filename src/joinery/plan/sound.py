@@ -1,0 +1,61 @@
+"""What of a broken project can still be checked, so that one look finds every problem.
+
+Invariant: a problem found in the sound parts does not follow from one that was found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from joinery.errors import JoineryError, Location
+from joinery.spec.location import Path
+from joinery.spec.product import DefaultsSpec, ProductSpec, ProjectSpec
+
+_PARTS = ("relations", "products")
+
+
+def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectSpec:
+    """Return `spec` without its broken relations and products, and what depends on them.
+
+    Args:
+        spec: A project as far as it could be read.
+        problems: What was wrong with it.
+    """
+    broken = {_part(spec, each.location) for each in problems}
+    if not broken:
+        return spec
+    whole = any(len(path) < 2 and (not path or path[0] in _PARTS) for path in broken)
+    if whole or not spec.relations:
+        return replace(spec, relations=(), products=())
+    lost = {path[1] for path in broken if path[0] == "relations"}
+    sections = {path[0] for path in broken}
+    relations = tuple(each for each in spec.relations if each.name not in lost)
+    products = tuple(
+        each
+        for each in spec.products
+        if ("products", each.name) not in broken and lost.isdisjoint(_read(each))
+    )
+    if not sections.isdisjoint(("sources", "defaults")):
+        relations = tuple(replace(each, source=None) for each in relations)
+        spec = replace(spec, sources=(), defaults=DefaultsSpec(format=spec.defaults.format))
+    if "sinks" in sections:
+        products = tuple(replace(each, sinks=()) for each in products)
+    return replace(spec, relations=relations, products=products)
+
+
+def _part(spec: ProjectSpec, place: Location | None) -> Path:
+    """Return the relation, product or other section in which a place lies."""
+    if place is None:
+        return ()
+    starts = [
+        (mark.key, path)
+        for path, mark in spec.locations.marks.items()
+        if mark.key is not None and mark.key.file == place.file and mark.key <= place
+        if len(path) == 1 or (len(path) == 2 and path[0] in _PARTS)
+    ]
+    return max(starts)[1] if starts else ("run",)
+
+
+def _read(product: ProductSpec) -> set[str]:
+    return {*(node.relation for node in product.root.walk()), *product.ready}
