@@ -9,7 +9,7 @@ from joinery.plan.nodes import Node, Product
 from joinery.plan.render import edge_parts
 
 _WIDTH, _GAP_X, _GAP_Y, _LINE, _PAD = 250, 46, 18, 17, 10
-_CHARACTERS = 38
+_CHARACTERS = 36
 
 
 @dataclass(frozen=True, slots=True)
