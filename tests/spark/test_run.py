@@ -1,0 +1,262 @@
+"""A project runs batch by batch into its sinks, and loses nothing when something fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+
+from joinery import _registry
+from joinery.connect.lease import Lease, LeaseHeldError
+from joinery.connect.line import read_lines
+from joinery.connect.protocol import StagedBatch
+from joinery.errors import RunError
+from joinery.model.progress import BatchProgress
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan, Sink
+from joinery.spark.run import Run, run
+from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order: {key: [number], fields: {number: long, customer_id: long, item: string}}
+products:
+  profile:
+    root: customer
+    embed: {orders: {many: order, on: {customer_id: id}, fields: [number, item]}}
+    sink:
+      - files: {path: out}
+      - sqlite: {path: out/shop.db}
+run: {max_rows_per_batch: 4}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project in a folder of its own."""
+
+    folder: Path
+    spec: ProjectSpec
+    plan: Plan
+
+    def change(self, topic: str, name: str, *rows: Mapping[str, object] | str) -> None:
+        """Put one change file in place."""
+        part = self.folder / "data" / topic / f".{name}"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        part.write_text("".join(f"{line}\n" for line in lines))
+        part.rename(part.with_name(f"{name}.jsonl"))
+
+    def emitted(self) -> list[str]:
+        """Return the emissions in order: `id name item,item` or `id deleted`."""
+        files = sorted((self.folder / "out/profile").glob("*.jsonl"))
+        told = []
+        for key, document, _ in read_lines(files):
+            value = json.loads(document) if document else None
+            shown = "deleted"
+            if value:
+                items = ",".join(each["item"] for each in value["orders"])
+                shown = f"{value['name']} {items}".strip()
+            told.append(f"{key['id']} {shown}")
+        return told
+
+    def table(self) -> list[tuple[int, str]]:
+        """Return the documents that sqlite holds."""
+        with sqlite3.connect(self.folder / "out/shop.db") as database:
+            rows = database.execute("SELECT id, document FROM profile ORDER BY id").fetchall()
+        return [(key, json.loads(text)["name"]) for key, text in rows]
+
+    def to_sink(self, kind: str) -> Project:
+        """Return the project with another sink."""
+        product = replace(self.plan.products[0], sinks=(Sink(kind),))
+        return replace(self, plan=Plan((product,)))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    return Project(tmp_path, spec, build_plan(spec))
+
+
+@dataclass(slots=True)
+class FlakySink:
+    """Fails on its first write, then keeps what it is given."""
+
+    taken: ClassVar[list[str]] = []
+    failures: ClassVar[list[str]] = []
+    opened: list[str] = field(default_factory=list)
+
+    def open(self) -> None:
+        pass
+
+    def write(self, batch: StagedBatch) -> None:
+        if not self.failures:
+            self.failures.append(batch.product)
+            raise OSError("the disk is full")
+        self.taken.extend(line.document or "" for line in read_lines(batch.files))
+
+    def close(self) -> None:
+        pass
+
+
+def flaky_sink(product: str, options: Mapping[str, object], folder: Path) -> FlakySink:
+    return FlakySink()
+
+
+def once(spark: SparkSession, project: Project) -> Run:
+    ended = run(spark, project, once=True)
+    assert ended.await_termination(300)
+    return ended
+
+
+def test_a_run_once_reads_what_there_is_and_ends(spark: SparkSession, project: Project) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"}, "{broken")
+    project.change(
+        "order", "1", *({"number": n, "customer_id": 1, "item": f"i{n}"} for n in (7, 8))
+    )
+    batches: list[BatchProgress] = []
+
+    ended = run(spark, project, once=True, on_batch=batches.append)
+    ended.await_termination(300)
+
+    assert [(1, "Ada"), (2, "Bob")] == project.table()
+    assert "1 Ada i7,i8" == [each for each in project.emitted() if each.startswith("1")][-1]
+    totals = ended.progress.totals
+    assert (5, 4, 1) == (totals.read, totals.applied, totals.dead)
+    assert [0, 1] == [each.batch_id for each in batches]
+    assert {"stage", "sinks", "triggerExecution"} <= batches[0].durations_ms.keys()
+    letters = [*(project.folder / ".joinery/dead_letters").glob("*.jsonl")]
+    letter = json.loads(letters[0].read_text())
+    assert ("customer", 3, "{broken") == (letter["topic"], letter["line"], letter["value"])
+
+
+def test_the_next_run_goes_on_where_the_last_one_ended(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"})
+    once(spark, project)
+    project.change("customer", "2", {"id": 2, "__deleted": True})
+    project.change("order", "1", {"number": 7, "customer_id": 1, "item": "tea"})
+
+    once(spark, project)
+
+    assert ["1 Ada", "2 Bob"] == sorted(project.emitted()[:2])
+    assert ["1 Ada tea", "2 deleted"] == sorted(project.emitted()[2:])
+    assert [(1, "Ada")] == project.table()
+
+
+def test_a_batch_that_runs_again_leaves_the_same_lines(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"}, "{broken")
+    once(spark, project)
+    files = [*project.folder.glob("out/**/*.jsonl"), *project.folder.glob(".joinery/dead*/*.jsonl")]
+    before = {file: file.read_text() for file in files}
+    commits = project.folder / ".joinery/checkpoint/profile/commits"
+    for file in (commits / "0", commits / ".0.crc"):
+        file.unlink(missing_ok=True)
+
+    once(spark, project)
+
+    assert len(before) == 2
+    assert before == {file: file.read_text() for file in files}
+    assert [(1, "Ada")] == project.table()
+
+
+def test_a_fresh_checkpoint_sends_again_above_what_stood(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    once(spark, project)
+    shutil.rmtree(project.folder / ".joinery/checkpoint/profile")
+
+    once(spark, project)
+
+    files = sorted((project.folder / "out/profile").glob("*.jsonl"))
+    first, second = (line.version for line in read_lines(files))
+    assert ["1 Ada", "1 Ada"] == project.emitted()
+    assert first < second
+
+
+def test_no_document_is_lost_when_a_sink_fails(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_registry._BUILT_IN, "flaky", f"{__name__}:flaky_sink")
+    monkeypatch.setattr(_registry, "import_module", lambda name: __import__("sys").modules[name])
+    flaky = project.to_sink("flaky")
+    flaky.change("customer", "1", {"id": 1, "name": "Ada"})
+
+    with pytest.raises(RunError) as failed:
+        once(spark, flaky)
+    once(spark, flaky)
+
+    assert 'query "profile" failed: could not write documents of "profile"' in failed.value.message
+    assert "the disk is full" in failed.value.message
+    assert "runs again at the next start" in failed.value.detail
+    assert ["Ada"] == [json.loads(each)["name"] for each in FlakySink.taken]
+
+
+def test_a_second_run_is_refused_before_anything_is_read(
+    spark: SparkSession, project: Project
+) -> None:
+    lease = Lease(project.folder / ".joinery/checkpoint/_leases/profile.lease", "profile")
+    lease.take()
+
+    with pytest.raises(LeaseHeldError, match='another run of "profile" is going on'):
+        run(spark, project, once=True)
+
+    assert not (project.folder / ".joinery/checkpoint/profile").exists()
+    lease.release()
+
+
+def test_a_run_takes_files_as_they_come_until_it_is_stopped(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    going = run(spark, project)
+    while going.progress.totals.documents < 1:
+        assert not going.await_termination(0.05)
+    project.change("customer", "2", {"id": 1, "name": "Bea"})
+    while going.progress.totals.documents < 2:
+        assert not going.await_termination(0.05)
+
+    going.stop()
+
+    assert ["1 Ada", "1 Bea"] == project.emitted()
+    assert going.await_termination(0)
+    commits = project.folder / ".joinery/checkpoint/profile/commits"
+    assert ["0", "1"] == sorted(each.name for each in commits.iterdir() if each.name.isdigit())
+
+
+def test_a_run_that_lost_its_lease_writes_nothing_more(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    going = run(spark, project)
+    while going.progress.totals.documents < 1:
+        assert not going.await_termination(0.05)
+    file = project.folder / ".joinery/checkpoint/_leases/profile.lease"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "owner": "another", "epoch": 9}))
+    project.change("customer", "2", {"id": 1, "name": "Bea"})
+
+    with pytest.raises(RunError, match='another run has taken over "profile"'):
+        going.await_termination(60)
+
+    assert ["1 Ada"] == project.emitted()
+    assert json.loads(file.read_text())["owner"] == "another"
