@@ -183,7 +183,7 @@ final class FileCatalog {
     List<KnownFile> files = topic(topic).byNumber;
     if (number >= files.size()) {
       throw new FilesError(
-          "topic \"" + topic + "\": the checkpoint counts on a file whose label is missing from it");
+          "topic \"" + topic + "\": the checkpoint counts on a file that its labels lack");
     }
     return files.get(number);
   }

@@ -103,7 +103,8 @@ final class NumberText {
   /** Java 17 sometimes writes a digit too many: shorter ones are tried first. */
   private static BigDecimal shorten(double value) {
     BigDecimal told = new BigDecimal(Double.toString(value));
-    for (int digits = EXACT_DIGITS; digits < told.precision(); digits++) {
+    int least = Math.abs(value) < Double.MIN_NORMAL ? 1 : EXACT_DIGITS;
+    for (int digits = least; digits < told.precision(); digits++) {
       BigDecimal shorter = new BigDecimal(value).round(new MathContext(digits));
       if (shorter.doubleValue() == value) {
         return shorter;
