@@ -97,6 +97,7 @@ class Story:
         coming = [each for lines in self._slices for each in lines]
         emails = {row["username"]: row["email"] for row in _rows(self._past, USER, AFTER)}
         gone = {row["email"] for row in _rows([*self._past, *coming], USER, BEFORE)}
+        gone |= {row["email"] for row in _rows(coming, USER, AFTER)}
         busy = Counter(row["username"] for row in _rows(coming, STAR, AFTER))
         names = [each for each, _ in busy.most_common() if emails.get(each, "") not in {"", *gone}]
         return {emails[name]: name for name in names[:_FOLLOWED]}
@@ -191,7 +192,7 @@ def _place(folder: Path | None) -> Path:
 
 def _close(place: Path, follower: Follower) -> None:
     """Show one document as it stands, and where to look next."""
-    standing = [each for each in follower.documents.values() if each]
+    standing = [each for each in follower.documents.values() if each and each["pull_requests"]]
     if standing:
         smallest = min(standing, key=lambda each: len(json.dumps(each)))
         text = json.dumps(_shortened(smallest), ensure_ascii=False, indent=2)

@@ -45,7 +45,7 @@ _BEASTS = _words("otter falcon lynx heron badger marten gecko raven bison ibex t
 _THINGS = _words(
     "parser router broker cache scheduler ledger compiler queue index shell editor proxy"
 )
-_PRAISE = _words("small fast honest typed tiny portable quiet sturdy careful modern plain naïve")
+_PRAISE = _words("small fast lean typed tiny portable quiet sturdy careful modern plain naïve")
 _TASKS = _words("Fix Profile Document Rename Remove Test Simplify Guard Port Cache")
 _STATES = ("open", "review", "approved", "merged", "closed")
 
