@@ -1,6 +1,6 @@
 """How far a run is: counts by relation and product, batch by batch and in total.
 
-Invariant: every change read is counted once as applied, stale, duplicate, ignored or dead.
+Invariant: every change read is counted once as applied, stale, repeated, ignored or dead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class BatchProgress:
     """What one batch of one query did.
 
     Attributes:
-        relations: By relation: `read`, `applied`, `stale`, `duplicates`, `dead` and others.
+        relations: By relation: `read`, `stale`, `repeated`, `dead` and others.
         documents: By product: `upserts`, `tombstones`, `bytes`.
         counters: By product: `multiple_matches`, `expression_errors` and others.
         dead: Dead letters of all kinds.
@@ -138,7 +138,14 @@ class Progress:
 
 
 def _applied(counts: Counts) -> int:
-    not_applied = ("stale", "duplicates", "ignored", "dead", "tombstones")
+    not_applied = (
+        "stale",
+        "repeated",
+        "tombstones",
+        "tombstones_without_key",
+        "ignored_messages",
+        "dead",
+    )
     rest = counts.get("read", 0) - sum(counts.get(each, 0) for each in not_applied)
     return counts.get("applied", rest)
 
