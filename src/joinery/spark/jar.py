@@ -113,7 +113,7 @@ def _build(jar: Path) -> None:
         classes = Path(scratch, "classes")
         _compile(_sources("main"), classes, [spark_home() / "jars" / "*"])
         _pack(classes, Path(scratch, jar.name))
-        os.replace(Path(scratch, jar.name), jar)
+        Path(scratch, jar.name).replace(jar)
     newest_first = sorted(
         jar.parent.glob("joinery-kernel-*.jar"), key=lambda each: each.stat().st_mtime, reverse=True
     )
