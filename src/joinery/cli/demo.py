@@ -122,6 +122,10 @@ class DemoDisplay:
         self._progress: Callable[[], Progress] = Progress
         self._started_at = time.monotonic()
 
+    def prepare(self, log: Path) -> None:
+        """Say why nothing is seen for some seconds."""
+        self._say("Starting Spark.\n")
+
     def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
         """Let the history go on, now that the product runs."""
         self._progress = progress
@@ -166,7 +170,7 @@ def run_demo(folder: Path | None, *, seed: int) -> int:
     story.begin()
     followed = story.followed()
     sys.stdout.write(
-        f"{story.records:,} changes of a code-hosting company are in {place}; starting Spark.\n"
+        f"{story.records:,} changes of a code-hosting company are in {place}.\n"
         f"Following {', '.join(followed.values())}: + came, - left, ~ changed.\n\n"
     )
     ending = Ending()

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.model.progress import BatchProgress, Progress, Totals
@@ -34,6 +35,9 @@ _REDRAWN_PER_S = 4
 class Display(Protocol):
     """Shows a run."""
 
+    def prepare(self, log: Path) -> None:
+        """Spark is about to start; `log` takes its log."""
+
     def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
         """Begin; `progress` tells how far the run is."""
 
@@ -44,24 +48,9 @@ class Display(Protocol):
         """The run is over; writes the last line."""
 
 
-def display_for_output(*, quiet: bool = False) -> Display:
+def display_for_output() -> Display:
     """Return the display that fits standard output."""
-    if quiet:
-        return QuietDisplay()
     return TerminalDisplay() if sys.stdout.isatty() else JsonDisplay()
-
-
-class QuietDisplay:
-    """Shows nothing: another part of the command does."""
-
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
-        """Show nothing."""
-
-    def batch(self, batch: BatchProgress) -> None:
-        """Show nothing."""
-
-    def end(self, totals: Totals) -> None:
-        """Show nothing."""
 
 
 class JsonDisplay:
@@ -69,6 +58,9 @@ class JsonDisplay:
 
     def __init__(self) -> None:
         self._started_at = time.monotonic()
+
+    def prepare(self, log: Path) -> None:
+        """Nothing to say yet."""
 
     def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
         """Nothing to say yet."""
@@ -107,6 +99,11 @@ class TerminalDisplay:
         self._topics: tuple[str, ...] = ()
         self._paces: dict[str, _Pace] = {}
         self._progress: Callable[[], Progress] = Progress
+
+    def prepare(self, log: Path) -> None:
+        """Say why nothing is seen for some seconds."""
+        sys.stdout.write(f"Starting Spark; its log is {log}\n")
+        sys.stdout.flush()
 
     def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
         """Show the table."""

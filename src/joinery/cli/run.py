@@ -125,10 +125,10 @@ class Command:
         self._session: SparkSession | None = None
 
     def run(self) -> int:
-        """Take the leases, start Spark, start the queries, wait for their end."""
+        """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
         try:
             run = self._prepared(self._plan or self._analysed())
-            run.take_leases()
+            run.prepare()
             try:
                 session = self._open()
             except BaseException:
@@ -164,6 +164,7 @@ class Command:
         if self._session is None:
             from joinery.spark.session import open_session
 
+            self._display.prepare(self._log)
             self._session = open_session(
                 self._spec.name,
                 log=self._log,

@@ -110,24 +110,24 @@ class Run:
         """The folder of the dead letters."""
         return dead_letters_folder(self._spec)
 
-    def take_leases(self) -> None:
-        """Take the lease of every query, or none.
+    def prepare(self) -> None:
+        """Take the leases of all queries and open their sinks; needs no Spark.
 
         Raises:
-            LeaseHeldError: Another run has one of them.
+            LeaseHeldError: Another run has one of the queries.
+            SinkError: A sink cannot be opened.
         """
-        taken: list[QueryRun] = []
         try:
             for query in self._queries:
                 query.lease.take()
-                taken.append(query)
+            for query in self._queries:
+                query.open()
         except BaseException:
-            for query in taken:
-                query.lease.release()
+            self._close()
             raise
 
     def start(self, spark: SparkSession, opener: KernelOpener | None = None) -> None:
-        """Start all queries in `spark`; the leases are taken already."""
+        """Start all queries in `spark`, once the run is prepared."""
         try:
             listener = self._open(spark, opener or open_query_kernel)
         except BaseException:
@@ -186,7 +186,6 @@ class Run:
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
-            query.open()
         products = (product for query in self._queries for product in query.products)
         relations = {each.topic: each.name for one in products for each in one.relations}
         listener = BatchListener(self._board, relations)
@@ -279,7 +278,7 @@ def run(
     """
     options = RunOptions(once=once, products=tuple(products), on_batch=on_batch)
     started = Run(project.spec, project.plan, options)
-    started.take_leases()
+    started.prepare()
     started.start(spark)
     return started
 
