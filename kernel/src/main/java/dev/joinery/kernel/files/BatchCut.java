@@ -70,6 +70,9 @@ final class BatchCut {
 
     private void next() {
       file = null;
+      if (progress.done().cardinality() == catalog.count(topic)) {
+        return;
+      }
       while (file == null && files.hasNext()) {
         KnownFile each = files.next();
         file = progress.done().get(each.number()) ? null : each;

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -26,6 +27,7 @@ import java.util.stream.Collectors;
 final class FileCatalog {
   static final long LABEL_STEP = 1L << 40;
   private static final String SUFFIX = ".jsonl";
+  private static final long SETTLED_MS = 3000;
   private static final Comparator<String> BYTES =
       (left, right) ->
           Arrays.compareUnsigned(
@@ -39,6 +41,9 @@ final class FileCatalog {
   private static final class Topic {
     final TreeMap<String, KnownFile> byName = new TreeMap<>(BYTES);
     final List<KnownFile> byNumber = new ArrayList<>();
+
+    /** When the folder last changed, where a listing since then has surely seen it all. */
+    FileTime seen;
 
     void add(KnownFile file) {
       if (file.number() != byNumber.size()) {
@@ -88,7 +93,12 @@ final class FileCatalog {
 
   private List<String> unseen(String name, Topic topic) {
     List<String> found = new ArrayList<>();
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve(name))) {
+    Path folder = root.resolve(name);
+    FileTime seen = settled(folder);
+    if (seen != null && seen.equals(topic.seen)) {
+      return found;
+    }
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
       for (Path file : files) {
         String each = file.getFileName().toString();
         boolean hidden = each.startsWith(".") || each.startsWith("_");
@@ -102,7 +112,18 @@ final class FileCatalog {
     } catch (IOException failure) {
       throw new FilesError("could not list the files of topic \"" + name + "\"", failure);
     }
+    topic.seen = seen;
     return found;
+  }
+
+  /** Returns when the folder last changed, null where it may change again within that instant. */
+  private static FileTime settled(Path folder) {
+    try {
+      FileTime changed = Files.getLastModifiedTime(folder);
+      return System.currentTimeMillis() - changed.toMillis() > SETTLED_MS ? changed : null;
+    } catch (IOException notThereYet) {
+      return null;
+    }
   }
 
   /** Labels files in name order; those that share a gap divide it evenly. */
