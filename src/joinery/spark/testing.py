@@ -79,7 +79,7 @@ class SparkRunner:
 
     def _run_once(self, spec: ProjectSpec, plan: Plan) -> None:
         run = Run(spec, plan, RunOptions(once=True))
-        run.take_leases()
+        run.prepare()
         run.start(self.spark)
         run.await_termination()
 
