@@ -262,12 +262,11 @@ class _Lowering:
         row |= {name: slot for name, slot in given.items() if name in ones}
         steps: list[Sql] = []
         outputs: dict[str, tuple[int, DataType]] = {}
-        shown = dict(given)
         first = len(own) + len(inputs)
         for computed in node.fields:
             outputs[computed.name] = (first + len(steps), computed.expression.type)
             steps.append(_sql(computed.expression, row))
-        shown |= outputs
+        shown = outputs | given
         for computed in node.values:
             steps.append(_sql(computed.expression, shown))
             outputs[computed.name] = (first + len(steps) - 1, computed.expression.type)
@@ -284,7 +283,7 @@ class _Lowering:
                     OrderColumn(_sql(each.expression, scope), each.descending)
                     for each in node.order
                 ),
-                output=tuple((outputs | given | outputs)[each.name][0] for each in node.output.fields),
+                output=tuple((given | outputs)[each.name][0] for each in node.output.fields),
                 type=node.output,
             )
         )

@@ -16,14 +16,12 @@ import org.apache.spark.sql.types.DataType;
 final class Aggregates {
   private final List<AggregatePlan> plans;
   private final Aggregate[] states;
-  private final UnsafeProjection projection;
+  private UnsafeProjection projection;
   private int failures;
 
   Aggregates(List<AggregatePlan> plans) {
     this.plans = plans;
     this.states = new Aggregate[plans.size()];
-    this.projection =
-        UnsafeProjection.create(plans.stream().map(AggregatePlan::type).toArray(DataType[]::new));
     clear();
   }
 
@@ -97,6 +95,9 @@ final class Aggregates {
 
   void addAll(Iterator<EntryMap.Entry> children, int columns) {
     clear();
+    if (plans.isEmpty()) {
+      return;
+    }
     UnsafeRow row = new UnsafeRow(columns);
     while (children.hasNext()) {
       add(Row.point(row, Child.read(children.next().value()).row()));
@@ -105,6 +106,10 @@ final class Aggregates {
 
   /** The results, as a binary row. */
   Slice result() {
+    if (projection == null) {
+      projection =
+          UnsafeProjection.create(plans.stream().map(AggregatePlan::type).toArray(DataType[]::new));
+    }
     GenericInternalRow row = new GenericInternalRow(states.length);
     for (int i = 0; i < states.length; i++) {
       row.update(i, states[i].result());

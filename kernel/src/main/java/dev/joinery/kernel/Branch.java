@@ -11,7 +11,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** What a Fold remembers of one embed: its children in order, its total and its aggregates. */
 final class Branch {
-  private record Item(Slice key, Child child) {}
+  /** {@code value} is the child as it is stored. */
+  private record Item(Slice key, Slice value, Child child) {
+    static Item of(Slice key, Slice value) {
+      return new Item(key, value, Child.read(value));
+    }
+  }
 
   private final Program.BranchProgram program;
   private final int columns;
@@ -43,14 +48,14 @@ final class Branch {
     aggregates = in == null ? Slice.EMPTY : in.readBlob();
     int size = in == null ? 0 : in.readVarInt();
     for (int i = 0; i < size; i++) {
-      items.add(new Item(in.readBlob(), Child.read(in.readBlob())));
+      items.add(Item.of(in.readBlob(), in.readBlob()));
     }
   }
 
   void write(ByteWriter out) {
     out.writeVarLong(epoch).writeVarLong(total).writeBlob(aggregates).writeVarInt(items.size());
     for (Item item : items) {
-      out.writeBlob(item.key()).writeBlob(item.child().toSlice());
+      out.writeBlob(item.key()).writeBlob(item.value());
     }
   }
 
@@ -91,7 +96,7 @@ final class Branch {
       Slice key = in.readBlob();
       remove(key);
       if (put) {
-        insert(key, Child.read(in.readBlob()));
+        insert(Item.of(key, in.readBlob()));
       }
     }
   }
@@ -118,7 +123,8 @@ final class Branch {
       items.remove(at);
     }
     if (!message.remove()) {
-      insert(message.key(), message.child());
+      Slice value = message.child().toSlice();
+      insert(new Item(message.key(), value, message.child()));
     }
   }
 
@@ -138,19 +144,19 @@ final class Branch {
     return -1;
   }
 
-  private void insert(Slice key, Child child) {
+  private void insert(Item added) {
     int low = 0;
     int high = items.size();
     while (low < high) {
       int middle = (low + high) >>> 1;
       Item item = items.get(middle);
-      if (Child.compare(item.child().order(), item.key(), child.order(), key) < 0) {
+      if (Child.compare(item.child().order(), item.key(), added.child().order(), added.key()) < 0) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    items.add(low, new Item(key, child));
+    items.add(low, added);
   }
 
   /** The row went at an epoch, and with it what was announced for it; fused children stay. */
