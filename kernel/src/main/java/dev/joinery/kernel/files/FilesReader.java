@@ -20,6 +20,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private static final int START_BUFFER = 1 << 18;
   private static final int KEPT_OF_OVERSIZE = 1 << 16;
   private static final int FIELDS = 7;
+  private static final byte[] TOO_LARGE = "too_large".getBytes(StandardCharsets.US_ASCII);
 
   private final Iterator<FileSlice> slices;
   private final int maxRecordBytes;
@@ -195,7 +196,7 @@ final class FilesReader implements PartitionReader<InternalRow> {
     start(line);
     row.setNullAt(4);
     row.write(5, buffer, from, Math.min(end - from, KEPT_OF_OVERSIZE));
-    row.write(6, error().getBytes(StandardCharsets.UTF_8));
+    row.write(6, TOO_LARGE);
     line++;
     at = end;
     int newline = at < limit ? at : -1;
@@ -207,10 +208,6 @@ final class FilesReader implements PartitionReader<InternalRow> {
       newline = Lines.find(buffer, at, limit);
     }
     at = newline + 1;
-  }
-
-  private String error() {
-    return "the line is longer than max_record_bytes, " + maxRecordBytes;
   }
 
   @Override

@@ -13,7 +13,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 record FilesTable() implements Table, SupportsRead {
   /**
    * {@code topic} is the topic's place in the option, {@code major} and {@code minor} the place in
-   * the log (the file's label, the line from 1), {@code error} says why a value is cut off.
+   * the log (the file's label, the line from 1), {@code error} is the reason of the dead letter that the record
+   * is, its value cut off ({@code too_large}), else null.
    */
   static final StructType SCHEMA =
       new StructType()

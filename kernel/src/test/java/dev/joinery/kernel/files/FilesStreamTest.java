@@ -308,8 +308,7 @@ class FilesStreamTest {
     Offset end = next(limited, limited.initialOffset());
     List<String> rows = rows(limited, limited.initialOffset(), end);
 
-    String cut =
-        "null=" + "x".repeat(65536) + " the line is longer than max_record_bytes, 100000";
+    String cut = "null=" + "x".repeat(65536) + " too_large";
     assertEquals(
         List.of(
             "0 1.jsonl:1 null=1",
