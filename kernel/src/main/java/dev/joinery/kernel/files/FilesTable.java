@@ -13,8 +13,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 record FilesTable() implements Table, SupportsRead {
   /**
    * {@code topic} is the topic's place in the option, {@code major} and {@code minor} the place in
-   * the log (the file's label, the line from 1), {@code error} is the reason of the dead letter that the record
-   * is, its value cut off ({@code too_large}), else null.
+   * the log (the file's label, the line from 1), {@code error} is the reason why the
+   * record is a dead letter, its value cut off ({@code too_large}), else null.
    */
   static final StructType SCHEMA =
       new StructType()
