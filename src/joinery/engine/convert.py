@@ -20,6 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _HEX = re.compile(r"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?\d+", re.ASCII)
 _SPECIAL = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
@@ -103,7 +104,7 @@ def _to_decimal(source: DataType, target: Decimal) -> Converter:
 
 
 def _decimal_of(text: str) -> decimal.Decimal:
-    match = _NUMBER.fullmatch(text.strip(BLANK))
+    match = _DECIMAL.fullmatch(text.strip(BLANK))
     exponent = int((match.group(2) or "e0")[1:]) if match else 0
     if match is None or abs(exponent) > 1000:
         raise EvaluationError("the text is not a number")

@@ -25,7 +25,7 @@ def fit(value: decimal.Decimal, kind: Decimal) -> decimal.Decimal:
     rounded = value.quantize(decimal.Decimal((0, (1,), -kind.scale)), context=_WIDE)
     if rounded.adjusted() >= kind.precision - kind.scale and rounded != 0:
         raise EvaluationError(f"the value does not fit {kind}")
-    return rounded
+    return rounded if rounded else rounded.copy_abs()
 
 
 def whole(value: int, kind: DataType) -> int:
@@ -100,11 +100,11 @@ def rounded(operand: DataType, result: DataType) -> Callable[[Any, int], Any]:
         exact = decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
         if places < -40:
             return finish(type(value)(0))
-        if not isinstance(operand, Decimal) and -int(exact.as_tuple().exponent) <= places:
-            return value
+        if isinstance(value, float) and -int(exact.as_tuple().exponent) <= places:
+            return value + 0.0
         kept = places if not isinstance(operand, Decimal) else min(places, operand.scale)
         cut = exact.quantize(decimal.Decimal((0, (1,), -kept)), context=_WIDE)
-        return finish(cut if isinstance(value, decimal.Decimal) else type(value)(cut))
+        return finish(cut if isinstance(value, decimal.Decimal) else type(value)(cut) + 0)
 
     return compute
 

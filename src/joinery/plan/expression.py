@@ -108,6 +108,8 @@ def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Exp
             _refuse_function(token.word, token.start)
             if token.word in AGGREGATES:
                 raise _misplaced(token.word, token.start)
+        elif token.value not in scope and (moving := _moving(token.value, token.start)):
+            raise moving
         names.add(token.value)
     return Expression(
         text, analyser.type_of(text, scope), frozenset(names & set(scope)), portable=False

@@ -58,10 +58,10 @@ def arithmetic(function: str) -> Rule:
         kind = _number(left.type, right.type)
         if kind is None:
             return None
+        if function == "/" and (VOID in (left.type, right.type) or not isinstance(kind, Decimal)):
+            kind = DOUBLE
         if isinstance(kind, Decimal):
             return _exact(function, left, right)
-        if function == "/":
-            kind = DOUBLE
         if function == "div" and kind == DOUBLE:
             raise Mismatch('"div" needs whole numbers or decimals; divide with "/"')
         if function == "div":
@@ -142,10 +142,10 @@ def sign(function: str) -> Rule:
 
     def rule(arguments: Arguments) -> Typed | None:
         (value,) = arguments
-        _refuse_objects(function, arguments)
+        _refuse_objects(function.rstrip("x"), arguments)
         if not numeric(value.type):
             return None
-        return value if function == "positive" else Apply(function, (value,), value.type)
+        return value if function == "+x" else Apply(function, (value,), value.type)
 
     return rule
 
@@ -245,8 +245,8 @@ OPERATORS: dict[str, Rule] = {
         logic("not")([equal]) if (equal := comparison("=")(arguments)) else None
     ),
     **{each: logic(each) for each in ("and", "or", "not")},
-    "-x": sign("negative"),
-    "+x": sign("positive"),
+    "-x": sign("-x"),
+    "+x": sign("+x"),
     "abs": sign("abs"),
     "is null": is_null,
     "in": within,

@@ -317,7 +317,7 @@ class _Parser:
             at += 1
             if self._ahead(at).value == ",":
                 at += 1
-        if not names or self._ahead(at).value != ")" or self._ahead(at + 1).value != "->":
+        if len(names) < 2 or self._ahead(at).value != ")" or self._ahead(at + 1).value != "->":
             return None
         start = self._next.start
         self._at += at + 1

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from joinery.model.type import BOOLEAN, INT, Array, DataType, Struct
+from joinery.model.type import BOOLEAN, DATE, INT, TIMESTAMP, Array, DataType, Struct
 from joinery.plan.coercion import convertible
 from joinery.plan.functions import FUNCTIONS, struct_of
 from joinery.plan.literal import VOID
 from joinery.plan.operator import OPERATORS, Mismatch, Rule, field_of
 from joinery.plan.problem import ExpressionError, not_portable, type_error, unknown_column
-from joinery.plan.syntax import Alias, Call, CastTo, Lambda, Literal, Member, Name, Star, Syntax
-from joinery.plan.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
+from joinery.plan.syntax import (
+    Alias,
+    Call,
+    CastTo,
+    Lambda,
+    Literal,
+    Member,
+    Name,
+    Star,
+    Syntax,
+    walk,
+)
+from joinery.plan.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable, parts
 
 HIGHER_ORDER = ("filter", "transform", "exists", "forall")
+_MOVING_DATES = ("today", "now", "tomorrow", "yesterday", "epoch")
 _EMPTY_ALLOWED = ("array", "concat")
 RULES: dict[str, Rule] = {**OPERATORS, **FUNCTIONS}
 
@@ -25,7 +37,9 @@ def resolve(tree: Syntax, scope: Mapping[str, DataType]) -> Typed:
         ExpressionError: A name is not known, or operands can never fit.
         NotPortableError: Only Spark's analyser can tell.
     """
-    return _Resolver(scope, {}).typed(tree)
+    typed = _Resolver(scope, {}).typed(tree)
+    _refuse_moving_dates(typed, tree)
+    return typed
 
 
 class _Resolver:
@@ -145,6 +159,24 @@ def no_field(kind: DataType, node: Member) -> ExpressionError:
     if not isinstance(struct, Array) and isinstance(kind, Array):
         return type_error(f"{kind} has no fields", offset=node.name_start)
     return type_error(f'{kind} has no field "{node.name}"', offset=node.name_start)
+
+
+def _refuse_moving_dates(typed: Typed, tree: Syntax) -> None:
+    """Refuse constants such as `'today'` where Spark reads them as a date."""
+    for each in parts(typed):
+        if not isinstance(each, Convert) or each.type not in (DATE, TIMESTAMP):
+            continue
+        text = each.argument.value if isinstance(each.argument, Constant) else None
+        if isinstance(text, str) and text.strip().lower().startswith(_MOVING_DATES):
+            written = (
+                node for node in walk(tree) if isinstance(node, Literal) and node.value == text
+            )
+            raise ExpressionError(
+                f"the date '{text}' is another one each day",
+                code="PLAN_NOT_DETERMINISTIC",
+                offset=next(node.start for node in written),
+                hint="Write date'2024-12-31'.",
+            )
 
 
 def _place(node: Call, mismatch: Mismatch) -> int:

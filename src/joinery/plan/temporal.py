@@ -23,7 +23,7 @@ def date_of(text: str) -> date | None:
     """Return the date that `text` spells, None where it spells none."""
     match = _DATE.fullmatch(text.strip(BLANK))
     if match is None:
-        return date(1970, 1, 1) if text.strip(BLANK).lower() == "epoch" else None
+        return None
     year, month, day = (int(part or 1) for part in match.groups())
     try:
         return date(year, month, day)
@@ -36,7 +36,7 @@ def timestamp_of(text: str) -> datetime | None:
     trimmed = text.strip(BLANK)
     match = _TIMESTAMP.fullmatch(trimmed) or _TIMESTAMP.fullmatch(trimmed + " ")
     if match is None:
-        return datetime(1970, 1, 1, tzinfo=UTC) if trimmed.lower() == "epoch" else None
+        return None
     year, month, day, hour, minute, second, fraction = match.groups()[:7]
     micros = int(((fraction or "") + "000000")[:6])
     try:

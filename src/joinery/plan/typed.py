@@ -6,6 +6,7 @@ exactly the types that its function works on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,3 +70,16 @@ class Apply:
 
 
 Typed = Constant | Read | Variable | Convert | Closure | Apply
+
+
+def parts(node: Typed) -> Iterator[Typed]:
+    """Yield `node` and all below it, parents first."""
+    yield node
+    match node:
+        case Convert(argument):
+            yield from parts(argument)
+        case Closure(_, body):
+            yield from parts(body)
+        case Apply(_, arguments):
+            for each in arguments:
+                yield from parts(each)

@@ -1,0 +1,160 @@
+"""Types expressions outside the portable subset with Spark's own analyser.
+
+The analyser works in a session of its own (ANSI, UTC, case-sensitive names), so the settings
+of the session that it was made from neither matter nor change. Nothing runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
+
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct, quoted
+from joinery.plan.functions import FUNCTIONS
+from joinery.plan.problem import ExpressionError, nearest_hint, refused
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+}
+_CODES = {
+    "UNRESOLVED_COLUMN": "PLAN_UNKNOWN_COLUMN",
+    "FIELD_NOT_FOUND": "PLAN_UNKNOWN_COLUMN",
+    "PARSE_SYNTAX_ERROR": "PLAN_EXPRESSION_SYNTAX",
+    "PARSE_EMPTY_STATEMENT": "PLAN_EXPRESSION_SYNTAX",
+    "MISSING_AGGREGATION": "PLAN_AGGREGATE",
+    "MISSING_GROUP_BY": "PLAN_AGGREGATE",
+}
+_ATOMIC = {
+    spark_types.BooleanType: "boolean",
+    spark_types.ByteType: "byte",
+    spark_types.ShortType: "short",
+    spark_types.IntegerType: "int",
+    spark_types.LongType: "long",
+    spark_types.FloatType: "float",
+    spark_types.DoubleType: "double",
+    spark_types.StringType: "string",
+    spark_types.BinaryType: "binary",
+    spark_types.DateType: "date",
+    spark_types.TimestampType: "timestamp",
+    spark_types.TimestampNTZType: "timestamp_ntz",
+    spark_types.NullType: "void",
+}
+
+
+class SparkAnalyser:
+    """Spark's analyser as the plan's `Analyser`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = spark.newSession()
+        for name, value in SETTINGS.items():
+            self._session.conf.set(name, value)
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type of `sql` over `scope`.
+
+        Raises:
+            ExpressionError: Spark refuses `sql`, its result is no column type of Joinery,
+                or it is not a function of one row.
+        """
+        try:
+            frame = scope_frame(self._session, scope).selectExpr(f"({sql}\n)")
+        except AnalysisException as problem:
+            raise _explained(problem, len(sql)) from None
+        _refuse_beyond_row(frame)
+        found = model_type(frame.schema.fields[0].dataType)
+        if found is None:
+            kind = frame.schema.fields[0].dataType.simpleString()
+            raise ExpressionError(
+                f"the type {kind} cannot stand in a document",
+                code="PLAN_EXPRESSION_TYPE",
+                offset=0,
+                hint="Cast it to a string or a number.",
+            )
+        return found
+
+
+def scope_frame(session: SparkSession, scope: Mapping[str, DataType]) -> DataFrame:
+    """Return a DataFrame without rows whose columns are the names of `scope`."""
+    columns = [f"cast(null as {kind.ddl}) as {quoted(name)}" for name, kind in scope.items()]
+    return session.range(0).selectExpr(*columns)
+
+
+def model_type(kind: spark_types.DataType) -> DataType | None:
+    """Return Joinery's type for Spark's, None where it has none."""
+    match kind:
+        case spark_types.DecimalType():
+            return Decimal(kind.precision, kind.scale)
+        case spark_types.ArrayType():
+            element = model_type(kind.elementType)
+            return None if element is None else Array(element)
+        case spark_types.MapType():
+            key, value = model_type(kind.keyType), model_type(kind.valueType)
+            return None if key is None or value is None else Map(key, value)
+        case spark_types.StructType():
+            fields = [(each.name, model_type(each.dataType)) for each in kind.fields]
+            known = tuple(Field(name, part) for name, part in fields if part is not None)
+            return Struct(known) if len(known) == len(fields) else None
+    name = _ATOMIC.get(type(kind))
+    return None if name is None else Atomic(name)
+
+
+def _refuse_beyond_row(frame: DataFrame) -> None:
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    if not plan.subqueries().isEmpty():
+        raise refused("a subquery", offset=0)
+    if not plan.deterministic():
+        raise ExpressionError(
+            "the expression gives another value each time",
+            code="PLAN_NOT_DETERMINISTIC",
+            offset=0,
+            detail="A document must follow from its rows alone.",
+        )
+    shape = [plan.nodeName(), plan.children().head().nodeName()]
+    if shape != ["Project", "Project"]:
+        what = {"Aggregate": "an aggregate", "Window": "a window function"}.get(
+            shape[0], "a generator"
+        )
+        raise refused(what, offset=0)
+
+
+def _explained(problem: AnalysisException, length: int) -> ExpressionError:
+    condition = (problem.getCondition() or "").split(".")[0]
+    if condition == "UNRESOLVED_ROUTINE":
+        return _unknown_function(problem, length)
+    text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", str(problem.getMessage() or problem)).split("\n")[0]
+    text = re.sub(r"\s*SQLSTATE:.*$", "", text).rstrip(". ")
+    return ExpressionError(
+        text[:1].lower() + text[1:],
+        code=_CODES.get(condition, "PLAN_EXPRESSION_TYPE"),
+        offset=_offset(problem, length),
+        detail="Spark's analyser refused the expression.",
+    )
+
+
+def _unknown_function(problem: AnalysisException, length: int) -> ExpressionError:
+    name = (problem.getMessageParameters() or {}).get("routineName", "").strip("`")
+    return ExpressionError(
+        f'Spark has no function "{name}"',
+        code="PLAN_UNKNOWN_FUNCTION",
+        offset=_offset(problem, length),
+        hint=nearest_hint(name, FUNCTIONS),
+    )
+
+
+def _offset(problem: AnalysisException, length: int) -> int:
+    """Return where Spark points to, without the parenthesis around the text."""
+    contexts = problem.getQueryContext() or []
+    place = contexts[0].startIndex() - 1 if contexts else 0
+    if not contexts and (match := re.search(r"\(line 1, pos (\d+)\)", str(problem))):
+        place = int(match.group(1)) - 1
+    return min(max(place, 0), max(length - 1, 0))
