@@ -53,7 +53,7 @@ class Product:
         """
         self.project.ask(spark)
         door = import_module("joinery.spark.documents")
-        return door.documents(self.plan, spark, frames, **options)
+        return door.documents(self.plan, spark, frames, run=self.project.spec.run, **options)
 
     def __repr__(self) -> str:
         return f"<product {self.name} of project {self.project.name}>"

@@ -56,9 +56,9 @@ class Kernel:
         jdf = self._jvm_kernel.chain(
             raw._jdf,
             formats_json(self.program, self.relations),
-            _strings(self.session, [each.source for each in self.relations]),
-            _strings(self.session, [each.topic for each in self.relations]),
-            _strings(self.session, topics),
+            strings(self.session, [each.source for each in self.relations]),
+            strings(self.session, [each.topic for each in self.relations]),
+            strings(self.session, topics),
         )
         return DataFrame(jdf, self.session)
 
@@ -74,8 +74,14 @@ class Kernel:
         )
         return counts
 
+    def frames(self) -> Any:
+        """Return the kernel's door for the frames of one product."""
+        return self._jvm_kernel.frames(self.session._jsparkSession)
 
-def open_kernel(session: SparkSession, program: KernelProgram, relations: Sequence[Relation]) -> Kernel:
+
+def open_kernel(
+    session: SparkSession, program: KernelProgram, relations: Sequence[Relation]
+) -> Kernel:
     """Compile `program` in the JVM of `session`.
 
     Args:
@@ -93,14 +99,19 @@ def open_kernel(session: SparkSession, program: KernelProgram, relations: Sequen
     return Kernel(session, program, ordered, jvm_kernel)
 
 
-def load_jar(session: SparkSession) -> None:
-    """Make the kernel's classes known to the driver and the executors of a live session."""
+def require_classic(session: SparkSession) -> None:
+    """Refuse a session of Spark Connect."""
     if not hasattr(session, "_jsparkSession"):
         raise SessionError(
             "Joinery cannot run in a Spark Connect session",
             detail="Its kernel runs inside the driver's JVM, which a Connect client cannot reach.",
             hint="Use a classic session, such as SparkSession.builder.master(…).",
         )
+
+
+def load_jar(session: SparkSession) -> None:
+    """Make the kernel's classes known to the driver and the executors of a live session."""
+    require_classic(session)
     jvm = session._jvm
     jar = kernel_jar()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -108,7 +119,9 @@ def load_jar(session: SparkSession) -> None:
     url = jar.resolve().as_uri()
     if not any(each.endswith(jar.name) for each in urls):
         loader.addURL(jvm.java.net.URI(url).toURL())
-    if not any(str(each).endswith(jar.name) for each in session.sparkContext.listFiles + _jars(session)):
+    if not any(
+        str(each).endswith(jar.name) for each in session.sparkContext.listFiles + _jars(session)
+    ):
         session.sparkContext._jsc.addJar(str(jar))
 
 
@@ -132,9 +145,7 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "name": relation.name,
                 "format": relation.format,
                 "key": list(relation.key),
-                "columns": [
-                    {"name": slot.name, "type": slot.type.ddl} for slot in each.columns
-                ],
+                "columns": [{"name": slot.name, "type": slot.type.ddl} for slot in each.columns],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
                 "images": relation.images,
@@ -144,7 +155,8 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
     )
 
 
-def _strings(session: SparkSession, values: Sequence[str]) -> Any:
+def strings(session: SparkSession, values: Sequence[str]) -> Any:
+    """Return a Java array of `values`."""
     gateway = session.sparkContext._gateway
     array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
     for index, value in enumerate(values):

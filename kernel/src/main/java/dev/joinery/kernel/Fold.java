@@ -54,7 +54,7 @@ final class Fold implements Node {
     byte[] stored = state.read();
     Slice ownState = read(stored);
     Slice before = view(ownState);
-    ownState = applyOwn(ownState, messages, timestamp);
+    ownState = applyOwn(ownState, messages, timestamp, outbox);
     Slice after = view(ownState);
     forgetBranches(messages);
     for (int i = 0; i < branches.length; i++) {
@@ -107,7 +107,8 @@ final class Fold implements Node {
     return in.hasMore() ? in.rest() : null;
   }
 
-  private Slice applyOwn(Slice ownState, List<byte[]> messages, long timestamp) {
+  private Slice applyOwn(
+      Slice ownState, List<byte[]> messages, long timestamp, Outbox outbox) {
     List<RawChange> changes = new ArrayList<>(0);
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
@@ -120,7 +121,7 @@ final class Fold implements Node {
       return ownState;
     }
     RowCell cell = RowCell.read(ownState);
-    return rows.apply(cell, changes, timestamp) ? Slice.of(cell.toBytes()) : ownState;
+    return rows.apply(cell, changes, timestamp, outbox) ? Slice.of(cell.toBytes()) : ownState;
   }
 
   private Assembled assemble(Slice row) {

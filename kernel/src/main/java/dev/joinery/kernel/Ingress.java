@@ -43,16 +43,31 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
    */
   Ingress(
       Program program, Format[] formats, String[] sources, String[] topics, String[] readTopics) {
+    this(program, formats, sources, topics, relationsOf(topics, readTopics));
+  }
+
+  /** {@code relationsOf} holds, for each number in a record's first column, its relations. */
+  Ingress(
+      Program program,
+      Format[] formats,
+      String[] sources,
+      String[] topics,
+      int[][] relationsOf) {
     this.program = program;
     this.formats = formats;
     this.sources = sources;
     this.topics = topics;
-    this.relationsOf = new int[readTopics.length][];
+    this.relationsOf = relationsOf;
+  }
+
+  private static int[][] relationsOf(String[] topics, String[] readTopics) {
+    int[][] relations = new int[readTopics.length][];
     for (int i = 0; i < readTopics.length; i++) {
       String topic = readTopics[i];
-      relationsOf[i] =
+      relations[i] =
           IntStream.range(0, topics.length).filter(each -> topics[each].equals(topic)).toArray();
     }
+    return relations;
   }
 
   @Override
@@ -158,7 +173,9 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       letter.put("source", sources[relation]);
       letter.put("topic", topics[relation]);
       if (record.isNullAt(3)) {
-        letter.put("partition", major).put("offset", minor);
+        if (minor != RawChange.ORDERLESS) {
+          letter.put("partition", major).put("offset", minor);
+        }
       } else {
         letter.put("file", text((byte[]) record.get(3))).put("line", minor);
       }

@@ -22,7 +22,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The door to the kernel: DataFrame in, DataFrame out. */
 public final class Kernel {
-  private static final Encoder<Tuple2<byte[], byte[]>> WIRE =
+  static final Encoder<Tuple2<byte[], byte[]>> WIRE =
       Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
   private final CompiledProgram compiled;
@@ -82,10 +82,16 @@ public final class Kernel {
             raw.col("error"),
             functions.unix_micros(functions.current_timestamp()).as("timestamp"));
     Ingress ingress = new Ingress(compiled.program(), formats, sources, topics, readTopics);
-    return levels(stamped.mapPartitions(ingress, WIRE));
+    return levels(stamped.mapPartitions(ingress, WIRE)).toDF();
   }
 
-  private Dataset<Row> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
+  /** Opens the door for frames that are planned in {@code session}. */
+  public Frames frames(SparkSession session) {
+    return new Frames(
+        (org.apache.spark.sql.classic.SparkSession) session, compiled.program(), this::levels);
+  }
+
+  private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
     Dataset<Tuple2<byte[], byte[]>> current = wire;
     for (int level = 1; level <= compiled.program().levels(); level++) {
       current =
@@ -93,7 +99,7 @@ public final class Kernel {
               .transformWithState(
                   new Level(compiled, level), TimeMode.None(), OutputMode.Update(), WIRE);
     }
-    return current.toDF();
+    return current;
   }
 
   /** Groups messages by their address, without a function that would decode each row for it. */

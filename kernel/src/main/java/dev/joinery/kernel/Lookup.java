@@ -57,10 +57,10 @@ final class Lookup implements Node {
     sort(messages, childMessages, rawParents, announcements);
 
     Child childBefore = view(childState);
-    Slice childStateAfter = applyChild(childState, childMessages, timestamp);
+    Slice childStateAfter = applyChild(childState, childMessages, timestamp, outbox);
     Child childAfter = childStateAfter == childState ? childBefore : view(childStateAfter);
     Map<Slice, ParentDelta> deltas = new HashMap<>();
-    applyRawParents(rawParents, parents, timestamp, deltas);
+    applyRawParents(rawParents, parents, timestamp, deltas, outbox);
     applyAnnouncements(announcements, parents, deltas);
     write(state, childStateAfter, parents);
 
@@ -96,7 +96,8 @@ final class Lookup implements Node {
     }
   }
 
-  private Slice applyChild(Slice stored, List<byte[]> messages, long timestamp) {
+  private Slice applyChild(
+      Slice stored, List<byte[]> messages, long timestamp, Outbox outbox) {
     if (messages.isEmpty()) {
       return stored;
     }
@@ -104,7 +105,7 @@ final class Lookup implements Node {
       RowCell cell = RowCell.read(stored);
       List<RawChange> changes = new ArrayList<>(messages.size());
       messages.forEach(message -> changes.add(RawChange.read(message)));
-      return childRows.apply(cell, changes, timestamp) ? Slice.of(cell.toBytes()) : stored;
+      return childRows.apply(cell, changes, timestamp, outbox) ? Slice.of(cell.toBytes()) : stored;
     }
     ChildMessage newest = null;
     for (byte[] message : messages) {
@@ -140,12 +141,13 @@ final class Lookup implements Node {
       Map<Slice, List<RawChange>> changes,
       EntryMap parents,
       long timestamp,
-      Map<Slice, ParentDelta> deltas) {
+      Map<Slice, ParentDelta> deltas,
+      Outbox outbox) {
     changes.forEach(
         (key, list) -> {
           RowCell cell = RowCell.read(parents.get(key));
           Slice before = parentRows.view(cell);
-          if (parentRows.apply(cell, list, timestamp)) {
+          if (parentRows.apply(cell, list, timestamp, outbox)) {
             parents.put(key, Slice.of(cell.toBytes()));
             Slice after = parentRows.view(cell);
             if (before == null ? after != null : !before.equals(after)) {

@@ -1,5 +1,7 @@
 package dev.joinery.kernel;
 
+import java.util.Arrays;
+
 /** One decoded change on its way to a row: what it does, where it stands in its log, what it sets. */
 record RawChange(
     int relation,
@@ -12,6 +14,9 @@ record RawChange(
     long[] absent,
     Slice row)
     implements Comparable<RawChange> {
+
+  /** The {@code minor} of a change that stands nowhere in its batch. */
+  static final long ORDERLESS = Long.MIN_VALUE;
 
   static RawChange read(byte[] message) {
     ByteReader in = Message.body(message);
@@ -40,6 +45,13 @@ record RawChange(
 
   boolean isAbsent(int column) {
     return absent != null && (absent[column >> 6] >>> (column & 63) & 1) != 0;
+  }
+
+  /** True where another change of the same key stands at the same place and is not the same. */
+  boolean isTorn(RawChange other) {
+    return major == other.major
+        && minor == other.minor
+        && (op != other.op || !row.equals(other.row) || !Arrays.equals(absent, other.absent));
   }
 
   /** Log order. A key change stands in the log once as a delete and once as an upsert. */

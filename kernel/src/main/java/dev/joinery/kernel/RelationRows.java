@@ -15,12 +15,15 @@ import org.apache.spark.sql.types.DataType;
  * log, not on how they were cut into batches.
  */
 final class RelationRows {
+  private static final String AMBIGUOUS =
+      "several changes of one key in a batch, and no positions that tell which is newer";
+
   private final Program.RelationProgram relation;
   private final Assembler view;
   private final long retentionMicros;
   private final Counters counters;
   private final DataType[] types;
-  private final UnsafeProjection merge;
+  private UnsafeProjection merge;
   private final KeyCodec key;
   private final UnsafeRow decoded;
   private final int visibleColumns;
@@ -37,7 +40,6 @@ final class RelationRows {
     this.counters = counters;
     this.types =
         relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
-    this.merge = UnsafeProjection.create(types);
     this.key = keyOf(relation);
     this.decoded = new UnsafeRow(types.length);
   }
@@ -81,9 +83,15 @@ final class RelationRows {
    * Applies changes of one key in log order; true when the cell must be written again. The list is
    * sorted in place.
    */
-  boolean apply(RowCell cell, List<RawChange> changes, long timestamp) {
+  boolean apply(RowCell cell, List<RawChange> changes, long timestamp, Outbox outbox) {
     cell.expire(timestamp, retentionMicros);
-    Collections.sort(changes);
+    if (changes.size() > 1) {
+      Collections.sort(changes);
+      if (isAmbiguous(changes)) {
+        refuse(changes, timestamp, outbox);
+        return false;
+      }
+    }
     Slice before = cell.exists ? cell.row : null;
     boolean touched = false;
     for (RawChange change : changes) {
@@ -94,6 +102,29 @@ final class RelationRows {
       cell.epoch = Math.max(timestamp, cell.epoch + 1);
     }
     return touched;
+  }
+
+  /** True where the order of sorted changes is not known: places are missing, or not distinct. */
+  private static boolean isAmbiguous(List<RawChange> changes) {
+    for (int i = 1; i < changes.size(); i++) {
+      RawChange one = changes.get(i - 1);
+      RawChange next = changes.get(i);
+      if (one.minor() == RawChange.ORDERLESS || one.isTorn(next)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void refuse(List<RawChange> changes, long timestamp, Outbox outbox) {
+    ChangeLetter letters = new ChangeLetter(relation);
+    for (RawChange change : changes) {
+      count(change, "dead");
+      if (change.isPrimary()) {
+        boolean delete = change.op() != Message.OP_UPSERT;
+        outbox.emit(letters.of("ambiguous_order", AMBIGUOUS, change.row(), delete, timestamp));
+      }
+    }
   }
 
   private boolean applyOne(RowCell cell, RawChange change, long timestamp) {
@@ -142,6 +173,9 @@ final class RelationRows {
     for (int i = 0; i < types.length; i++) {
       UnsafeRow from = change.isAbsent(i) ? stored : given;
       merged.update(i, from.isNullAt(i) ? null : from.get(i, types[i]));
+    }
+    if (merge == null) {
+      merge = UnsafeProjection.create(types);
     }
     return Row.copy(merge.apply(merged));
   }

@@ -39,7 +39,7 @@ final class Retract implements Node {
       changes.add(RawChange.read(message));
     }
     long timestamp = Message.timestamp(messages.get(0));
-    if (!rows.apply(cell, changes, timestamp)) {
+    if (!rows.apply(cell, changes, timestamp, outbox)) {
       return;
     }
     state.write(cell.toBytes());

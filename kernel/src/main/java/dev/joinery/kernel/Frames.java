@@ -1,0 +1,173 @@
+package dev.joinery.kernel;
+
+import dev.joinery.kernel.format.Format;
+import dev.joinery.kernel.format.Formats;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Collects the frames of one product, a frame a relation, and gives its documents as a frame.
+ *
+ * <p>Everything is planned in one session, whatever sessions the frames came from.
+ */
+public final class Frames {
+  private final SparkSession session;
+  private final Program program;
+  private final UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels;
+  private Dataset<Tuple2<byte[], byte[]>> wire;
+
+  Frames(
+      SparkSession session,
+      Program program,
+      UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels) {
+    this.session = session;
+    this.program = program;
+    this.levels = levels;
+  }
+
+  /**
+   * Adds typed changes.
+   *
+   * @param frame columns op and position, then the relation's columns, or those the frame has, in
+   *     the program's order and of its types
+   * @param absent the relation's columns that the frame does not have
+   */
+  public void typed(Dataset<Row> frame, int relation, String[] absent) {
+    Program.RelationProgram columns = program.relations().get(relation);
+    List<String> missing = Arrays.asList(absent);
+    List<Column> values = new ArrayList<>();
+    long[] mask = missing.isEmpty() ? null : new long[(columns.columns().size() + 63) / 64];
+    int given = 2;
+    for (int i = 0; i < columns.columns().size(); i++) {
+      Program.Slot slot = columns.columns().get(i);
+      if (missing.contains(slot.name())) {
+        mask[i >> 6] |= 1L << i;
+        values.add(functions.lit(null).cast(slot.type()));
+      } else {
+        values.add(frame.col(frame.columns()[given++]));
+      }
+    }
+    Expression packer = literal(new RowPacker(columns.decoded()));
+    Column row = functions.struct(values.toArray(Column[]::new));
+    Dataset<Row> packed =
+        here(
+            frame.select(
+                frame.col(frame.columns()[0]).as("op"),
+                frame.col(frame.columns()[1]).as("position"),
+                call(packer, "pack", DataTypes.BinaryType, row).as("row"),
+                call(packer, "batch", DataTypes.LongType).as("batch"),
+                timestamp()));
+    add(packed.mapPartitions(new FrameIngress(program, relation, mask), Kernel.WIRE));
+  }
+
+  /**
+   * Adds undecoded records.
+   *
+   * @param frame columns major, minor (both null where the records stand in no log), file, key,
+   *     value, error
+   * @param relationsJson what {@link Formats#of} reads
+   */
+  public void raw(
+      Dataset<Row> frame, int relation, String relationsJson, String[] sources, String[] topics) {
+    Format[] formats = Formats.of(relationsJson);
+    Expression packer = literal(new RowPacker(program.relations().get(relation).decoded()));
+    Column batch = call(packer, "batch", DataTypes.LongType);
+    Dataset<Row> records =
+        here(
+            frame.select(
+                functions.lit(0).as("topic"),
+                functions.coalesce(frame.col("major"), batch).as("major"),
+                functions.coalesce(frame.col("minor"), functions.lit(RawChange.ORDERLESS))
+                    .as("minor"),
+                frame.col("file").cast("binary").as("file"),
+                frame.col("key").cast("binary").as("key"),
+                frame.col("value").cast("binary").as("value"),
+                frame.col("error").cast("string").as("error"),
+                timestamp()));
+    int[][] relations = {{relation}};
+    Ingress ingress = new Ingress(program, formats, sources, topics, relations);
+    add(records.mapPartitions(ingress, Kernel.WIRE));
+  }
+
+  /**
+   * Sends all that was added through the levels.
+   *
+   * @param json true for documents as text, false for structs
+   * @param deadLetters true for a column {@code error}
+   * @return columns key, value, version
+   */
+  public Dataset<Row> documents(boolean json, boolean deadLetters) {
+    Program.ProductProgram product = program.products().get(0);
+    Dataset<Row> output = levels.apply(wire).toDF("message", "address");
+    Column message = output.col("message");
+    Expression reader = literal(new OutputReader(product));
+    Column kept = call(reader, "isDocument", DataTypes.BooleanType, message);
+    if (deadLetters) {
+      kept = kept.or(call(reader, "isDeadLetter", DataTypes.BooleanType, message));
+    }
+    List<Column> columns = new ArrayList<>();
+    columns.add(call(reader, "key", product.key(), message).as("key"));
+    columns.add(
+        json
+            ? call(reader, "json", DataTypes.StringType, message).as("value")
+            : call(reader, "value", product.value(), message).as("value"));
+    columns.add(call(reader, "version", DataTypes.LongType, message).as("version"));
+    if (deadLetters) {
+      columns.add(call(reader, "error", DataTypes.StringType, message).as("error"));
+    }
+    return output.filter(kept).select(columns.toArray(Column[]::new));
+  }
+
+  private void add(Dataset<Tuple2<byte[], byte[]>> more) {
+    wire = wire == null ? more : wire.union(more);
+  }
+
+  /** The same frame, planned in this session. */
+  private Dataset<Row> here(Dataset<Row> frame) {
+    return Dataset$.MODULE$.ofRows(
+        session,
+        ((org.apache.spark.sql.classic.Dataset<Row>) frame).queryExecution().analyzed());
+  }
+
+  private static Column timestamp() {
+    return functions.unix_micros(functions.current_timestamp()).as("timestamp");
+  }
+
+  private static Expression literal(Object value) {
+    return Literal.fromObject(value);
+  }
+
+  /** A method of {@code target} as a column, without a user-defined function. */
+  private static Column call(Expression target, String method, DataType type, Column... inputs) {
+    List<Expression> arguments =
+        Arrays.stream(inputs).map(ExpressionUtils::expression).toList();
+    boolean deterministic = inputs.length > 0;
+    return ExpressionUtils.column(
+        new Invoke(
+            target,
+            method,
+            type,
+            CollectionConverters.asScala(arguments).toSeq(),
+            CollectionConverters.asScala(List.<org.apache.spark.sql.types.AbstractDataType>of())
+                .toSeq(),
+            true,
+            true,
+            deterministic));
+  }
+}

@@ -1,0 +1,91 @@
+package dev.joinery.kernel;
+
+import dev.joinery.kernel.render.ByteSink;
+import dev.joinery.kernel.render.JsonWriter;
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Reads what left the chain as columns of a DataFrame, inside Spark's own projection.
+ *
+ * <p>Public, and so are its methods, because generated code calls them. A task has its own copy.
+ */
+public final class OutputReader implements Serializable {
+  private final Program.ProductProgram product;
+  private transient JsonWriter writer;
+  private transient ByteSink text;
+
+  OutputReader(Program.ProductProgram product) {
+    this.product = product;
+  }
+
+  /** True for documents and tombstones. */
+  public boolean isDocument(byte[] message) {
+    int kind = Message.kind(message);
+    return kind == Message.DOCUMENT || kind == Message.TOMBSTONE;
+  }
+
+  /** True for dead letters. */
+  public boolean isDeadLetter(byte[] message) {
+    return Message.kind(message) == Message.DEAD_LETTER;
+  }
+
+  /** The root key; null for a dead letter. */
+  public InternalRow key(byte[] message) {
+    if (!isDocument(message)) {
+      return null;
+    }
+    ByteReader in = afterVersion(message);
+    return Row.of(in.readBlob(), product.key().length());
+  }
+
+  /** The document; null for a tombstone and a dead letter. */
+  public InternalRow value(byte[] message) {
+    if (Message.kind(message) != Message.DOCUMENT) {
+      return null;
+    }
+    ByteReader in = afterVersion(message);
+    in.readBlob();
+    return Row.of(in.rest(), product.value().length());
+  }
+
+  /** The document as JSON; null for a tombstone and a dead letter. */
+  public UTF8String json(byte[] message) {
+    InternalRow value = value(message);
+    if (value == null) {
+      return null;
+    }
+    if (writer == null) {
+      writer = new JsonWriter(product.value());
+      text = new ByteSink(1024);
+    }
+    text.clear();
+    writer.write(value, text);
+    return UTF8String.fromBytes(text.toByteArray());
+  }
+
+  /** The version of a document or a tombstone; null for a dead letter. */
+  public Long version(byte[] message) {
+    if (!isDocument(message)) {
+      return null;
+    }
+    ByteReader in = Message.body(message);
+    in.readVarInt();
+    return in.readLong();
+  }
+
+  /** The text of a dead letter; null for a document and a tombstone. */
+  public UTF8String error(byte[] message) {
+    return isDeadLetter(message)
+        ? UTF8String.fromBytes(Message.body(message).rest().toBytes())
+        : null;
+  }
+
+  private static ByteReader afterVersion(byte[] message) {
+    ByteReader in = Message.body(message);
+    in.readVarInt();
+    in.readLong();
+    return in;
+  }
+}

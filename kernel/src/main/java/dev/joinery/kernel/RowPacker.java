@@ -1,0 +1,38 @@
+package dev.joinery.kernel;
+
+import java.io.Serializable;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Turns the columns of a frame into the bytes of a relation's row, inside Spark's own projection.
+ *
+ * <p>Public, and so are its methods, because generated code calls them. A task has its own copy.
+ */
+public final class RowPacker implements Serializable {
+  private final StructType type;
+  private transient UnsafeProjection projection;
+
+  RowPacker(StructType type) {
+    this.type = type;
+  }
+
+  /** The row's bytes, in an array of their own. */
+  public byte[] pack(InternalRow row) {
+    if (projection == null) {
+      projection = UnsafeProjection.create(type);
+    }
+    UnsafeRow packed = projection.apply(row);
+    return Row.copy(packed).array();
+  }
+
+  /** The number of the micro-batch that the task works for, 0 outside a stream. */
+  public long batch() {
+    TaskContext task = TaskContext.get();
+    String id = task == null ? null : task.getLocalProperty("streaming.sql.batchId");
+    return id == null ? 0 : Long.parseLong(id);
+  }
+}
