@@ -109,11 +109,14 @@ class QueryRun:
 
     def close(self) -> None:
         """Close all sinks and give the lease back."""
-        for member in self.members:
-            for sink in member.sinks:
-                sink.close()
-        shutil.rmtree(self._staging, ignore_errors=True)
-        self.lease.release()
+        try:
+            for member in self.members:
+                for sink in member.sinks:
+                    sink.close()
+        finally:
+            if self.lease.epoch and self.lease.lost is None:
+                shutil.rmtree(self._staging, ignore_errors=True)
+            self.lease.release()
 
     def run_batch(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
         """Take one batch through to the sinks; Spark calls this."""

@@ -230,8 +230,10 @@ class Run:
         except Exception as error:
             self._error = self._error or QueryFailedError(f"the run ended: {error}")
         finally:
-            self._close()
-            self._ended.set()
+            try:
+                self._close()
+            finally:
+                self._ended.set()
 
     def _running(self) -> bool:
         running = [query for query in self._queries if self._still_running(query)]
