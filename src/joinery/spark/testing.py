@@ -49,7 +49,7 @@ class SparkRunner:
     Attributes:
         spark: The session.
         folder: Where changes, checkpoints and documents go; emptied before each project.
-        replay: True to take back the commit of every batch and run the batch again.
+        replay: True to take back the last batch's commit in the end and run it again.
         planner: Plans a project.
     """
 
@@ -73,8 +73,8 @@ class SparkRunner:
             write_batch(self.folder / _IN, plan, batch, number)
             self._run_once(spec, plan)
             self._note_files(number)
-            if self.replay and batch:
-                self._run_again(spec, plan)
+        if self.replay:
+            self._run_again(spec, plan)
         return self._sent(len(batches))
 
     def _run_once(self, spec: ProjectSpec, plan: Plan) -> None:

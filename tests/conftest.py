@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session as a run makes it, on two cores."""
     session = open_session(
-        "tests", log=tmp_path_factory.mktemp("spark") / "spark.log", master="local[2]"
+        "tests",
+        log=tmp_path_factory.mktemp("spark") / "spark.log",
+        master="local[2]",
+        # Random projects compile thousands of expressions, and again in every batch.
+        settings={"spark.sql.codegen.cache.maxEntries": "5000"},
     )
     yield session
     session.stop()

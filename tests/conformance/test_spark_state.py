@@ -1,0 +1,27 @@
+"""The conformance suite on `spark-state`: all cases in one query, restarted after each batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from joinery.spark.testing import SparkRunner
+from joinery.testing import conformance
+from joinery.testing.conformance import Case, all_cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("conformance"), replay=True)
+    return {each.case.sentence: each.problem for each in conformance.examine(runner)}
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_spark_state_holds(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""

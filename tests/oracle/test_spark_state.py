@@ -1,0 +1,33 @@
+"""`spark-state` against the reference: random projects, a hundred to a query.
+
+The query is stopped and started again after each batch, and the last batch runs twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from joinery.spark.testing import SparkRunner
+from tests.oracle.compare import chosen_seeds, failures, make_trial
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+TOGETHER = 100
+SEEDS = chosen_seeds(300)
+TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+
+
+@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+def test_spark_state_sends_what_the_reference_sends(
+    seeds: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_trial(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
