@@ -244,6 +244,8 @@ def _sql(value: Any) -> str:
 
 
 def _where_known(text: str, found: Mapping[int, Any], at: int) -> str:
+    if len(found) == len(ROWS):
+        return f"({text}) as x{at}"
     known = ", ".join(map(str, found)) or "-1"
     return f"case when id in ({known}) then ({text}) end as x{at}"
 
