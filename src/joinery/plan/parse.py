@@ -7,33 +7,17 @@ from the left); + - ||; * / % div; the signs; items, members and `::`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from joinery.model.type import BINARY, BOOLEAN, STRING, Atomic, Decimal
+from joinery.plan.cursor import RESERVED, Cursor
 from joinery.plan.literal import VOID, date_literal, number_literal, timestamp_literal, type_named
-from joinery.plan.problem import not_portable, refused, syntax_error
+from joinery.plan.problem import not_portable, refused
 from joinery.plan.syntax import Alias, Call, CastTo, Lambda, Literal, Member, Name, Star, Syntax
 from joinery.plan.token import Token, tokens_of
 
 _COMPARISONS = {"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>"}
 _SAME = {"==": "=", "!=": "<>", "!<": ">=", "!>": "<="}
 _BITS = {"&", "|", "^", "<<", ">>", ">>>"}
-_RESERVED = {
-    *("and", "or", "not", "case", "when", "then", "else", "end", "between", "in", "like", "ilike"),
-    *(
-        "rlike",
-        "is",
-        "div",
-        "cast",
-        "try_cast",
-        "select",
-        "from",
-        "where",
-        "as",
-        "escape",
-        "distinct",
-    ),
-}
 _ARGUMENT_WORDS = {"from", "in", "placing", "both", "leading", "trailing", "order", "for"}
 
 
@@ -47,53 +31,8 @@ def parse(text: str) -> Syntax:
     return _Parser(tokens_of(text)).whole()
 
 
-class _Parser:
-    """A cursor over the tokens of one expression."""
-
-    def __init__(self, tokens: tuple[Token, ...]) -> None:
-        self._tokens = tokens
-        self._at = 0
-
-    # -- the cursor
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _ahead(self, steps: int = 1) -> Token:
-        return self._tokens[min(self._at + steps, len(self._tokens) - 1)]
-
-    def _take(self) -> Token:
-        token = self._next
-        self._at = min(self._at + 1, len(self._tokens) - 1)
-        return token
-
-    def _is(self, *values: str) -> bool:
-        token = self._next
-        return (
-            token.word in values
-            if token.kind == "name"
-            else token.kind == "symbol" and token.value in values
-        )
-
-    def _accept(self, *values: str) -> Token | None:
-        return self._take() if self._is(*values) else None
-
-    def _expect(self, value: str) -> Token:
-        return self._accept(value) or self._unexpected(f'"{value}"')
-
-    def _unexpected(self, wanted: str) -> Any:
-        token = self._next
-        found = "the end" if token.kind == "end" else f'"{token.value}"'
-        hint = f"Write `{token.value}` if it is a name." if token.word in _RESERVED else ""
-        raise syntax_error(f"expected {wanted}, found {found}", offset=token.start, hint=hint)
-
-    @property
-    def _last_end(self) -> int:
-        return self._tokens[self._at - 1].end
-
-    def _call(self, function: str, *arguments: Syntax, start: int) -> Call:
-        return Call(function, arguments, start, self._last_end)
+class _Parser(Cursor):
+    """The grammar, a method a rule."""
 
     # -- from loose to tight
 
@@ -254,7 +193,7 @@ class _Parser:
                 return self._word()
         if self._is("("):
             return self._group()
-        return self._unexpected("a value")  # type: ignore[no-any-return]
+        return self._unexpected("a value")
 
     def _string(self) -> Literal:
         first = self._take()
@@ -282,7 +221,7 @@ class _Parser:
             word == "interval" and following.kind in ("number", "name")
         ):
             raise not_portable(f"the literal {word}", offset=token.start)
-        if word in _RESERVED:
+        if word in RESERVED:
             self._unexpected("a value")
         if following.kind == "symbol" and following.value == "(":
             return self._function()

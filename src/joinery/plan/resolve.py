@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from joinery.model.type import BOOLEAN, DATE, INT, TIMESTAMP, Array, DataType, Struct
 from joinery.plan.coercion import convertible
-from joinery.plan.functions import FUNCTIONS, struct_of
+from joinery.plan.container import struct_of
+from joinery.plan.functions import FUNCTIONS
 from joinery.plan.literal import VOID
 from joinery.plan.operator import OPERATORS, Mismatch, Rule, field_of
 from joinery.plan.problem import ExpressionError, not_portable, type_error, unknown_column
