@@ -1,0 +1,274 @@
+"""Documents from DataFrames: in the user's session, a batch or a stream, by the same kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.errors import JoineryError
+from joinery.spark.frame import FrameError
+from joinery.testing import Driver, delete, insert, update
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from joinery.project import Product
+
+pytestmark = pytest.mark.spark
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+CUSTOMER = "id long, name string, city string, __op string"
+ORDER = "number long, customer_id long, item string, __op string"
+
+
+@pytest.fixture
+def user(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session as a user has it: nothing is set for the kernel."""
+    session = spark.newSession()
+    session.conf.set(PROVIDER, HDFS)
+    session.conf.set("spark.sql.shuffle.partitions", 2)
+    yield session
+    for query in session.streams.active:
+        query.stop()
+
+
+@pytest.fixture(scope="module")
+def profile() -> Product:
+    customer = jn.relation(
+        "customer", key=["id"], fields={"id": "long", "name": "string", "city": "string"}
+    )
+    order = jn.relation(
+        "order",
+        key=["number"],
+        fields={"number": "long", "customer_id": "long", "item": "string"},
+        format="json",
+    )
+    document = jn.document("profile", customer).embed_many(
+        "orders", order, on={"customer_id": "id"}, fields=["number", "item"]
+    )
+    return jn.Project("shop", products=[document]).products["profile"]
+
+
+def told(rows: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return the emissions in key order, values as dictionaries."""
+    values = ((row.key.id, row.value) for row in rows if row.key is not None)
+    return sorted(
+        (key, json.loads(value) if isinstance(value, str) else value and value.asDict(True))
+        for key, value in values
+    )
+
+
+def errors(docs: DataFrame) -> list[Mapping[str, Any]]:
+    """Return the dead letters in the order of their text."""
+    return [json.loads(row.error) for row in docs.orderBy("error").collect() if row.error]
+
+
+def put(folder: Path, number: int, *rows: Mapping[str, Any]) -> None:
+    """Put one file of rows in place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".{number}"
+    part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    part.rename(folder / f"{number}.json")
+
+
+def test_a_stream_sends_batch_by_batch_what_the_driver_sends(
+    user: SparkSession, profile: Product, tmp_path: Path
+) -> None:
+    driver = Driver(profile)
+    expected = [
+        driver.send(
+            insert("customer", id=1, name="Ada", city="Rome"),
+            insert("customer", id=2, name="Bob", city="Oslo"),
+            insert("order", number=7, customer_id=1, item="tea"),
+        ),
+        driver.send(insert("order", number=7, customer_id=2, item="tea"), delete("customer", id=1)),
+    ]
+    put(
+        tmp_path / "customer",
+        1,
+        {"id": 1, "name": "Ada", "city": "Rome"},
+        {"id": 2, "name": "Bob", "city": "Oslo", "__op": "c"},
+    )
+    put(tmp_path / "order", 1, {"number": 7, "customer_id": 1, "item": "tea"})
+    frames = {
+        "customer": user.readStream.schema(CUSTOMER).json(str(tmp_path / "customer")),
+        "order": user.readStream.schema(ORDER).json(str(tmp_path / "order")),
+    }
+    batches: list[list[tuple[int, Any]]] = []
+
+    query = (
+        profile.documents(user, frames)
+        .writeStream.outputMode("update")
+        .foreachBatch(lambda batch, _: batches.append(told(batch.collect())))
+        .start()
+    )
+    query.processAllAvailable()
+    put(tmp_path / "customer", 2, {"id": 1, "__op": "delete"})
+    put(tmp_path / "order", 2, {"number": 7, "customer_id": 2, "item": "tea", "__op": "u"})
+    query.processAllAvailable()
+    query.stop()
+
+    assert [[(each.key, each.value) for each in batch] for batch in expected] == batches
+
+
+def test_a_batch_gives_structs_of_the_declared_types(user: SparkSession, profile: Product) -> None:
+    driver = Driver(profile)
+    expected = driver.send(
+        insert("customer", id=1, name="Ada", city="Rome"),
+        insert("order", number=7, customer_id=1, item="tea"),
+    )
+    customers = user.createDataFrame(
+        [("Rome", 1, "Ada", True)], "city string, id int, name string, extra boolean"
+    )
+    orders = user.createDataFrame([(7, 1, "tea")], "number int, customer_id int, item string")
+
+    docs = profile.documents(user, {"customer": customers, "order": orders})
+
+    assert "struct<id:bigint>" == docs.schema["key"].dataType.simpleString()
+    orders_type = "array<struct<number:bigint,item:string>>"
+    value_type = f"struct<id:bigint,name:string,city:string,orders:{orders_type}>"
+    assert value_type == docs.schema["value"].dataType.simpleString()
+    assert ["key", "value", "version"] == docs.columns
+    assert [(each.key, each.value) for each in expected] == told(docs.collect())
+
+
+def test_json_is_text_and_records_are_decoded(user: SparkSession, profile: Product) -> None:
+    customers = user.createDataFrame([(1, "Ada", "Rome")], "id long, name string, city string")
+    records = user.createDataFrame(
+        [('{"number": 7, "customer_id": 1, "item": "tea"}',), ("{broken",)], "value string"
+    )
+
+    docs = profile.documents(
+        user, {"customer": customers, "order": records}, format="json", dead_letters=True
+    )
+
+    rows = docs.collect()
+    texts = [row.value for row in rows if row.value]
+    assert ['{"id":1,"name":"Ada","city":"Rome","orders":[{"number":7,"item":"tea"}]}'] == texts
+    letter = next(json.loads(row.error) for row in rows if row.error)
+    assert ("undecodable", "{broken") == (letter["reason"], letter["value"])
+
+
+def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Product) -> None:
+    customers = user.createDataFrame(
+        [(1, "Ada", "c"), (None, "Bob", "c"), (3, "Cid", "x"), (4, "Dan", "c"), (4, "Dee", "c")],
+        "id long, name string, __op string",
+    )
+
+    docs = profile.documents(user, {"customer": customers}, dead_letters=True)
+
+    rows = docs.persist()
+    letters = errors(rows)
+    assert [1] == [key for key, _ in told(rows.collect())]
+    assert [
+        ("ambiguous_order", '{"id":4}'),
+        ("ambiguous_order", '{"id":4}'),
+        ("key_missing", '{"id":null}'),
+        ("undecodable", '{"id":3}'),
+    ] == sorted((each["reason"], each["key"]) for each in letters)
+    assert {"customer"} == {each["relation"] for each in letters}
+    rows.unpersist()
+
+
+def test_positions_order_the_changes_of_a_batch(user: SparkSession, profile: Product) -> None:
+    customers = user.createDataFrame(
+        [(1, "new", 9), (1, "old", 3), (2, "kept", 5), (2, "kept", 5)],
+        "id long, name string, __position long",
+    )
+
+    docs = profile.documents(user, {"customer": customers})
+
+    assert [(1, "new"), (2, "kept")] == [(key, each["name"]) for key, each in told(docs.collect())]
+
+
+def test_a_column_that_a_frame_leaves_out_keeps_its_stored_value(
+    user: SparkSession, profile: Product, tmp_path: Path
+) -> None:
+    driver = Driver(profile)
+    driver.send(insert("customer", id=1, name="Ada", city="Rome"))
+    expected = driver.send(update("customer", id=1, name="Ida"))
+    put(tmp_path / "customer", 1, {"id": 1, "name": "Ada", "city": "Rome"})
+    whole = user.readStream.schema(CUSTOMER).json(str(tmp_path / "customer"))
+    batches: list[list[tuple[int, Any]]] = []
+
+    def run(frame: DataFrame) -> None:
+        writer = profile.documents(user, {"customer": frame}).writeStream.trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.foreachBatch(lambda batch, _: batches.append(told(batch.collect()))).start()
+        query.awaitTermination()
+
+    run(whole)
+    put(tmp_path / "customer", 2, {"id": 1, "name": "Ida"})
+    run(whole.drop("city"))
+
+    assert [(each.key, each.value) for each in expected] == batches[-1]
+
+
+def test_the_users_session_stays_as_it_is(user: SparkSession, profile: Product) -> None:
+    from pyspark.sql import SparkSession as Session
+
+    jvm = user._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    customers = user.createDataFrame([(1, "Ada")], "id long, name string")
+
+    def seen() -> list[Any]:
+        active = Session.getActiveSession()
+        return [
+            {row.key: row.value for row in user.sql("SET").collect()},
+            active and active._jsparkSession.hashCode(),
+            jvm.getDefaultSession().get().hashCode(),
+            user.sparkContext.parallelize([(1,)]).toDF().sparkSession is user,
+            [table.name for table in user.catalog.listTables()],
+        ]
+
+    before = seen()
+    docs = profile.documents(user, {"customer": customers})
+    docs.collect()
+
+    assert before == seen()
+    assert HDFS == user.conf.get(PROVIDER)
+    assert HDFS != docs.sparkSession.conf.get(PROVIDER)
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ({"client": "id long"}, 'product "profile" reads no relation "client"'),
+        ({"customer": "name string"}, 'the frame of "customer" lacks the key column "id"'),
+        ({"customer": "id string"}, 'column "id" of the frame of "customer" is string, which'),
+        ({"customer": "id long, __position double"}, 'column "__position" of the frame'),
+        ({"customer": "id long, __op int"}, 'column "__op" of the frame of "customer" is int'),
+        ({}, 'product "profile" was given no frame'),
+    ],
+)
+def test_frames_that_do_not_fit_are_refused_in_one_line(
+    user: SparkSession, profile: Product, frames: dict[str, str], message: str
+) -> None:
+    made = {name: user.createDataFrame([], schema) for name, schema in frames.items()}
+
+    with pytest.raises(FrameError) as refused:
+        profile.documents(user, made)
+
+    assert refused.value.message.startswith(message)
+
+
+def test_streams_and_batches_do_not_mix(user: SparkSession, profile: Product) -> None:
+    frames = {
+        "customer": user.createDataFrame([], CUSTOMER),
+        "order": user.readStream.schema(ORDER).json("."),
+    }
+
+    with pytest.raises(FrameError, match="streaming frames and batch frames do not mix"):
+        profile.documents(user, frames)
+
+
+def test_a_connect_session_is_refused_in_one_line(profile: Product) -> None:
+    from joinery.spark.documents import documents
+
+    with pytest.raises(JoineryError, match="cannot run in a Spark Connect session"):
+        documents(profile.plan, object(), {})  # type: ignore[arg-type]
