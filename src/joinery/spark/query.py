@@ -102,7 +102,8 @@ class QueryRun:
         return tuple(each.product for each in self.members)
 
     def open(self) -> None:
-        """Open all sinks."""
+        """Open all sinks, and clear what a run that crashed had staged."""
+        shutil.rmtree(self._staging, ignore_errors=True)
         for member in self.members:
             for sink in member.sinks:
                 sink.open()
@@ -131,7 +132,7 @@ class QueryRun:
     def _take(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
         self.lease.check()
-        folder = self._staging / str(batch_id)
+        folder = self._staging / f"{self.lease.epoch}-{batch_id}"
         shutil.rmtree(folder, ignore_errors=True)
         summary = kernel.stage(frame, folder)
         staged = time.monotonic()
