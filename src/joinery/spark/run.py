@@ -19,6 +19,9 @@ from joinery.connect.protocol import FencedError
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Progress
 from joinery.plan.nodes import Plan, Product
+from joinery.solutions.spark_state.fingerprint import claim_checkpoint
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.selection import SelectionError, select_queries
@@ -111,15 +114,18 @@ class Run:
         return dead_letters_folder(self._spec)
 
     def prepare(self) -> None:
-        """Take the leases of all queries and open their sinks; needs no Spark.
+        """Take the leases and checkpoints of all queries, open their sinks; needs no Spark.
 
         Raises:
             LeaseHeldError: Another run has one of the queries.
+            StateMismatchError: A checkpoint holds state that another plan wrote.
             SinkError: A sink cannot be opened.
         """
         try:
             for query in self._queries:
                 query.lease.take()
+            for query in self._queries:
+                self._claim_checkpoint(query)
             for query in self._queries:
                 query.open()
         except BaseException:
@@ -162,6 +168,13 @@ class Run:
     def abandon(self) -> None:
         """Give back what a run that never started has taken."""
         self._close()
+
+    def _claim_checkpoint(self, query: QueryRun) -> None:
+        program = lower_query(query.products, self._spec.run)
+        claim_checkpoint(self._checkpoint_of(query), query.name, program)
+
+    def _checkpoint_of(self, query: QueryRun) -> Path:
+        return self._spec.path_of(self._spec.run.checkpoint) / query.name
 
     def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
         source_of(self._spec, products)
@@ -212,7 +225,7 @@ class Run:
             kernel.chain(raw, topics)
             .writeStream.queryName(query.name)
             .outputMode("update")
-            .option("checkpointLocation", str(self._spec.path_of(run.checkpoint) / query.name))
+            .option("checkpointLocation", str(self._checkpoint_of(query)))
             .foreachBatch(partial(query.run_batch, kernel))
         )
         if self._once:
@@ -303,16 +316,20 @@ def _no_real_time() -> SelectionError:
     )
 
 
-def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
-    """Lower the products of one query and open their kernel in a session."""
-    from joinery.solutions.spark_state.lower import lower
-    from joinery.spark.kernel import open_kernel
-
-    program = lower(
+def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
+    """Return the kernel program of one query, with the limits of the run."""
+    return lower(
         products,
         tombstone_retention_micros=run.tombstone_retention_ms * 1000,
         max_document_bytes=run.max_document_bytes,
     )
+
+
+def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
+    """Lower the products of one query and open their kernel in a session."""
+    from joinery.spark.kernel import open_kernel
+
+    program = lower_query(products, run)
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
     return open_kernel(spark, program, relations)
 

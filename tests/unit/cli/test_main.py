@@ -186,3 +186,19 @@ def test_the_demo_runs_the_example() -> None:
     example = Path(__file__).parents[3] / "examples/github/joinery.yaml"
 
     assert example.read_text(encoding="utf-8") == project_text()
+
+
+def test_a_plan_that_does_not_fit_its_checkpoint_ends_the_run_before_spark_starts(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offsets = project / ".joinery/checkpoint/both/offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").touch()
+
+    assert joinery("run", "--once") == 1
+
+    told = capsys.readouterr().err.strip()
+    assert told.startswith('error: the checkpoint of query "both" holds state that another plan')
+    assert told.endswith("[STATE_MISMATCH]")
+    assert "\n" not in told
+    assert not (project / "out").exists()

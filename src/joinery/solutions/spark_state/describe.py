@@ -1,0 +1,203 @@
+"""A kernel program's parts under readable names, each with what is said of it.
+
+Invariant: two programs whose states could differ in meaning differ in some part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from joinery.solutions.spark_state.program import (
+    Address,
+    AggregateColumn,
+    Assembler,
+    Branch,
+    ChildUse,
+    Fold,
+    KernelNode,
+    KernelProgram,
+    Lookup,
+    Match,
+    ParentUse,
+    RelationProgram,
+    Retract,
+    Slot,
+    Sql,
+    Upward,
+)
+
+Part = tuple[str, str]
+
+
+def parts_of(program: KernelProgram) -> Iterator[Part]:
+    """Yield the parts of a program: `relation "user": column "id"`, `long`."""
+    for relation in program.relations:
+        yield from _relation(program, relation)
+    for product in program.products:
+        yield f'product "{product.name}"', f"by {_types(product.key.fields)}"
+    for assembler in _node_assemblers(program):
+        yield from _assembler(assembler)
+    for node in program.nodes:
+        yield from _node(program, node)
+    for route in program.routes:
+        relation = program.relations[route.relation]
+        name = f'relation "{relation.name}": changes go to {node_title(program.nodes[route.node])}'
+        yield name, f"by {columns_of(relation.columns, route.address)} as role {route.role}"
+
+
+def path_title(path: str) -> str:
+    """Return a node's path in words: `product "profile": embed "orders"`."""
+    product, *embeds = path.split("/")
+    root = f'product "{product}"'
+    return f'{root}: embed "{".".join(embeds)}"' if embeds else root
+
+
+def node_title(node: KernelNode) -> str:
+    """Return the kind and the name of a node: `Match profile/orders`."""
+    return f"{node.kind.capitalize()} {node.name}"
+
+
+def columns_of(row: Sequence[Slot], address: Address) -> str:
+    """Return the columns of an address, each with a type that it is widened to."""
+    named = zip((row[ordinal] for ordinal in address.ordinals), address.types, strict=True)
+    return ", ".join(
+        slot.name if slot.type == type_ else f"{slot.name} as {type_}" for slot, type_ in named
+    )
+
+
+def visible_row(program: KernelProgram, relation: int) -> tuple[Slot, ...]:
+    """Return the columns of a relation as products see them: decoded, then derived."""
+    view = program.assemblers[program.relations[relation].assembler]
+    return tuple(Slot(field.name, field.type) for field in view.type.fields)
+
+
+def aggregate_text(aggregate: AggregateColumn) -> str:
+    """Return an aggregate as its call."""
+    call = f"{aggregate.function}({aggregate.argument.sql if aggregate.argument else ''})"
+    return f"{call} where {aggregate.filter.sql}" if aggregate.filter else call
+
+
+def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Part]:
+    title = f'relation "{relation.name}"'
+    view = program.assemblers[relation.assembler]
+    yield f"{title}: key", ", ".join(relation.columns[each].name for each in relation.key)
+    for column in relation.columns:
+        yield f'{title}: column "{column.name}"', str(column.type)
+    derived = view.type.fields[len(relation.columns) :]
+    for field, step in zip(derived, view.steps, strict=True):
+        yield f'{title}: derived column "{field.name}"', _sql(step)
+    if view.where:
+        yield f"{title}: where", view.where.sql
+
+
+def _node_assemblers(program: KernelProgram) -> list[Assembler]:
+    views = {relation.assembler for relation in program.relations}
+    return [each for index, each in enumerate(program.assemblers) if index not in views]
+
+
+def _assembler(assembler: Assembler) -> Iterator[Part]:
+    title = path_title(assembler.name)
+    given = len(assembler.own) + len(assembler.inputs)
+    for field, slot in zip(assembler.type.fields, assembler.output, strict=True):
+        yield f'{title}: field "{field.name}"', _slot(assembler, slot)
+    hidden = [i for i in range(len(assembler.steps)) if i + given not in assembler.output]
+    for number, step in enumerate(hidden):
+        yield f"{title}: hidden value {number}", _sql(assembler.steps[step])
+    if assembler.where:
+        yield f"{title}: where", assembler.where.sql
+    if assembler.order:
+        yield f"{title}: order", order_text(assembler)
+
+
+def _slot(assembler: Assembler, slot: int) -> str:
+    own, given = len(assembler.own), len(assembler.own) + len(assembler.inputs)
+    if slot < own:
+        return f"{assembler.own[slot].name} {assembler.own[slot].type}"
+    if slot < given:
+        return f"what {assembler.inputs[slot - own].name} holds"
+    return _sql(assembler.steps[slot - given])
+
+
+def order_text(assembler: Assembler) -> str:
+    """Return an order as a user writes it."""
+    return ", ".join(
+        f"{each.expression.sql}{' desc' if each.descending else ''}" for each in assembler.order
+    )
+
+
+def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
+    title = path_title(node.name)
+    match node:
+        case Retract():
+            yield f'relation "{node.name}": level of its rows', str(node.level)
+            for use in node.uses:
+                yield from _use(program, node, use)
+        case Lookup():
+            yield f"{title}: kept by", f"a Lookup at level {node.level}"
+            yield (
+                f"{title}: rows",
+                f"{_raw(node.child_relation)}, parents {_raw(node.parent_relation)}",
+            )
+            if node.merge:
+                row = visible_row(program, node.merge.relation)
+                yield (
+                    f"{title}: parents are assembled in place",
+                    _upward(program, row, node.merge.upward),
+                )
+        case Match():
+            yield f"{title}: kept by", f"a Match at level {node.level}"
+            yield f"{title}: limit", str(node.limit or "none")
+            yield f"{title}: window", _window(node)
+            for number, aggregate in enumerate(node.aggregates):
+                yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+        case Fold():
+            yield (
+                f"{title}: assembled by",
+                f"a Fold at level {node.level}, rows {_raw(0 if node.raw else -1)}",
+            )
+            if node.upward:
+                row = visible_row(program, node.relation)
+                yield f"{title}: goes on", _upward(program, row, node.upward)
+            for branch in node.branches:
+                yield from _branch(node, branch)
+
+
+def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
+    row = visible_row(program, node.relation)
+    match use:
+        case ParentUse():
+            target = program.nodes[use.target]
+            yield f"{path_title(target.name)}: parents by", columns_of(row, use.address)
+        case ChildUse():
+            assembler = program.assemblers[use.assembler]
+            yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
+
+
+def _upward(program: KernelProgram, row: Sequence[Slot], upward: Upward) -> str:
+    target = program.nodes[upward.target]
+    return f"to {node_title(target)} by {columns_of(row, upward.address)}"
+
+
+def _branch(node: Fold, branch: Branch) -> Iterator[Part]:
+    title = path_title(f"{node.name}/{branch.name}")
+    yield f"{title}: shape", f"{branch.shape}{', fused' if branch.fused else ''}"
+    yield f"{title}: total", "shown" if branch.total else "none"
+    yield f"{title}: fails above", str(branch.fail_above or "nothing")
+
+
+def _window(node: Match) -> str:
+    told = ["one row" if node.one else "rows"] if node.entries else []
+    told += ["total"] if node.total else []
+    return ", ".join(told) or "nothing"
+
+
+def _raw(relation: int) -> str:
+    return "as decoded" if relation >= 0 else "as sent"
+
+
+def _types(fields: Sequence[object]) -> str:
+    return ", ".join(f"{each.name} {each.type}" for each in fields)  # type: ignore[attr-defined]
+
+
+def _sql(expression: Sql) -> str:
+    return f"{expression.sql} {expression.type}"

@@ -1,0 +1,133 @@
+"""The fingerprint of join state: which program wrote a checkpoint, in words.
+
+It stands beside the state, in `joinery.json`. Invariant: a program is let at a checkpoint
+only if the state there is what it would have written itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from joinery.errors import StateMismatchError
+from joinery.solutions.spark_state.describe import parts_of
+from joinery.solutions.spark_state.program import KernelProgram
+
+# Rises whenever the kernel's state layout, addresses or messages change their meaning.
+STATE_FORMAT = 1
+FILE_NAME = "joinery.json"
+_TOLD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What of a program shapes its state.
+
+    Attributes:
+        format: The version of the kernel's state layout.
+        program: A hash of all of it.
+        parts: The same in words, by name.
+    """
+
+    format: int
+    program: str
+    parts: Mapping[str, str]
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        told = {"format": self.format, "program": self.program, "parts": dict(self.parts)}
+        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def fingerprint(program: KernelProgram) -> Fingerprint:
+    """Return the fingerprint of a program; limits that state does not know are left out."""
+    shape = replace(program, tombstone_retention_micros=0, max_document_bytes=0, reasons=())
+    digest = hashlib.sha256(shape.to_json().encode()).hexdigest()
+    return Fingerprint(STATE_FORMAT, digest, dict(parts_of(program)))
+
+
+def claim_checkpoint(folder: Path, query: str, program: KernelProgram) -> None:
+    """Let `program` use the checkpoint in `folder`, or refuse it.
+
+    A checkpoint that nothing was read for yet is claimed for the program.
+
+    Args:
+        folder: The checkpoint of one query.
+        query: The query's name, for the error.
+        program: What is about to run.
+
+    Raises:
+        StateMismatchError: The checkpoint holds state that another program wrote.
+    """
+    ours = fingerprint(program)
+    if _has_begun(folder):
+        differences = list(_differences(folder / FILE_NAME, ours))
+        if differences:
+            raise _mismatch(folder, query, differences)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / f".{FILE_NAME}.part"
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(ours.to_json())
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(folder / FILE_NAME)
+
+
+def _has_begun(folder: Path) -> bool:
+    offsets = folder / "offsets"
+    return offsets.is_dir() and any(each.name.isdigit() for each in offsets.iterdir())
+
+
+def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
+    """Yield what differs, in words; nothing where the state fits."""
+    try:
+        told: Any = json.loads(file.read_text(encoding="utf-8"))
+        stored = Fingerprint(int(told["format"]), str(told["program"]), dict(told["parts"]))
+    except FileNotFoundError:
+        yield f"it has no {FILE_NAME}, which tells what its state is"
+    except (ValueError, KeyError, TypeError):
+        yield f"its {FILE_NAME} is not readable"
+    else:
+        if stored.format != ours.format:
+            yield f"its state has format {stored.format}, this version keeps {ours.format}"
+        elif stored.program != ours.program:
+            yield from _changed_parts(stored.parts, ours.parts)
+
+
+def _changed_parts(stored: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:
+    changed = [name for name in ours if name in stored and ours[name] != stored[name]]
+    added = [name for name in ours if name not in stored]
+    removed = [name for name in stored if name not in ours]
+    for name in sorted(added, key=_rank):
+        yield f"{name} {ours[name]} was added"
+    for name in sorted(removed, key=_rank):
+        yield f"{name} {stored[name]} was removed"
+    for name in sorted(changed, key=_rank):
+        yield f"{name} is {ours[name]}, was {stored[name]}"
+    if not (changed or added or removed):
+        yield "the order of its products, embeds or columns changed"
+
+
+def _rank(name: str) -> int:
+    """What a user declared comes first, what follows from it later."""
+    declared = ('": column', '": derived', ": key", ": where", ": order", ": limit", ": field")
+    return 0 if any(each in name for each in declared) else 1
+
+
+def _mismatch(folder: Path, query: str, differences: list[str]) -> StateMismatchError:
+    more = len(differences) - _TOLD
+    told = "; ".join(differences[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    return StateMismatchError(
+        f'the checkpoint of query "{query}" holds state that another plan wrote',
+        detail=f"{told[0].upper()}{told[1:]}. Nothing was read or written.",
+        hint=(
+            "Start with a fresh checkpoint: set run.checkpoint to a new folder,"
+            f" or delete {folder} and with it its state."
+        ),
+    )

@@ -1,0 +1,145 @@
+"""A checkpoint is used only by the plan that wrote it, and the refusal names what changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import joinery as jn
+from joinery.errors import StateMismatchError
+from joinery.solutions.spark_state.fingerprint import FILE_NAME, claim_checkpoint, fingerprint
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, age: int}}
+  order: {key: [number], fields: {number: long, customer: string, item: string}}
+products:
+  profile:
+    root: customer
+    fields: [name]
+    embed: {orders: {many: order, on: {customer: name}, fields: [item], limit: 5}}
+    sink: {files: {path: out}}
+"""
+
+
+def program(tmp_path: Path, old: str = "", new: str = "", *, retention: int = 1) -> KernelProgram:
+    """Return the program of the project with one text replaced."""
+    assert old in PROJECT
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT.replace(old, new) if old else PROJECT)
+    return lower(jn.load(file).plan.products, tombstone_retention_micros=retention)
+
+
+def begin(folder: Path) -> None:
+    """Leave what a first batch leaves."""
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "offsets" / "0").touch()
+
+
+def refusal(folder: Path, changed: KernelProgram) -> StateMismatchError:
+    with pytest.raises(StateMismatchError) as refused:
+        claim_checkpoint(folder, "profile", changed)
+    return refused.value
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A checkpoint that the project wrote."""
+    folder = tmp_path / "checkpoint" / "profile"
+    claim_checkpoint(folder, "profile", program(tmp_path))
+    begin(folder)
+    return folder
+
+
+def test_the_same_plan_goes_on(checkpoint: Path, tmp_path: Path) -> None:
+    before = (checkpoint / FILE_NAME).read_text()
+
+    claim_checkpoint(checkpoint, "profile", program(tmp_path))
+
+    assert before == (checkpoint / FILE_NAME).read_text()
+
+
+def test_limits_and_sinks_change_freely(checkpoint: Path, tmp_path: Path) -> None:
+    claim_checkpoint(checkpoint, "profile", program(tmp_path, retention=9))
+    claim_checkpoint(checkpoint, "profile", program(tmp_path, "path: out", "path: elsewhere"))
+
+
+def test_a_field_of_an_undecoded_column_adds_the_column(checkpoint: Path, tmp_path: Path) -> None:
+    error = refusal(checkpoint, program(tmp_path, "fields: [name]", "fields: [name, age]"))
+
+    assert 'the checkpoint of query "profile" holds state that another plan' in error.message
+    assert 'elation "customer": column "age" int was added' in error.detail
+    assert 'product "profile": field "age" age int was added' in error.detail
+    assert "set run.checkpoint to a new folder" in error.hint
+    assert str(checkpoint) in error.hint
+
+
+def test_another_limit_is_told_with_the_old_one(checkpoint: Path, tmp_path: Path) -> None:
+    error = refusal(checkpoint, program(tmp_path, "limit: 5", "limit: 7"))
+
+    assert 'Product "profile": embed "orders": limit is 7, was 5' in error.detail
+
+
+def test_another_type_is_told_with_the_old_one(checkpoint: Path, tmp_path: Path) -> None:
+    error = refusal(checkpoint, program(tmp_path, "item: string", "item: binary"))
+
+    assert 'elation "order": column "item" is binary, was string' in error.detail
+
+
+def test_an_embed_that_went_is_told(checkpoint: Path, tmp_path: Path) -> None:
+    embed = "    embed: {orders: {many: order, on: {customer: name}, fields: [item], limit: 5}}\n"
+
+    error = refusal(checkpoint, program(tmp_path, embed, ""))
+
+    assert 'elation "order": column "customer" string was removed' in error.detail
+    assert "more. Nothing was read" in error.detail
+
+
+def test_columns_in_another_order_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    swapped = program(
+        tmp_path, "number: long, customer: string, item", "customer: string, number: long, item"
+    )
+
+    error = refusal(checkpoint, swapped)
+
+    assert "The order of its products, embeds or columns changed" in error.detail
+
+
+def test_state_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    begin(tmp_path / "old")
+
+    error = refusal(tmp_path / "old", program(tmp_path))
+
+    assert "It has no joinery.json" in error.detail
+
+
+def test_another_state_format_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    told = json.loads((checkpoint / FILE_NAME).read_text())
+    (checkpoint / FILE_NAME).write_text(json.dumps({**told, "format": 0}))
+
+    error = refusal(checkpoint, program(tmp_path))
+
+    assert "Its state has format 0, this version keeps 1" in error.detail
+
+
+def test_a_broken_fingerprint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    (checkpoint / FILE_NAME).write_text("{")
+
+    assert "is not readable" in refusal(checkpoint, program(tmp_path)).detail
+
+
+def test_a_checkpoint_without_a_batch_is_claimed_anew(tmp_path: Path) -> None:
+    changed = program(tmp_path, "limit: 5", "limit: 7")
+    claim_checkpoint(tmp_path / "fresh", "profile", program(tmp_path))
+
+    claim_checkpoint(tmp_path / "fresh", "profile", changed)
+
+    stored = json.loads((tmp_path / "fresh" / FILE_NAME).read_text())
+    assert fingerprint(changed).program == stored["program"]
+    assert [FILE_NAME] == [each.name for each in (tmp_path / "fresh").iterdir()]
