@@ -7,15 +7,17 @@ letters; a difference names the seed that makes it again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.oracle.crowd import make_crowd_history, make_crowd_shape
 from tests.oracle.history import cut, make_history
-from tests.oracle.shape import make_shape
+from tests.oracle.shape import Shape, make_shape
 
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
 from joinery.spec.product import ProjectSpec
 from joinery.testing.conformance.project import joined, prefixed
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
@@ -49,14 +51,22 @@ def chosen_seeds(default: int) -> list[int]:
 
 def make_trial(seeds: Iterable[int]) -> Trial:
     """Return the projects of `seeds` under the prefixes `s<seed>_`."""
-    chosen = tuple(seeds)
-    project = joined(prefixed(make_shape(seed).project, prefix(seed)) for seed in chosen)
+    return _trial({seed: make_shape(seed) for seed in seeds}, make_history)
+
+
+def make_crowded_trial(seeds: Iterable[int]) -> Trial:
+    """Return one project a seed, with hundreds of wide rows at a few join values."""
+    return _trial({seed: make_crowd_shape(seed) for seed in seeds}, make_crowd_history)
+
+
+def _trial(shapes: dict[int, Shape], history: Callable[[int, Plan], list[Change]]) -> Trial:
+    specs = {seed: prefixed(shape.project, prefix(seed)) for seed, shape in shapes.items()}
     batches: list[list[Change]] = [[] for _ in range(BATCHES)]
-    for seed in chosen:
-        plan = build_plan(prefixed(make_shape(seed).project, prefix(seed)))
-        for batch, part in zip(batches, cut(seed, make_history(seed, plan), BATCHES), strict=True):
+    for seed, spec in specs.items():
+        changes = history(seed, build_plan(spec))
+        for batch, part in zip(batches, cut(seed, changes, BATCHES), strict=True):
             batch += part
-    return Trial(chosen, project, tuple(tuple(batch) for batch in batches))
+    return Trial(tuple(shapes), joined(specs.values()), tuple(tuple(batch) for batch in batches))
 
 
 def prefix(seed: int) -> str:
@@ -64,12 +74,14 @@ def prefix(seed: int) -> str:
 
 
 def failures(trial: Trial, runner: Runner) -> list[str]:
-    """Return a line for each seed on which `runner` and the reference differ."""
+    """Return a line for each product, named by its seed, on which `runner` differs."""
     expected = ReferenceRunner().run(trial.project, trial.batches)
     received = runner.run(trial.project, trial.batches)
-    products = {seed: f"{prefix(seed)}p" for seed in trial.seeds}
-    found = ((seed, difference(expected, received, products[seed])) for seed in trial.seeds)
-    return [f"seed {seed}: {told}" for seed, told in found if told]
+    found = (
+        (product.name, difference(expected, received, product.name))
+        for product in trial.project.products
+    )
+    return [f"{name}: {told}" for name, told in found if told]
 
 
 def difference(expected: Sequence[Sent], received: Sequence[Sent], product: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from tests.oracle.names import VALUES
 
 from joinery.model.change import Change
+from joinery.model.type import DataType
 from joinery.plan.nodes import Plan, Relation
 from joinery.testing.values import typed
 
@@ -18,7 +19,7 @@ def make_history(seed: int, plan: Plan, *, plain: bool = False) -> list[Change]:
     """Return changes in log order; plain ones are positioned, whole, without tombstones."""
     random = Random(f"history {seed} {plain}")
     relations = list(dict.fromkeys(r for p in plan.products for r in p.relations))
-    writers = [_Writer(random, relation, plain=plain) for relation in relations]
+    writers = [Writer(random, relation, plain=plain) for relation in relations]
     changes: list[Change] = []
     for _ in range(random.choice((20, 40, 80))):
         changes += random.choice(writers).write()
@@ -33,11 +34,20 @@ def cut(seed: object, changes: Sequence[Change], batches: int) -> list[list[Chan
     return [list(changes[a:b]) for a, b in itertools.pairwise(bounds)]
 
 
-class _Writer:
+class Writer:
     """Writes the log of one relation."""
 
-    def __init__(self, random: Random, relation: Relation, *, plain: bool) -> None:
+    def __init__(
+        self,
+        random: Random,
+        relation: Relation,
+        *,
+        plain: bool,
+        keys: int | None = None,
+        padding: int = 0,
+    ) -> None:
         self._random, self._relation, self._plain = random, relation, plain
+        self._keys, self._padding = keys, "x" * padding
         self._positioned = plain or random.random() < 0.7
         self._position = 100
         self._written: list[Change] = []
@@ -66,7 +76,7 @@ class _Writer:
         return told
 
     def _upsert(self, key: dict[str, Any]) -> Change:
-        after = {each.name: self._value(str(each.type)) for each in self._relation.columns}
+        after = {each.name: self._value(each.name, each.type) for each in self._relation.columns}
         return Change(self._relation.name, key, {**after, **key}, self._place())
 
     def _partial(self, key: dict[str, Any]) -> Change:
@@ -94,15 +104,17 @@ class _Writer:
         return self._position
 
     def _key(self) -> dict[str, Any]:
-        relation = self._relation
-        return {c: self._some(str(relation.type_of(c))) for c in relation.key}
+        types = {column: self._relation.type_of(column) for column in self._relation.key}
+        if self._keys is None:
+            return {column: self._some(type_) for column, type_ in types.items()}
+        number = self._random.randrange(self._keys)
+        return {c: str(number) if str(t) == "string" else number for c, t in types.items()}
 
-    def _value(self, type_: str) -> Any:
-        return None if self._random.random() < 0.15 else self._some(type_)
+    def _value(self, name: str, type_: DataType) -> Any:
+        if self._random.random() < 0.15:
+            return None
+        value = self._some(type_)
+        return value + self._padding if name.startswith("c") and isinstance(value, str) else value
 
-    def _some(self, type_: str) -> Any:
-        column = next(each.type for each in self._all_types() if str(each.type) == type_)
-        return typed(self._random.choice(VALUES[type_]), column)
-
-    def _all_types(self) -> Sequence[Any]:
-        return self._relation.columns
+    def _some(self, type_: DataType) -> Any:
+        return typed(self._random.choice(VALUES[str(type_)]), type_)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
 from joinery.spark.testing import SparkRunner
-from tests.oracle.compare import chosen_seeds, failures, make_trial
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,5 +29,13 @@ def test_spark_state_sends_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
     trial = make_trial(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
+
+
+def test_join_values_with_hundreds_of_wide_rows_are_kept_in_pages(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_crowded_trial(range(2))
 
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
