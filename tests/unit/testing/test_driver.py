@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from pathlib import Path
 
 import pytest
 
+import joinery as jn
 import joinery.testing as kit
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
@@ -139,6 +141,23 @@ def test_a_change_of_a_relation_that_is_not_read_is_refused(driver: Driver) -> N
 def test_another_solution_is_passed_as_itself() -> None:
     with pytest.raises(DriverError, match='the driver has no solution "spark-state"'):
         Driver(PROFILE, solution="spark-state")
+
+
+def test_a_product_of_a_loaded_project_is_driven(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(
+        """
+name: small
+relations: {user: {key: [id], fields: {id: long, name: string}, source: s, format: json}}
+sources: {s: {files: {path: in}}}
+products: {p: {root: user, fields: [name]}}
+""",
+        encoding="utf-8",
+    )
+
+    driver = Driver(jn.load(file).products["p"])
+
+    assert [upsert(1, {"name": "a"})] == driver.send(insert("user", id=1, name="a"))
 
 
 def test_the_kit_has_the_names_it_promises() -> None:
