@@ -33,14 +33,36 @@ import scala.jdk.javaapi.CollectionConverters;
 final class Compiler {
   private static final int INLINED_NODES = 2000;
 
-  private final SparkSession session;
+  private final SparkSession userSession;
+  private SparkSession ownSession;
 
+  /** {@code userSession} is needed only where a text is more than a column. */
   Compiler(SparkSession userSession) {
-    session = userSession.cloneSession();
-    session.conf().set("spark.sql.ansi.enabled", "true");
-    session.conf().set("spark.sql.session.timeZone", "UTC");
-    session.conf().set("spark.sql.caseSensitive", "true");
-    session.conf().set("spark.sql.alwaysInlineCommonExpr", "true");
+    this.userSession = userSession;
+  }
+
+  private SparkSession session() {
+    if (ownSession == null) {
+      ownSession = userSession.cloneSession();
+      ownSession.conf().set("spark.sql.ansi.enabled", "true");
+      ownSession.conf().set("spark.sql.session.timeZone", "UTC");
+      ownSession.conf().set("spark.sql.caseSensitive", "true");
+      ownSession.conf().set("spark.sql.alwaysInlineCommonExpr", "true");
+    }
+    return ownSession;
+  }
+
+  CompiledProgram compile(Program program) {
+    List<AssemblerPlan> assemblers = new ArrayList<>();
+    for (Program.AssemblerProgram assembler : program.assemblers()) {
+      assemblers.add(compile(assembler));
+    }
+    List<List<AggregatePlan>> aggregates = new ArrayList<>();
+    for (Program.NodeProgram node : program.nodes()) {
+      aggregates.add(
+          node instanceof Program.MatchProgram match ? aggregates(match.aggregates()) : List.of());
+    }
+    return new CompiledProgram(program, assemblers, aggregates);
   }
 
   AssemblerPlan compile(Program.AssemblerProgram program) {
@@ -88,7 +110,7 @@ final class Compiler {
     for (Program.ScopeName name : sql.scope()) {
       type = type.add(name.name(), name.type(), true);
     }
-    Dataset<Row> scope = session.createDataFrame(List.<Row>of(), type);
+    Dataset<Row> scope = session().createDataFrame(List.<Row>of(), type);
     LogicalPlan plan =
         ReplaceExpressions$.MODULE$.apply(
             scope.selectExpr(sql.text()).queryExecution().analyzed());

@@ -1,0 +1,25 @@
+package dev.joinery.kernel;
+
+import dev.joinery.kernel.render.ByteSink;
+import dev.joinery.kernel.render.JsonWriter;
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.sql.types.StructType;
+
+/** A document as a sink sees it, as text; {@code value} is null for a tombstone. */
+record Emission(String product, String key, long version, String value) {
+  static Emission read(Program program, byte[] message) {
+    ByteReader in = Message.body(message);
+    Program.ProductProgram product = program.products().get(in.readVarInt());
+    long version = in.readLong();
+    String key = json(product.key(), in.readBlob());
+    boolean gone = Message.kind(message) == Message.TOMBSTONE;
+    return new Emission(
+        product.name(), key, version, gone ? null : json(product.value(), in.rest()));
+  }
+
+  private static String json(StructType type, Slice row) {
+    ByteSink out = new ByteSink(256);
+    new JsonWriter(type).write(Row.of(row, type.length()), out);
+    return new String(out.array(), 0, out.size(), StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,72 @@
+package dev.joinery.kernel;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The state of one address in memory; counts what is asked of it. */
+final class MemoryState implements State {
+  private byte[] value;
+  private final Map<Integer, byte[]> pages = new TreeMap<>();
+  int valueWrites;
+  int pageReads;
+  int pageWrites;
+  int pageRemoves;
+  long bytesWritten;
+
+  void resetCounts() {
+    valueWrites = 0;
+    pageReads = 0;
+    pageWrites = 0;
+    pageRemoves = 0;
+    bytesWritten = 0;
+  }
+
+  int pageCount() {
+    return pages.size();
+  }
+
+  boolean isEmpty() {
+    return value == null && pages.isEmpty();
+  }
+
+  int valueBytes() {
+    return value == null ? 0 : value.length;
+  }
+
+  @Override
+  public byte[] read() {
+    return value == null ? null : value.clone();
+  }
+
+  @Override
+  public void write(byte[] bytes) {
+    valueWrites++;
+    bytesWritten += bytes.length;
+    value = bytes.clone();
+  }
+
+  @Override
+  public void clear() {
+    value = null;
+  }
+
+  @Override
+  public byte[] get(int page) {
+    pageReads++;
+    byte[] bytes = pages.get(page);
+    return bytes == null ? null : bytes.clone();
+  }
+
+  @Override
+  public void put(int page, byte[] bytes) {
+    pageWrites++;
+    bytesWritten += bytes.length;
+    pages.put(page, bytes.clone());
+  }
+
+  @Override
+  public void remove(int page) {
+    pageRemoves++;
+    pages.remove(page);
+  }
+}

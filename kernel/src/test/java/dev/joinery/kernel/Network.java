@@ -1,0 +1,131 @@
+package dev.joinery.kernel;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import scala.Tuple2;
+
+/**
+ * A chain of nodes in memory, without Spark: runs it batch by batch as a micro-batch does, or lets
+ * single messages overtake each other as real-time mode does.
+ */
+final class Network {
+  private record Channel(Slice sender, Slice receiver) {}
+
+  private final Chain chain;
+  private final Map<Slice, MemoryState> states = new HashMap<>();
+  private final Map<Channel, ArrayDeque<byte[]>> inFlight = new LinkedHashMap<>();
+  private final List<Channel> busy = new ArrayList<>();
+  private final List<Emission> emissions = new ArrayList<>();
+
+  Network(Chain chain) {
+    this.chain = chain;
+  }
+
+  /** Handles one batch, level by level; the messages of a group come in random order. */
+  List<Emission> batch(List<LogChange> changes, long timestamp, Random random) {
+    Outbox source = new Outbox();
+    for (LogChange change : changes) {
+      chain.send(change, timestamp, source);
+    }
+    List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
+    source.forEachRemaining(wire::add);
+    for (int level = 1; level <= chain.program().levels(); level++) {
+      wire = level(level, wire, random);
+    }
+    for (Tuple2<byte[], byte[]> each : wire) {
+      emit(each._1());
+    }
+    return drain();
+  }
+
+  private List<Tuple2<byte[], byte[]>> level(
+      int level, List<Tuple2<byte[], byte[]>> wire, Random random) {
+    Map<Slice, List<byte[]>> groups = new LinkedHashMap<>();
+    List<Tuple2<byte[], byte[]>> next = new ArrayList<>();
+    for (Tuple2<byte[], byte[]> each : wire) {
+      int node = Outbox.nodeOf(each._2());
+      if (node >= 0 && chain.levelOf(node) == level) {
+        groups.computeIfAbsent(Slice.of(each._2()), any -> new ArrayList<>()).add(each._1());
+      } else {
+        next.add(each);
+      }
+    }
+    List<Slice> addresses = new ArrayList<>(groups.keySet());
+    Collections.shuffle(addresses, random);
+    for (Slice address : addresses) {
+      Collections.shuffle(groups.get(address), random);
+      handle(address, groups.get(address)).forEachRemaining(next::add);
+    }
+    return next;
+  }
+
+  private Outbox handle(Slice address, List<byte[]> messages) {
+    Outbox outbox = new Outbox();
+    byte[] bytes = address.toBytes();
+    MemoryState state = states.computeIfAbsent(address, each -> new MemoryState());
+    chain.node(Outbox.nodeOf(bytes)).handle(Outbox.keyOf(bytes), messages, state, outbox);
+    return outbox;
+  }
+
+  /** Puts one change in flight. */
+  void send(LogChange change, long timestamp) {
+    Outbox outbox = new Outbox();
+    chain.send(change, timestamp, outbox);
+    post(Slice.of(change.table().name().getBytes()), outbox);
+  }
+
+  private void post(Slice sender, Outbox outbox) {
+    while (outbox.hasNext()) {
+      Tuple2<byte[], byte[]> each = outbox.next();
+      if (Outbox.nodeOf(each._2()) < 0) {
+        emit(each._1());
+        continue;
+      }
+      Channel channel = new Channel(sender, Slice.of(each._2()));
+      ArrayDeque<byte[]> queue =
+          inFlight.computeIfAbsent(channel, any -> new ArrayDeque<>());
+      if (queue.isEmpty()) {
+        busy.add(channel);
+      }
+      queue.add(each._1());
+    }
+  }
+
+  boolean isBusy() {
+    return !busy.isEmpty();
+  }
+
+  /** Delivers the first message of any one pair of sender and receiver. */
+  void deliver(Random random) {
+    int at = random.nextInt(busy.size());
+    Channel channel = busy.get(at);
+    ArrayDeque<byte[]> queue = inFlight.get(channel);
+    byte[] message = queue.poll();
+    if (queue.isEmpty()) {
+      inFlight.remove(channel);
+      busy.set(at, busy.get(busy.size() - 1));
+      busy.remove(busy.size() - 1);
+    }
+    post(channel.receiver(), handle(channel.receiver(), List.of(message)));
+  }
+
+  private void emit(byte[] message) {
+    int kind = Message.kind(message);
+    if (kind == Message.DOCUMENT || kind == Message.TOMBSTONE) {
+      emissions.add(Emission.read(chain.program(), message));
+    }
+  }
+
+  /** What left the chain since the last call. */
+  List<Emission> drain() {
+    List<Emission> drained = List.copyOf(emissions);
+    emissions.clear();
+    return drained;
+  }
+}
