@@ -17,6 +17,7 @@ from joinery.plan import nodes
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.expression import Analyser
+from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.declare import Document
 from joinery.spec.load import dump_spec, load_spec
 from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
@@ -41,7 +42,8 @@ class Product:
 
     def explain(self, sections: Iterable[Section] = ()) -> Explanation:
         """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
-        return explain(self.plan, sections)
+        query = [each for each in self.project.plan.products if each.query == self.plan.query]
+        return explain(self.plan, (*explain_query(query), *sections))
 
     def documents(self, spark: Any, frames: Mapping[str, Any], **options: Any) -> Any:
         """Return a DataFrame of documents: key, value, version.
@@ -74,6 +76,16 @@ class Project:
         Emit person by id
           Project id, name
           Scan user [id, name]
+        <BLANKLINE>
+        -- kernel
+        changes
+          user -> Fold person by id
+        level 1
+          Fold person by id
+            keeps the rows of user
+            documents -> sinks
+        left out
+          user: no Retract, since its key holds every join column used; its rows stand in person
     """
 
     def __init__(

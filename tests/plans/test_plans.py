@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
 from joinery.plan.render import render_plan
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.render import render_program
 from joinery.spec.load import load_spec
 
 CASES = sorted(Path(__file__).parent.glob("*.txt"))
@@ -19,7 +22,14 @@ def golden(spec_text: str, folder: Path) -> str:
     """Return the whole text that belongs to a spec."""
     file = folder / "joinery.yaml"
     file.write_text(spec_text.removeprefix("-- spec\n"), encoding="utf-8")
-    return spec_text + MARK + render_plan(build_plan(load_spec(file)))
+    plan = build_plan(load_spec(file))
+    queries: dict[str, list[Product]] = {}
+    for product in plan.products:
+        queries.setdefault(product.query, []).append(product)
+    programs = (
+        f"-- kernel {name}\n{render_program(lower(each))}" for name, each in queries.items()
+    )
+    return spec_text + MARK + render_plan(plan) + "".join(programs)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)

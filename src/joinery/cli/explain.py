@@ -10,8 +10,9 @@ from joinery.cli.project import analyser
 from joinery.cli.report import DONE
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.plan.explain import Explanation, explain
+from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.nodes import Product
+from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.load import load_spec
 
 
@@ -26,7 +27,7 @@ def run_explain(file: Path, *, products: Sequence[str], mermaid: bool, html: Pat
     with analyser() as spark:
         plan = build_plan(load_spec(file), spark)
     chosen = _chosen(plan.products, products)
-    explained = [explain(each) for each in chosen]
+    explained = [explain(each, _sections(each, chosen, plan.products)) for each in chosen]
     if html is not None:
         _write_pages(explained, html)
     elif mermaid:
@@ -34,6 +35,15 @@ def run_explain(file: Path, *, products: Sequence[str], mermaid: bool, html: Pat
     else:
         sys.stdout.write("\n\n".join(str(each) for each in explained) + "\n")
     return DONE
+
+
+def _sections(
+    product: Product, chosen: Sequence[Product], known: Sequence[Product]
+) -> tuple[Section, ...]:
+    """Return the kernel program of a product's query, once for all that share it."""
+    first = next(each for each in chosen if each.query == product.query)
+    query = [each for each in known if each.query == product.query]
+    return explain_query(query) if product is first else ()
 
 
 def _chosen(known: Sequence[Product], names: Sequence[str]) -> list[Product]:

@@ -10,8 +10,6 @@ from joinery.plan.nodes import Node, Product
 from joinery.plan.picture import svg
 from joinery.plan.render import edge_parts, render_product
 
-Section = tuple[str, str]
-
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;
   --card: #ffffff; --line: #b9c4cf; --root: #dcefe3; --one: #e4ecfb; --many: #fdf0d5; }
@@ -26,8 +24,28 @@ pre { font: 13px/1.5 ui-monospace, monospace; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg .title { font-weight: 600; } svg .note { fill: var(--soft); }
 svg rect { stroke: var(--line); } svg path { stroke: var(--soft); fill: none; }
+svg .retract { fill: var(--card); } svg .lookup { fill: var(--one); }
+svg .match { fill: var(--many); } svg .fold { fill: var(--root); }
+svg rect.note { fill: none; stroke-dasharray: 4 3; }
 svg .root { fill: var(--root); } svg .one { fill: var(--one); } svg .many { fill: var(--many); }
 """.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a solution adds to an explanation.
+
+    Attributes:
+        title: Its heading.
+        text: As a terminal shows it.
+        svg: A picture, or nothing.
+        mermaid: Lines of a flowchart, or none.
+    """
+
+    title: str
+    text: str
+    svg: str = ""
+    mermaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +54,19 @@ class Explanation:
 
     Attributes:
         product: The product.
-        sections: Titles and texts that follow the plan, such as the kernel program.
+        sections: What follows the plan, such as the kernel program.
     """
 
     product: Product
     sections: tuple[Section, ...] = ()
 
     def __str__(self) -> str:
-        parts = [("logical", render_product(self.product)), *self.sections]
+        parts = [("logical", render_product(self.product))]
+        parts += [(section.title, section.text) for section in self.sections]
         return "\n".join(f"-- {title}\n{text.rstrip()}\n" for title, text in parts).rstrip("\n")
 
     def to_mermaid(self) -> str:
-        """Return the tree as a Mermaid flowchart."""
+        """Return the tree, and what the sections draw, as a Mermaid flowchart."""
         lines = ["flowchart RL"]
         names = {node.path: f"n{index}" for index, node in enumerate(self.product.root.walk())}
         for node in self.product.root.walk():
@@ -56,27 +75,32 @@ class Explanation:
                 f"  {names[embed.path]} -->|{_quoted(_edge(embed))}| {names[node.path]}"
                 for embed in node.embeds
             ]
+        lines += [f"  {line}" for section in self.sections for line in section.mermaid]
         return "\n".join(lines) + "\n"
 
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
         title = f"Plan of {self.product.name}"
-        texts = [("Logical plan", render_product(self.product)), *self.sections]
-        body = "\n".join(
-            f"<h2>{escape(name)}</h2>\n<pre>{escape(text.rstrip())}</pre>" for name, text in texts
-        )
+        logical = Section("logical plan", render_product(self.product), svg(self.product))
+        body = "\n".join(_part(each) for each in (logical, *self.sections))
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n"
             f"<h1>{escape(title)}</h1>\n"
-            f'<div class="picture">\n{svg(self.product)}\n</div>\n{body}\n</body>\n</html>\n'
+            f"{body}\n</body>\n</html>\n"
         )
 
 
 def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:
     """Return the explanation of `product`, followed by `sections`."""
     return Explanation(product, tuple(sections))
+
+
+def _part(section: Section) -> str:
+    title = escape(section.title[:1].upper() + section.title[1:])
+    picture = f'<div class="picture">\n{section.svg}\n</div>\n' if section.svg else ""
+    return f"<h2>{title}</h2>\n{picture}<pre>{escape(section.text.rstrip())}</pre>"
 
 
 def _box(node: Node) -> str:

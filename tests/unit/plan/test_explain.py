@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import joinery as jn
-from joinery.plan.explain import Explanation, explain
+from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.nodes import Product
 
 
@@ -23,7 +23,7 @@ def product() -> Product:
 
 def explained() -> Explanation:
     """Return the explanation with one more section."""
-    return explain(product(), [("kernel", "level 0 <Fold>\n")])
+    return explain(product(), [Section("kernel", "level 0 <Fold>\n", mermaid=("k0 --> k1",))])
 
 
 def test_the_text_shows_the_plan_and_the_sections() -> None:
@@ -49,6 +49,7 @@ def test_the_chart_has_a_node_and_an_edge_for_each_embed() -> None:
     assert "flowchart RL" == lines[0]
     assert '  n0(["p<br/>user<br/>id, name, stars, stars_total"])' in lines
     assert '  n1 -->|"many on user_id = id; order by id desc; limit 2 count"| n0' in lines
+    assert "  k0 --> k1" == lines[-1]
 
 
 def test_the_page_needs_nothing_beside_itself() -> None:

@@ -73,7 +73,7 @@ def visible_row(program: KernelProgram, relation: int) -> tuple[Slot, ...]:
 
 def aggregate_text(aggregate: AggregateColumn) -> str:
     """Return an aggregate as its call."""
-    call = f"{aggregate.function}({aggregate.argument.sql if aggregate.argument else ''})"
+    call = f"{aggregate.function}({aggregate.argument.sql if aggregate.argument else 'rows'})"
     return f"{call} where {aggregate.filter.sql}" if aggregate.filter else call
 
 

@@ -1,0 +1,106 @@
+"""A kernel program as readable text: levels in order, what each node keeps and sends.
+
+Reading downwards is the way of a change: every arrow leads to a later level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinery.solutions.spark_state.describe import (
+    aggregate_text,
+    columns_of,
+    node_title,
+    order_text,
+    visible_row,
+)
+from joinery.solutions.spark_state.edges import SINKS, arrows, keys
+from joinery.solutions.spark_state.program import (
+    ROLE_PARENT,
+    Assembler,
+    Fold,
+    KernelNode,
+    KernelProgram,
+    Lookup,
+    Match,
+)
+
+
+def render_program(program: KernelProgram) -> str:
+    """Return the text of a program."""
+    lines = ["changes", *(f"  {line}" for line in _routes(program))]
+    for level in range(1, program.levels + 1):
+        lines.append(f"level {level}")
+        for index, node in enumerate(program.nodes):
+            if node.level == level:
+                lines += [f"  {line}" for line in _node(program, index, node)]
+    if program.reasons:
+        lines += ["left out", *(f"  {reason}" for reason in program.reasons)]
+    return "\n".join(lines) + "\n"
+
+
+def _routes(program: KernelProgram) -> Iterator[str]:
+    for route in program.routes:
+        relation = program.relations[route.relation]
+        target = node_title(program.nodes[route.node])
+        role = " (as parent)" if route.role & ROLE_PARENT else ""
+        yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
+
+
+def _node(program: KernelProgram, index: int, node: KernelNode) -> Iterator[str]:
+    key = keys(program)[index]
+    yield f"{node_title(node)} by {key}" if key else node_title(node)
+    for fact in node_facts(program, node):
+        yield f"  {fact}"
+    for arrow in arrows(program, index):
+        target = "sinks" if arrow.target == SINKS else node_title(program.nodes[arrow.target])
+        yield f"  {arrow.what} -> {target}{f' by {arrow.by}' if arrow.by else ''}"
+
+
+def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
+    """Yield what is to be said of a node beside its kind, its key and what it sends."""
+    match node:
+        case Match():
+            yield from _window(program, node)
+        case Lookup():
+            kept = (node.child_relation, node.parent_relation)
+            names = [program.relations[each].name for each in kept if each >= 0]
+            if names:
+                yield f"keeps the rows of {' and '.join(names)}"
+        case Fold():
+            if node.raw:
+                yield f"keeps the rows of {program.relations[node.relation].name}"
+            for branch in node.branches:
+                fused = ", straight from its rows" if branch.fused else ""
+                fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
+                shape = "aggregates only" if branch.shape == "none" else branch.shape
+                yield f"holds {branch.name}: {shape}{fused}{fails}"
+        case _:
+            row = visible_row(program, node.relation)
+            yield f"keeps {', '.join(slot.name for slot in row)}"
+
+
+def _window(program: KernelProgram, node: Match) -> Iterator[str]:
+    told = []
+    if node.one:
+        told.append("the first row")
+    elif node.limit:
+        told.append(f"the first {node.limit} rows")
+    assembler = _assembler_of(program, node.name)
+    if assembler is not None and assembler.order:
+        rows = "" if told else "rows "
+        told.append(f"{rows}in the order of {order_text(assembler)}")
+    told += ["their total"] if node.total else []
+    told += [aggregate_text(each) for each in node.aggregates]
+    if told:
+        yield f"keeps {', '.join(told)}"
+
+
+def _assembler_of(program: KernelProgram, path: str) -> Assembler | None:
+    views = {relation.assembler for relation in program.relations}
+    found = (
+        each
+        for index, each in enumerate(program.assemblers)
+        if each.name == path and index not in views
+    )
+    return next(found, None)
