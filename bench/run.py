@@ -31,7 +31,7 @@ def catalogue(scale: float) -> dict[str, Workload]:
     """Return all workloads by name; `scale` shrinks them for a try."""
 
     def sized(changes: int) -> int:
-        return max(1000, int(changes * scale))
+        return max(200, int(changes * scale))
 
     found = (
         workloads.profile("profile-1m", sized(1_000_000)),
@@ -116,7 +116,7 @@ class Bench:
         size = {
             "parents": 1000,
             "children": max(1000, int(100_000 * self.scale)),
-            "more": 30,
+            "more": max(8, int(30 * self.scale)),
         }
         workload = Workload("fan-out", "{parents:,} × {children:,}, limit 10".format(**size), ())
         work = self._work(workload, "phases")

@@ -91,7 +91,7 @@ def small_batches(base: int, batches: int) -> Workload:
 
 
 def hot_key(stars: int, more: int) -> Workload:
-    """A repository with many stars gets more, one a batch of ten; then its description changes."""
+    """A repository with many stars gets more, twenty a batch; then its description changes."""
     numbers = iter(range(1, 1 << 60))
     users = stars + more
     return Workload(
@@ -99,7 +99,7 @@ def hot_key(stars: int, more: int) -> Workload:
         f"a repository with {stars:,} stars gets {more:,} more, then another description",
         (
             Phase("0-grow", users + stars + 1, lambda: hot_base(users, stars, numbers)),
-            Phase("1-star", more, lambda: hot_stars(range(stars, users), numbers), batch=10),
+            Phase("1-star", more, lambda: hot_stars(range(stars, users), numbers), batch=20),
             Phase("2-describe", 1, lambda: iter([hot_repo("after", numbers)])),
         ),
     )
