@@ -155,6 +155,24 @@ def test_json_is_text_and_records_are_decoded(user: SparkSession, profile: Produ
     assert ("undecodable", "{broken") == (letter["reason"], letter["value"])
 
 
+def test_records_of_a_log_are_ordered_by_their_place(user: SparkSession, profile: Product) -> None:
+    customers = user.createDataFrame([(1, "Ada", "Rome")], "id long, name string, city string")
+    records = user.createDataFrame(
+        [
+            (0, 8, '{"number": 7}', '{"number": 7, "customer_id": 1, "item": "milk"}'),
+            (0, 5, '{"number": 7}', '{"number": 7, "customer_id": 1, "item": "tea"}'),
+            (1, 3, '{"number": 9}', '{"number": 9, "customer_id": 1, "item": "jam"}'),
+            (1, 4, '{"number": 9}', None),
+        ],
+        "partition int, offset long, key string, value string",
+    )
+
+    docs = profile.documents(user, {"customer": customers, "order": records})
+
+    [(_, value)] = told(docs.collect())
+    assert [{"number": 7, "item": "milk"}] == value["orders"]
+
+
 def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Product) -> None:
     customers = user.createDataFrame(
         [(1, "Ada", "c"), (None, "Bob", "c"), (3, "Cid", "x"), (4, "Dan", "c"), (4, "Dee", "c")],

@@ -1,6 +1,7 @@
 package dev.joinery.kernel;
 
 import java.io.Serializable;
+import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -13,6 +14,8 @@ import org.apache.spark.sql.types.StructType;
  * <p>Public, and so are its methods, because generated code calls them. A task has its own copy.
  */
 public final class RowPacker implements Serializable {
+  private static final String BATCH_ID = "streaming.sql.batchId";
+
   private final StructType type;
   private transient UnsafeProjection projection;
 
@@ -29,10 +32,16 @@ public final class RowPacker implements Serializable {
     return Row.copy(packed).array();
   }
 
-  /** The number of the micro-batch that the task works for, 0 outside a stream. */
+  /**
+   * The number of the micro-batch that is worked for, 0 outside a stream. Spark may evaluate small
+   * plans on the driver, where there is no task.
+   */
   public long batch() {
     TaskContext task = TaskContext.get();
-    String id = task == null ? null : task.getLocalProperty("streaming.sql.batchId");
+    String id =
+        task == null
+            ? SparkContext.getOrCreate().getLocalProperty(BATCH_ID)
+            : task.getLocalProperty(BATCH_ID);
     return id == null ? 0 : Long.parseLong(id);
   }
 }
