@@ -84,7 +84,9 @@ class ProjectErrors(JoineryError):
         self.problems = problems
 
 
-def _rebuild(kind: type[JoineryError], args: tuple[object, ...], facts: dict[str, object]) -> JoineryError:
+def _rebuild(
+    kind: type[JoineryError], args: tuple[object, ...], facts: dict[str, object]
+) -> JoineryError:
     error = kind.__new__(kind)
     Exception.__init__(error, *args)
     error.__dict__.update(facts)

@@ -108,13 +108,20 @@ class Struct:
     @property
     def ddl(self) -> str:
         """The type as Spark's parser reads it."""
-        return f"struct<{','.join(f'{quoted(field.name)}:{field.type.ddl}' for field in self.fields)}>"
+        return (
+            f"struct<{','.join(f'{quoted(field.name)}:{field.type.ddl}' for field in self.fields)}>"
+        )
 
 
 DataType = Atomic | Decimal | Array | Map | Struct
 
 BOOLEAN, INT, LONG, DOUBLE = Atomic("boolean"), Atomic("int"), Atomic("long"), Atomic("double")
-STRING, BINARY, DATE, TIMESTAMP = Atomic("string"), Atomic("binary"), Atomic("date"), Atomic("timestamp")
+STRING, BINARY, DATE, TIMESTAMP = (
+    Atomic("string"),
+    Atomic("binary"),
+    Atomic("date"),
+    Atomic("timestamp"),
+)
 
 
 def quoted(name: str) -> str:

@@ -112,21 +112,20 @@ def require_classic(session: SparkSession) -> None:
 def load_jar(session: SparkSession) -> None:
     """Make the kernel's classes known to the driver and the executors of a live session."""
     require_classic(session)
-    jvm = session._jvm
+    jvm: Any = session._jvm
     jar = kernel_jar()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     urls = {str(url) for url in loader.getURLs()} if hasattr(loader, "getURLs") else set()
     url = jar.resolve().as_uri()
     if not any(each.endswith(jar.name) for each in urls):
         loader.addURL(jvm.java.net.URI(url).toURL())
-    if not any(
-        str(each).endswith(jar.name) for each in session.sparkContext.listFiles + _jars(session)
-    ):
+    if not any(each.endswith(jar.name) for each in _jars(session)):
         session.sparkContext._jsc.addJar(str(jar))
 
 
 def _jars(session: SparkSession) -> list[str]:
-    jars = session.sparkContext._jsc.sc().listJars()
+    context: Any = session.sparkContext._jsc
+    jars = context.sc().listJars()
     return [str(jars.apply(index)) for index in range(jars.size())]
 
 
@@ -157,7 +156,7 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
 
 def strings(session: SparkSession, values: Sequence[str]) -> Any:
     """Return a Java array of `values`."""
-    gateway = session.sparkContext._gateway
+    gateway: Any = session.sparkContext._gateway
     array = gateway.new_array(gateway.jvm.java.lang.String, len(values))
     for index, value in enumerate(values):
         array[index] = value

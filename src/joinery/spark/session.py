@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_LOCAL_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+_THROUGHPUT = "-XX:+UseParallelGC"
 _JAVA = 17
 _LOG4J = """\
 status = error
@@ -111,9 +115,13 @@ def session_settings(
             "spark.driver.memory": "2g",
             "spark.driver.host": "localhost",
             "spark.driver.bindAddress": "127.0.0.1",
+            # Shuffles stay on this machine, in its page cache.
+            "spark.shuffle.compress": "false",
+            # The default one forks a process for each rename of a checkpoint's file.
+            "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
         }
     options = user.pop("spark.driver.extraJavaOptions", "")
-    made["spark.driver.extraJavaOptions"] = f"{_logging(log)} {options}".strip()
+    made["spark.driver.extraJavaOptions"] = f"{_logging(log)} {_THROUGHPUT} {options}".strip()
     return {**made, **user, "spark.master": chosen}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from joinery.plan.nodes import Expression, Node, Product, Relation
+from joinery.plan.nodes import Node, Product, Relation
 
 
 def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:
@@ -15,7 +15,7 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
     needed: dict[str, tuple[Relation, set[str]]] = {}
     for product in products:
         for parent, node in _edges(None, product.root):
-            relation, columns = needed.setdefault(node.relation.name, (node.relation, set()))
+            columns = needed.setdefault(node.relation.name, (node.relation, set()))[1]
             columns.update(_read_by(node))
             columns.update(pair.child for pair in node.on)
             if parent is not None:
@@ -30,7 +30,8 @@ def _edges(parent: Node | None, node: Node) -> Iterator[tuple[Node | None, Node]
 
 
 def _read_by(node: Node) -> Iterator[str]:
-    expressions: list[Expression] = [each.expression for each in (*node.fields, *node.order)]
+    expressions = [each.expression for each in node.fields]
+    expressions += [each.expression for each in node.order]
     if node.where is not None:
         expressions.append(node.where)
     for expression in expressions:

@@ -12,17 +12,26 @@ Invariant: every message goes to a later level; root Folds stand in the last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from joinery.model.type import LONG, Array, Atomic, DataType, Field, Map, Struct
-from joinery.plan.nodes import Aggregate, Computed, Expression, Node, Product, Relation
+from joinery.model.type import DataType, Field, Struct
+from joinery.plan.nodes import Node, Product, Relation
 from joinery.solutions.spark_state.columns import needed_columns
+from joinery.solutions.spark_state.embedding import (
+    aggregate_columns,
+    inputs_of,
+    is_fusible,
+    is_lookup,
+    is_total_used,
+    pair_of,
+    shape_of,
+    sql_over,
+)
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
     Address,
-    AggregateColumn,
     Assembler,
     Branch,
     ChildUse,
@@ -39,7 +48,6 @@ from joinery.solutions.spark_state.program import (
     RelationProgram,
     Retract,
     Route,
-    ScopeName,
     Slot,
     Sql,
     Upward,
@@ -47,7 +55,6 @@ from joinery.solutions.spark_state.program import (
 )
 
 NO_RELATION = -1
-_WHOLE = frozenset({"byte", "short", "int", "long"})
 DAY_MICROS = 86_400_000_000
 
 
@@ -110,7 +117,9 @@ class _Lowering:
             self._add_relation(name, relation, needed)
 
     def _add_relation(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
-        columns = tuple(Slot(each.name, each.type) for each in relation.columns if each.name in needed)
+        columns = tuple(
+            Slot(each.name, each.type) for each in relation.columns if each.name in needed
+        )
         derived = tuple(each for each in relation.derived if each.name in needed)
         row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
         slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
@@ -119,8 +128,8 @@ class _Lowering:
                 name=name,
                 own=columns,
                 inputs=(),
-                steps=tuple(_sql(each.expression, slots) for each in derived),
-                where=_sql(relation.where, slots) if relation.where else None,
+                steps=tuple(sql_over(each.expression, slots) for each in derived),
+                where=sql_over(relation.where, slots) if relation.where else None,
                 order=(),
                 output=tuple(range(len(row))),
                 type=Struct(tuple(Field(slot.name, slot.type) for slot in row)),
@@ -156,17 +165,17 @@ class _Lowering:
         uses.uses.append(OwnUse(index))
 
     def _edge(self, node: Node, embed: Node, *, fold: int, branch: int) -> Branch:
-        fused = _is_fusible(node, embed)
+        fused = is_fusible(node, embed)
         if fused:
             self._reasons.append(
                 f"{embed.path}: no Match, since its join value is the key of "
                 f'"{node.relation.name}", under which the Fold of {node.path} stands'
             )
-            columns = [_pair_of(embed, parent=key).child for key in node.relation.key]
+            columns = [pair_of(embed, parent=key).child for key in node.relation.key]
             types = [node.relation.type_of(key) for key in node.relation.key]
             address = self._relations[embed.relation.name].address(columns, types)
             self._child(embed, Upward(fold, branch, address))
-        elif _is_lookup(embed):
+        elif is_lookup(embed):
             self._lookup(node, embed, fold=fold, branch=branch, merge=None)
         else:
             self._match(node, embed, fold=fold, branch=branch)
@@ -176,7 +185,7 @@ class _Lowering:
         self, node: Node, embed: Node, *, fold: int, branch: int, merge: Merge | None
     ) -> None:
         index = self._reserve()
-        pairs = [_pair_of(embed, child=key) for key in embed.relation.key]
+        pairs = [pair_of(embed, child=key) for key in embed.relation.key]
         types = [pair.type for pair in pairs]
         parents = self._relations[node.relation.name]
         self._nodes[index] = Lookup(
@@ -205,9 +214,9 @@ class _Lowering:
             child_type=embed.output,
             limit=embed.limit or 0,
             one=embed.cardinality == "one",
-            entries=_shape(node, embed) != "none",
-            total=_is_total_used(node, embed),
-            aggregates=_aggregates(node, embed),
+            entries=shape_of(node, embed) != "none",
+            total=is_total_used(node, embed),
+            aggregates=aggregate_columns(node, embed),
             fold=fold,
             branch=branch,
         )
@@ -223,7 +232,7 @@ class _Lowering:
         uses = self._relations[embed.relation.name]
         if not embed.embeds:
             uses.uses.append(ChildUse(self._node_assembler(embed), upward))
-        elif len(embed.embeds) == 1 and _is_lookup(embed.embeds[0]):
+        elif len(embed.embeds) == 1 and is_lookup(embed.embeds[0]):
             lone = embed.embeds[0]
             self._reasons.append(
                 f"{embed.path}: no Fold, since {lone.path} is its only embed and a Lookup, "
@@ -238,13 +247,13 @@ class _Lowering:
         key = embed.relation.key
         return Branch(
             name=embed.name,
-            shape=_shape(node, embed),
+            shape=shape_of(node, embed),
             type=embed.output,
             fused=fused,
             key_types=tuple(embed.relation.type_of(each) for each in key),
             total=embed.total_name is not None and embed.cardinality == "many",
             fail_above=(embed.limit or 0) if embed.overflow == "fail" else 0,
-            aggregates=_aggregates(node, embed),
+            aggregates=aggregate_columns(node, embed),
         )
 
     # Assemblers
@@ -255,7 +264,7 @@ class _Lowering:
 
     def _node_assembler(self, node: Node) -> int:
         own = self._relations[node.relation.name].row
-        inputs = [slot for embed in node.embeds for slot in _inputs(node, embed)]
+        inputs = [slot for embed in node.embeds for slot in inputs_of(node, embed)]
         row = {slot.name: (index, slot.type) for index, slot in enumerate(own)}
         given = {slot.name: (len(own) + i, slot.type) for i, slot in enumerate(inputs)}
         ones = {each.name for each in node.embeds if each.cardinality == "one"}
@@ -265,10 +274,10 @@ class _Lowering:
         first = len(own) + len(inputs)
         for computed in node.fields:
             outputs[computed.name] = (first + len(steps), computed.expression.type)
-            steps.append(_sql(computed.expression, row))
+            steps.append(sql_over(computed.expression, row))
         shown = outputs | given
         for computed in node.values:
-            steps.append(_sql(computed.expression, shown))
+            steps.append(sql_over(computed.expression, shown))
             outputs[computed.name] = (first + len(steps) - 1, computed.expression.type)
             shown[computed.name] = outputs[computed.name]
         scope = row | {each.name: outputs[each.name] for each in node.values}
@@ -278,9 +287,9 @@ class _Lowering:
                 own=own,
                 inputs=tuple(inputs),
                 steps=tuple(steps),
-                where=_sql(node.where, scope) if node.where else None,
+                where=sql_over(node.where, scope) if node.where else None,
                 order=tuple(
-                    OrderColumn(_sql(each.expression, scope), each.descending)
+                    OrderColumn(sql_over(each.expression, scope), each.descending)
                     for each in node.order
                 ),
                 output=tuple((given | outputs)[each.name][0] for each in node.output.fields),
@@ -402,87 +411,3 @@ def _targets(node: KernelNode) -> list[int]:
             return [node.fold]
         case Fold():
             return [node.upward.target] if node.upward else []
-
-
-def _sql(expression: Expression, scope: Mapping[str, tuple[int, DataType]]) -> Sql:
-    names = tuple(ScopeName(name, *scope[name]) for name in sorted(expression.references))
-    return Sql(expression.sql, names, expression.type)
-
-
-def _inputs(node: Node, embed: Node) -> list[Slot]:
-    slots = [] if _shape(node, embed) == "none" else [Slot(embed.name, embed.type)]
-    if embed.total_name and embed.cardinality == "many":
-        slots.append(Slot(embed.total_name, LONG))
-    return slots + [Slot(each.name, each.type) for each in _aggregates_of(node, embed)]
-
-
-def _aggregates_of(node: Node, embed: Node) -> list[Aggregate]:
-    return [each for each in node.aggregates if each.embed == embed.name]
-
-
-def _aggregates(node: Node, embed: Node) -> tuple[AggregateColumn, ...]:
-    output = {each.name: (i, each.type) for i, each in enumerate(embed.output.fields)}
-    return tuple(
-        AggregateColumn(
-            each.function,
-            _sql(each.argument, output) if each.argument else None,
-            _sql(each.filter, output) if each.filter else None,
-            each.type,
-        )
-        for each in _aggregates_of(node, embed)
-    )
-
-
-def _shape(node: Node, embed: Node) -> str:
-    """How the Fold holds an embed; "none" where only its total and aggregates are used."""
-    if embed.hidden and not _is_read(node, embed.name):
-        return "none"
-    match embed.type:
-        case Array():
-            return "list"
-        case Map():
-            return "map"
-        case _:
-            return "one"
-
-
-def _is_read(node: Node, name: str) -> bool:
-    computed: list[Computed] = [*node.fields, *node.values]
-    expressions = [each.expression for each in computed] + [each.expression for each in node.order]
-    if node.where:
-        expressions.append(node.where)
-    return any(name in each.references for each in expressions)
-
-
-def _is_total_used(node: Node, embed: Node) -> bool:
-    if embed.overflow == "fail" and embed.limit is not None:
-        return True
-    name = embed.total_name
-    return name is not None and (not embed.hidden or _is_read(node, name))
-
-
-def _pair_of(embed: Node, *, child: str | None = None, parent: str | None = None):
-    return next(pair for pair in embed.on if child == pair.child or parent == pair.parent)
-
-
-def _is_lookup(embed: Node) -> bool:
-    columns = [pair.child for pair in embed.on]
-    return embed.cardinality == "one" and sorted(columns) == sorted(embed.relation.key)
-
-
-def _is_fusible(node: Node, embed: Node) -> bool:
-    """True where the Fold of the parent can hold the children itself."""
-    if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
-        return False
-    for pair in embed.on:
-        if not _same_code(pair.type, node.relation.type_of(pair.parent)):
-            return False
-    if _aggregates_of(node, embed) or _shape(node, embed) == "none":
-        return False
-    return embed.limit is None if embed.cardinality == "many" else _is_lookup(embed)
-
-
-def _same_code(one: DataType, other: DataType) -> bool:
-    """True where both types give a value the same key code."""
-    whole = all(isinstance(each, Atomic) and each.name in _WHOLE for each in (one, other))
-    return whole or one == other

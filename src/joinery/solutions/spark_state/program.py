@@ -261,7 +261,7 @@ class KernelProgram:
         return json.dumps(_plain(self), separators=(",", ":"), ensure_ascii=False)
 
 
-_DATA_TYPES = DataType.__args__  # type: ignore[attr-defined]  # a union's members
+_DATA_TYPES = DataType.__args__
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,108 @@
+"""Tells how an embed hangs on its parent: as what, over which edge, with which inputs.
+
+Everything here follows from the plan alone; nothing depends on the rest of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from joinery.model.type import LONG, Array, Atomic, DataType, Map
+from joinery.plan.nodes import Aggregate, Expression, JoinPair, Node
+from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
+
+_WHOLE = frozenset({"byte", "short", "int", "long"})
+
+
+def sql_over(expression: Expression, scope: Mapping[str, tuple[int, DataType]]) -> Sql:
+    """Return an expression over the slots that `scope` gives its names."""
+    names = tuple(
+        ScopeName(name, *scope[name]) for name in sorted(expression.references) if name in scope
+    )
+    return Sql(expression.sql, names, expression.type)
+
+
+def inputs_of(node: Node, embed: Node) -> list[Slot]:
+    """Return what a Fold of `node` gives its assembler for one embed, in order."""
+    slots = [] if shape_of(node, embed) == "none" else [Slot(embed.name, embed.type)]
+    if embed.total_name and embed.cardinality == "many":
+        slots.append(Slot(embed.total_name, LONG))
+    return slots + [Slot(each.name, each.type) for each in aggregates_of(node, embed)]
+
+
+def aggregates_of(node: Node, embed: Node) -> list[Aggregate]:
+    """Return the aggregates of `node` over one of its embeds."""
+    return [each for each in node.aggregates if each.embed == embed.name]
+
+
+def aggregate_columns(node: Node, embed: Node) -> tuple[AggregateColumn, ...]:
+    """Return the aggregates over an embed, over the columns of its rows."""
+    output = {each.name: (i, each.type) for i, each in enumerate(embed.output.fields)}
+    return tuple(
+        AggregateColumn(
+            each.function,
+            sql_over(each.argument, output) if each.argument else None,
+            sql_over(each.filter, output) if each.filter else None,
+            each.type,
+        )
+        for each in aggregates_of(node, embed)
+    )
+
+
+def shape_of(node: Node, embed: Node) -> Literal["one", "list", "map", "none"]:
+    """How the Fold holds an embed; "none" where only its total and aggregates are used."""
+    if embed.hidden and not _is_read(node, embed.name):
+        return "none"
+    match embed.type:
+        case Array():
+            return "list"
+        case Map():
+            return "map"
+        case _:
+            return "one"
+
+
+def _is_read(node: Node, name: str) -> bool:
+    computed = (*node.fields, *node.values)
+    expressions = [each.expression for each in computed] + [each.expression for each in node.order]
+    if node.where:
+        expressions.append(node.where)
+    return any(name in each.references for each in expressions)
+
+
+def is_total_used(node: Node, embed: Node) -> bool:
+    """True where a change of the embed's total alone can change the document."""
+    if embed.overflow == "fail" and embed.limit is not None:
+        return True
+    name = embed.total_name
+    return name is not None and (not embed.hidden or _is_read(node, name))
+
+
+def pair_of(embed: Node, *, child: str | None = None, parent: str | None = None) -> JoinPair:
+    """Return the pair of an edge that has this child or this parent column."""
+    return next(pair for pair in embed.on if child == pair.child or parent == pair.parent)
+
+
+def is_lookup(embed: Node) -> bool:
+    """True for a to-one edge over the child's whole key."""
+    columns = [pair.child for pair in embed.on]
+    return embed.cardinality == "one" and sorted(columns) == sorted(embed.relation.key)
+
+
+def is_fusible(node: Node, embed: Node) -> bool:
+    """True where the Fold of the parent can hold the children itself."""
+    if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
+        return False
+    for pair in embed.on:
+        if not _same_code(pair.type, node.relation.type_of(pair.parent)):
+            return False
+    if aggregates_of(node, embed) or shape_of(node, embed) == "none":
+        return False
+    return embed.limit is None if embed.cardinality == "many" else is_lookup(embed)
+
+
+def _same_code(one: DataType, other: DataType) -> bool:
+    """True where both types give a value the same key code."""
+    whole = all(isinstance(each, Atomic) and each.name in _WHOLE for each in (one, other))
+    return whole or one == other
