@@ -1,11 +1,14 @@
 package dev.joinery.kernel;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.function.Function;
 
 /**
  * A map from bytes to bytes that is one value while small and hashed pages once large.
@@ -18,6 +21,7 @@ final class EntryMap {
   static final int INLINE_BYTES = 16 * 1024;
   static final int PAGE_BYTES = 8 * 1024;
   private static final int CACHED_PAGES = 256;
+  private static final int RUN = 8 * 1024;
 
   /** A key and its value. */
   record Entry(Slice key, Slice value) {}
@@ -204,9 +208,33 @@ final class EntryMap {
     to.dirty = true;
   }
 
-  private int pageOf(Slice key) {
+  /**
+   * The same elements in runs that go through the pages once: those of one page stand together,
+   * whatever the number of pages becomes meanwhile. A run is no longer than the map, so that no
+   * page grows much before its turn to be split.
+   */
+  <T> List<T> inPageOrder(Collection<T> elements, Function<T, Slice> key) {
+    List<T> ordered = new ArrayList<>(elements);
+    if (ordered.size() <= CACHED_PAGES) {
+      return ordered;
+    }
+    Comparator<T> byPage =
+        Comparator.comparingInt(each -> Integer.reverse(hashOf(key.apply(each))));
+    for (int from = 0; from < ordered.size(); ) {
+      int to = (int) Math.min(ordered.size(), from + Math.max(RUN, size + from));
+      ordered.subList(from, to).sort(byPage);
+      from = to;
+    }
+    return ordered;
+  }
+
+  private static int hashOf(Slice key) {
     int hash = key.hashCode();
-    hash ^= hash >>> 15;
+    return hash ^ hash >>> 15;
+  }
+
+  private int pageOf(Slice key) {
+    int hash = hashOf(key);
     int level = Integer.highestOneBit(pageCount);
     int wide = hash & (level * 2 - 1);
     return wide < pageCount ? wide : hash & (level - 1);

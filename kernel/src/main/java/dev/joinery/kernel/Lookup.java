@@ -6,6 +6,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -143,43 +144,40 @@ final class Lookup implements Node {
       long timestamp,
       Map<Slice, ParentDelta> deltas,
       Outbox outbox) {
-    changes.forEach(
-        (key, list) -> {
-          RowCell cell = RowCell.read(parents.get(key));
-          Slice before = parentRows.view(cell);
-          if (parentRows.apply(cell, list, timestamp, outbox)) {
-            parents.put(key, Slice.of(cell.toBytes()));
-            Slice after = parentRows.view(cell);
-            if (before == null ? after != null : !before.equals(after)) {
-              deltas.put(key, new ParentDelta(0, before, 0, after));
-            }
-          }
-        });
+    for (Slice key : parents.inPageOrder(changes.keySet(), Function.identity())) {
+      RowCell cell = RowCell.read(parents.get(key));
+      Slice before = parentRows.view(cell);
+      if (parentRows.apply(cell, changes.get(key), timestamp, outbox)) {
+        parents.put(key, Slice.of(cell.toBytes()));
+        Slice after = parentRows.view(cell);
+        if (before == null ? after != null : !before.equals(after)) {
+          deltas.put(key, new ParentDelta(0, before, 0, after));
+        }
+      }
+    }
   }
 
   private void applyAnnouncements(
       Map<Slice, byte[]> messages, EntryMap parents, Map<Slice, ParentDelta> deltas) {
-    messages.forEach(
-        (key, message) -> {
-          Slice stored = parents.get(key);
-          ByteReader old = stored == null ? null : new ByteReader(stored);
-          long epochBefore = old == null ? 0 : old.readVarLong();
-          Slice before = old == null ? null : old.rest();
-          ByteReader in = Message.body(message);
-          long epoch = in.readVarLong();
-          in.readBlob();
-          if (Message.kind(message) == Message.PARENT_REMOVE) {
-            parents.remove(key);
-            deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
-            return;
-          }
-          Slice row = in.rest();
-          parents.put(
-              key,
-              Slice.of(
-                  new ByteWriter(row.length() + 10).writeVarLong(epoch).writeRaw(row).toBytes()));
-          deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
-        });
+    for (Slice key : parents.inPageOrder(messages.keySet(), Function.identity())) {
+      Slice stored = parents.get(key);
+      ByteReader old = stored == null ? null : new ByteReader(stored);
+      long epochBefore = old == null ? 0 : old.readVarLong();
+      Slice before = old == null ? null : old.rest();
+      byte[] message = messages.get(key);
+      ByteReader in = Message.body(message);
+      long epoch = in.readVarLong();
+      in.readBlob();
+      if (Message.kind(message) == Message.PARENT_REMOVE) {
+        parents.remove(key);
+        deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
+        continue;
+      }
+      Slice row = in.rest();
+      ByteWriter entry = new ByteWriter(row.length() + 10).writeVarLong(epoch).writeRaw(row);
+      parents.put(key, Slice.of(entry.toBytes()));
+      deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
+    }
   }
 
   private void write(State state, Slice child, EntryMap parents) {

@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -100,7 +101,7 @@ final class Match implements Node {
       }
     }
     List<Delta> deltas = new ArrayList<>(newest.size());
-    for (ChildMessage message : newest.values()) {
+    for (ChildMessage message : children.inPageOrder(newest.values(), ChildMessage::key)) {
       Delta delta = applyChild(message, children);
       if (delta != null) {
         deltas.add(delta);
@@ -173,16 +174,16 @@ final class Match implements Node {
   /** Applies announcements; returns the parents that must hear everything. */
   private static List<Slice> applyParents(Map<Slice, byte[]> messages, EntryMap parents) {
     List<Slice> fresh = new ArrayList<>();
-    messages.forEach(
-        (key, message) -> {
-          if (Message.kind(message) == Message.PARENT_REMOVE) {
-            parents.remove(key);
-          } else {
-            long epoch = Message.body(message).readVarLong();
-            parents.put(key, Slice.of(new ByteWriter(10).writeVarLong(epoch).toBytes()));
-            fresh.add(key);
-          }
-        });
+    for (Slice key : parents.inPageOrder(messages.keySet(), Function.identity())) {
+      byte[] message = messages.get(key);
+      if (Message.kind(message) == Message.PARENT_REMOVE) {
+        parents.remove(key);
+      } else {
+        long epoch = Message.body(message).readVarLong();
+        parents.put(key, Slice.of(new ByteWriter(10).writeVarLong(epoch).toBytes()));
+        fresh.add(key);
+      }
+    }
     return fresh;
   }
 

@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class EntryMapTest {
@@ -50,7 +51,8 @@ class EntryMapTest {
 
   private void fill(int entries) {
     EntryMap map = open();
-    for (int i = 0; i < entries; i++) {
+    List<Integer> numbers = IntStream.range(0, entries).boxed().toList();
+    for (int i : map.inPageOrder(numbers, each -> key(each))) {
       map.put(key(i), value(i, 30));
     }
     close(map);
@@ -106,6 +108,36 @@ class EntryMapTest {
       assertTrue(state.pageWrites <= 3, state.pageWrites + " pages written");
       assertTrue(state.bytesWritten < 4 * EntryMap.PAGE_BYTES * 2, state.bytesWritten + " bytes");
     }
+  }
+
+  @Test
+  void manyPutsInPageOrderReadAndWriteAPageOnceARun() {
+    List<Slice> keys = new ArrayList<>();
+    for (int i = 0; i < 100_000; i++) {
+      keys.add(key(i));
+    }
+
+    EntryMap map = open();
+    for (Slice key : map.inPageOrder(keys, each -> each)) {
+      map.put(key, value(1, 30));
+    }
+    close(map);
+
+    assertEquals(100_000, contents(open()).size());
+    assertTrue(state.pageWrites < 6 * state.pageCount(), state.pageWrites + " pages written");
+  }
+
+  @Test
+  void pageOrderKeepsAllElements() {
+    fill(10_000);
+    List<Slice> keys = new ArrayList<>();
+    for (int i = 0; i < 30_000; i++) {
+      keys.add(key(i % 20_000));
+    }
+
+    List<Slice> ordered = open().inPageOrder(keys, each -> each);
+
+    assertEquals(keys.stream().sorted().toList(), ordered.stream().sorted().toList());
   }
 
   @Test
