@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from joinery.cli.live import Display, display_for_output
 from joinery.cli.project import load_project
 from joinery.cli.report import DONE, FAILED
+from joinery.cli.warning import Warnings
 from joinery.errors import JoineryError, SpecError
 
 if TYPE_CHECKING:
+    from joinery.model.progress import BatchProgress
     from pyspark.sql import SparkSession
 
     from joinery.plan.nodes import Plan
@@ -122,6 +124,7 @@ class Command:
         self._ending = ending
         self._display = display
         self._log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+        self._warnings = Warnings()
         self._session: SparkSession | None = None
 
     def run(self) -> int:
@@ -156,9 +159,13 @@ class Command:
             once=self._arguments.once,
             products=self._arguments.products,
             solution=self._arguments.solution,
-            on_batch=self._display.batch,
+            on_batch=self._note_batch,
         )
         return Run(self._spec, plan, options)
+
+    def _note_batch(self, batch: BatchProgress) -> None:
+        self._display.batch(batch)
+        self._warnings.note(batch)
 
     def _open(self) -> SparkSession:
         if self._session is None:

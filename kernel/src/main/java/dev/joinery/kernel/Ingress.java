@@ -145,6 +145,9 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     @Override
     public void deadLetter(int relation, String reason, String detail) {
       dead[relation]++;
+      if (reason.equals("truncate")) {
+        count(relation, "truncates");
+      }
       outbox.emit(Message.deadLetter(timestamp, letter(relation, reason, detail)));
     }
 

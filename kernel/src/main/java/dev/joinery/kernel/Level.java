@@ -57,10 +57,18 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     }
     Outbox outbox = new Outbox();
     node(index).handle(Outbox.keyOf(address), messages, state, outbox);
-    if (!workshop.counters().isEmpty()) {
-      workshop.counters().drainTo(outbox, Message.timestamp(messages.get(0)));
-    }
+    drainCounters(outbox, Message.timestamp(messages.get(0)));
     return CollectionConverters.asScala(outbox.isLazy() ? keyed(address, outbox) : outbox);
+  }
+
+  /** Steps that run later count, too. */
+  private void drainCounters(Outbox outbox, long timestamp) {
+    if (outbox.isLazy()) {
+      Runnable drain = () -> workshop.counters().drainTo(outbox, timestamp);
+      outbox.later(List.of(drain).iterator());
+    } else if (!workshop.counters().isEmpty()) {
+      workshop.counters().drainTo(outbox, timestamp);
+    }
   }
 
   private Node node(int index) {

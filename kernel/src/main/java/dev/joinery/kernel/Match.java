@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class Match implements Node {
   private static final int CHILDREN = 0;
   private static final int PARENTS = 1;
+  private static final int MANY_PARENTS = 256;
 
   private final Program.MatchProgram program;
   private final Workshop workshop;
@@ -210,20 +211,43 @@ final class Match implements Node {
       EntryMap children,
       Window window,
       Outbox outbox) {
+    boolean lazily = children.isPaged() || fresh.size() > MANY_PARENTS;
     for (Slice parent : fresh) {
       long epoch = Message.body(parentMessages.get(parent)).readVarLong();
-      BranchMessage message = answer.start(program.branch(), epoch);
       Iterator<Window.Item> items = everything(children, window);
-      while (items.hasNext()) {
-        Window.Item item = items.next();
-        message.put(item.key(), item.child().toSlice());
-        if (message.isFull()) {
-          outbox.send(program.fold(), parent.toBytes(), message.toBytes());
-          message = answer.start(program.branch(), epoch);
-        }
+      Iterator<Runnable> messages = fill(answer, parent, epoch, items, outbox);
+      if (lazily) {
+        outbox.later(messages);
+      } else {
+        messages.forEachRemaining(Runnable::run);
       }
-      outbox.send(program.fold(), parent.toBytes(), message.toBytes());
     }
+  }
+
+  /** Sends a parent all children, a message a step. */
+  private Iterator<Runnable> fill(
+      Answer answer, Slice parent, long epoch, Iterator<Window.Item> items, Outbox outbox) {
+    return new Iterator<>() {
+      private boolean started;
+
+      @Override
+      public boolean hasNext() {
+        return !started || items.hasNext();
+      }
+
+      @Override
+      public Runnable next() {
+        started = true;
+        return () -> {
+          BranchMessage message = answer.start(program.branch(), epoch);
+          while (items.hasNext() && !message.isFull()) {
+            Window.Item item = items.next();
+            message.put(item.key(), item.child().toSlice());
+          }
+          outbox.send(program.fold(), parent.toBytes(), message.toBytes());
+        };
+      }
+    };
   }
 
   private Iterator<Window.Item> everything(EntryMap children, Window window) {

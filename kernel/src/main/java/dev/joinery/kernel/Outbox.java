@@ -9,14 +9,14 @@ import scala.Tuple2;
  * What a node sends: remembers messages until the next operator takes them.
  *
  * <p>A fan-out too large to hold is given as steps ({@link #later}); each runs when all messages
- * before it have been taken.
+ * before it have been taken. Steps run in the order in which they were given.
  */
 final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
   /** The address of what leaves the chain; it is not a node's. */
   static final int OUTPUT = 0;
 
   private final ArrayDeque<Tuple2<byte[], byte[]>> ready = new ArrayDeque<>();
-  private Iterator<Runnable> steps;
+  private final ArrayDeque<Iterator<Runnable>> steps = new ArrayDeque<>();
   private int spread;
 
   void send(int node, byte[] key, byte[] message) {
@@ -34,17 +34,21 @@ final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
   }
 
   void later(Iterator<Runnable> moreSteps) {
-    steps = moreSteps;
+    steps.add(moreSteps);
   }
 
   boolean isLazy() {
-    return steps != null;
+    return !steps.isEmpty();
   }
 
   @Override
   public boolean hasNext() {
-    while (ready.isEmpty() && steps != null && steps.hasNext()) {
-      steps.next().run();
+    while (ready.isEmpty() && !steps.isEmpty()) {
+      if (steps.peek().hasNext()) {
+        steps.peek().next().run();
+      } else {
+        steps.poll();
+      }
     }
     return !ready.isEmpty();
   }

@@ -1,0 +1,35 @@
+"""Tells the user what a run noticed that someone should look at; each thing once a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from joinery.model.progress import BatchProgress
+
+_TOLD = {
+    "truncates": "its table was truncated at the source, which a change stream cannot replay;"
+    " its rows stay in the documents. Delete them there one by one, or start on a fresh"
+    " checkpoint",
+    "unavailable_values": "a change of key left out large values, which are null now."
+    " Run ALTER TABLE … REPLICA IDENTITY FULL at the source, then update these rows",
+}
+
+
+class Warnings:
+    """Writes the warnings of a run's batches to standard error."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def note(self, batch: BatchProgress) -> None:
+        """Write what this batch is the first to show."""
+        for line in self._fresh(batch):
+            sys.stderr.write(f"{line}\n")
+
+    def _fresh(self, batch: BatchProgress) -> Iterator[str]:
+        for relation, counts in batch.relations.items():
+            for counter, text in _TOLD.items():
+                if counts.get(counter) and (relation, counter) not in self._told:
+                    self._told.add((relation, counter))
+                    yield f'warning: relation "{relation}": {text}.'

@@ -1,0 +1,46 @@
+"""What a run warns of."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinery.cli.warning import Warnings
+from joinery.model.progress import BatchProgress
+
+
+def batch(**counts: int) -> BatchProgress:
+    return BatchProgress(
+        query="q",
+        batch_id=0,
+        relations={"user": counts},
+        documents={},
+        counters={},
+        dead=0,
+        seconds=1.0,
+        ended_at=0.0,
+    )
+
+
+def test_a_truncated_table_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings = Warnings()
+
+    warnings.note(batch(read=2, truncates=1))
+    warnings.note(batch(read=1, truncates=1))
+
+    told = capsys.readouterr().err
+    assert 1 == told.count("truncated")
+    assert 'relation "user"' in told
+
+
+def test_values_lost_by_a_change_of_key_name_the_replica_identity(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Warnings().note(batch(unavailable_values=3))
+
+    assert "REPLICA IDENTITY FULL" in capsys.readouterr().err
+
+
+def test_a_quiet_batch_warns_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Warnings().note(batch(read=5))
+
+    assert "" == capsys.readouterr().err
