@@ -18,9 +18,9 @@ from joinery.cli.warning import Warnings
 from joinery.errors import JoineryError, SpecError
 
 if TYPE_CHECKING:
-    from joinery.model.progress import BatchProgress
     from pyspark.sql import SparkSession
 
+    from joinery.model.progress import BatchProgress
     from joinery.plan.nodes import Plan
     from joinery.spark.run import Run
     from joinery.spec.product import ProjectSpec
