@@ -2,7 +2,10 @@ package dev.joinery.kernel;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -11,6 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** What a Fold remembers of one embed: its children in order, its total and its aggregates. */
 final class Branch {
+  private static final int FEW = 64;
+
   /** {@code value} is the child as it is stored. */
   private record Item(Slice key, Slice value, Child child) {
     static Item of(Slice key, Slice value) {
@@ -26,6 +31,7 @@ final class Branch {
   private long total;
   private Slice aggregates = Slice.EMPTY;
   private List<Item> items = new ArrayList<>();
+  private final Map<Slice, Item> aside = new LinkedHashMap<>();
 
   Branch(Program.BranchProgram program, Workshop workshop) {
     this.program = program;
@@ -63,8 +69,15 @@ final class Branch {
   void apply(int index, List<byte[]> messages) {
     if (program.fused()) {
       applyChildren(index, messages);
-      return;
+      settle();
+      total = items.size();
+    } else {
+      applyAnswers(index, messages);
+      settle();
     }
+  }
+
+  private void applyAnswers(int index, List<byte[]> messages) {
     long newest = epoch;
     for (byte[] message : messages) {
       if (Message.kind(message) == Message.BRANCH) {
@@ -94,45 +107,81 @@ final class Branch {
     while (in.hasMore()) {
       boolean put = in.readByte() == 1;
       Slice key = in.readBlob();
-      remove(key);
-      if (put) {
-        insert(Item.of(key, in.readBlob()));
-      }
+      change(key, put ? Item.of(key, in.readBlob()) : null);
     }
   }
 
   private void applyChildren(int index, List<byte[]> messages) {
+    Map<Slice, ChildMessage> newest = new LinkedHashMap<>();
     for (byte[] message : messages) {
       int kind = Message.kind(message);
       if (kind == Message.CHILD_PUT || kind == Message.CHILD_REMOVE) {
         ChildMessage child = ChildMessage.read(message);
         if (child.branch() == index) {
-          applyChild(child);
+          newest.merge(child.key(), child, ChildMessage::newer);
         }
       }
     }
-    total = items.size();
+    dropLate(newest);
+    newest.forEach(
+        (key, message) ->
+            change(
+                key,
+                message.remove()
+                    ? null
+                    : new Item(key, message.child().toSlice(), message.child())));
   }
 
-  private void applyChild(ChildMessage message) {
-    int at = indexOf(message.key());
-    if (at >= 0 && items.get(at).child().epoch() > message.epoch()) {
+  /** Drops messages about children of which a newer sender has told. */
+  private void dropLate(Map<Slice, ChildMessage> newest) {
+    if (newest.size() < FEW) {
+      newest.values().removeIf(message -> isLate(message, indexOf(message.key())));
       return;
     }
-    if (at >= 0) {
-      items.remove(at);
-    }
-    if (!message.remove()) {
-      Slice value = message.child().toSlice();
-      insert(new Item(message.key(), value, message.child()));
+    for (int i = 0; i < items.size(); i++) {
+      ChildMessage message = newest.get(items.get(i).key());
+      if (message != null && isLate(message, i)) {
+        newest.remove(message.key());
+      }
     }
   }
 
-  private void remove(Slice key) {
+  private boolean isLate(ChildMessage message, int at) {
+    return at >= 0 && items.get(at).child().epoch() > message.epoch();
+  }
+
+  /** Puts an item, or removes it where {@code item} is null; many are put aside and merged. */
+  private void change(Slice key, Item item) {
+    if (aside.isEmpty() && items.size() < FEW) {
+      changeNow(key, item);
+    } else {
+      aside.put(key, item);
+    }
+  }
+
+  private void settle() {
+    if (aside.size() < FEW) {
+      aside.forEach(this::changeNow);
+    } else {
+      items.removeIf(item -> aside.containsKey(item.key()));
+      aside.values().stream().filter(Objects::nonNull).forEach(items::add);
+      items.sort(Branch::compare);
+    }
+    aside.clear();
+  }
+
+  private void changeNow(Slice key, Item item) {
     int at = indexOf(key);
     if (at >= 0) {
       items.remove(at);
     }
+    if (item != null) {
+      insert(item);
+    }
+  }
+
+  private static int compare(Item one, Item other) {
+    return Child.compare(one.child().order(), one.key(), other.child().order(), other.key());
   }
 
   private int indexOf(Slice key) {
@@ -149,8 +198,7 @@ final class Branch {
     int high = items.size();
     while (low < high) {
       int middle = (low + high) >>> 1;
-      Item item = items.get(middle);
-      if (Child.compare(item.child().order(), item.key(), added.child().order(), added.key()) < 0) {
+      if (compare(items.get(middle), added) < 0) {
         low = middle + 1;
       } else {
         high = middle;

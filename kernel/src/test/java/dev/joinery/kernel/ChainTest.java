@@ -41,20 +41,46 @@ class ChainTest {
     }
   }
 
+  static List<Shapes.Sample> shallowShapes() {
+    return Shapes.all().stream().filter(Shapes.Sample::isShallow).toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("shallowShapes")
+  void groupsThatAreLargeGiveTheSameDocuments(Shapes.Sample shape) {
+    Chain planned = chain(shape, true);
+    Chain retracting = chain(shape, false);
+    for (int seed = 0; seed < 4; seed++) {
+      Random random = new Random(seed);
+      History history = new History(shape.roots(), random, 400);
+      Network network = new Network(seed % 2 > 0 ? planned : retracting);
+      runBatches(shape + ", large, seed " + seed, shape, network, history, random, 1_500);
+    }
+  }
+
   private static Chain chain(Shapes.Sample shape, boolean elide) {
     return new Chain(TreeProgram.of(elide, shape.roots().toArray(new Tree[0])));
   }
 
   private static void runBatches(Shapes.Sample shape, int seed, Chain chain) {
     Random random = new Random(seed);
-    Network network = new Network(chain);
-    History history = new History(shape.roots(), random);
+    History history = new History(shape.roots(), random, 0);
+    runBatches(shape + ", seed " + seed, shape, new Network(chain), history, random, 14);
+  }
+
+  private static void runBatches(
+      String name,
+      Shapes.Sample shape,
+      Network network,
+      History history,
+      Random random,
+      int mostChanges) {
     Recomputation expected = new Recomputation();
     Map<String, String> before = documents(shape, expected);
     Map<String, Long> versions = new HashMap<>();
-    for (int batch = 0; batch < 12; batch++) {
-      String told = shape + ", seed " + seed + ", batch " + batch;
-      List<LogChange> changes = history.next(1 + random.nextInt(14));
+    for (int batch = 0; batch < (mostChanges > 100 ? 4 : 12); batch++) {
+      String told = name + ", batch " + batch;
+      List<LogChange> changes = history.next(1 + random.nextInt(mostChanges));
       expected.apply(changes);
       Map<String, String> after = documents(shape, expected);
 
@@ -69,7 +95,7 @@ class ChainTest {
     String told = shape + ", seed " + seed;
     Random random = new Random(seed);
     Network network = new Network(chain);
-    History history = new History(shape.roots(), random);
+    History history = new History(shape.roots(), random, 0);
     Recomputation expected = new Recomputation();
     Map<String, Long> versions = new HashMap<>();
     Map<String, String> documents = new TreeMap<>();

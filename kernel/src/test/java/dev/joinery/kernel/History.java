@@ -15,12 +15,15 @@ import org.apache.spark.sql.types.DataTypes;
  */
 final class History {
   private final Random random;
+  private final int spread;
   private final List<Table> tables;
   private final List<LogChange> log = new ArrayList<>();
   private final Map<List<Object>, LogChange> last = new HashMap<>();
 
-  History(List<Tree> roots, Random random) {
+  /** {@code spread}: about how many keys a table has; 0 for a handful. */
+  History(List<Tree> roots, Random random, int spread) {
     this.random = random;
+    this.spread = spread;
     Map<String, Table> found = new LinkedHashMap<>();
     roots.forEach(root -> collect(root, found));
     this.tables = List.copyOf(found.values());
@@ -90,9 +93,17 @@ final class History {
     for (int i = 0; i < table.type().length(); i++) {
       DataType type = table.type().fields()[i].dataType();
       boolean key = i < table.keyColumns();
-      row.add(key ? (Object) (long) random.nextInt(table.keyColumns() > 1 ? 2 : 4) : value(type));
+      row.add(key ? (Object) (long) random.nextInt(keysPerColumn(table, i)) : value(type));
     }
     return row;
+  }
+
+  /** The first column has few values where others follow, so that groups are large. */
+  private int keysPerColumn(Table table, int column) {
+    if (spread == 0) {
+      return table.keyColumns() > 1 ? 2 : 4;
+    }
+    return table.keyColumns() == 1 || column == 1 ? spread : 4;
   }
 
   private Object value(DataType type) {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
@@ -15,6 +16,8 @@ final class Recomputation {
   private record Newest(long position, LogChange change) {}
 
   private final Map<String, Map<List<Object>, Newest>> newest = new HashMap<>();
+  private final Map<Tree, Map<List<Object>, List<List<Object>>>> byJoinValue =
+      new IdentityHashMap<>();
 
   /** Takes changes in the order of their log. */
   void apply(Collection<LogChange> changes) {
@@ -30,6 +33,7 @@ final class Recomputation {
 
   /** All documents of a root, by key. */
   Map<String, String> documents(Tree root) {
+    byJoinValue.clear();
     Map<String, String> documents = new TreeMap<>();
     for (List<Object> row : rows(root)) {
       StringJoiner key = new StringJoiner(",", "{", "}");
@@ -69,18 +73,11 @@ final class Recomputation {
   }
 
   private void embed(Tree tree, List<Object> row, Tree embed, StringJoiner fields) {
-    List<List<Object>> matches = new ArrayList<>();
-    for (List<Object> child : rows(embed)) {
-      boolean all = true;
-      for (int i = 0; i < embed.on().size(); i++) {
-        Object theirs = child.get(embed.table().ordinal(embed.childColumns().get(i)));
-        Object ours = row.get(tree.table().ordinal(embed.parentColumns().get(i)));
-        all &= theirs != null && theirs.equals(ours);
-      }
-      if (all) {
-        matches.add(child);
-      }
-    }
+    List<Object> joinValue = columns(tree.table(), embed.parentColumns(), row);
+    List<List<Object>> matches =
+        byJoinValue
+            .computeIfAbsent(embed, this::grouped)
+            .getOrDefault(joinValue, new ArrayList<>());
     matches.sort(orderOf(embed));
     int kept = !embed.many() ? 1 : embed.limit() > 0 ? embed.limit() : matches.size();
     List<String> texts =
@@ -98,6 +95,24 @@ final class Recomputation {
       Long value = aggregated(parts[0], matches, embed.table().ordinal(parts[1]));
       fields.add(field(embed.name() + "_" + parts[0] + "_" + parts[1], value));
     }
+  }
+
+  /** Rows by join value; those with a null in it join nothing. */
+  private Map<List<Object>, List<List<Object>>> grouped(Tree embed) {
+    Map<List<Object>, List<List<Object>>> groups = new HashMap<>();
+    for (List<Object> row : rows(embed)) {
+      List<Object> value = columns(embed.table(), embed.childColumns(), row);
+      if (!value.contains(null)) {
+        groups.computeIfAbsent(value, each -> new ArrayList<>()).add(row);
+      }
+    }
+    return groups;
+  }
+
+  private static List<Object> columns(Table table, List<String> columns, List<Object> row) {
+    List<Object> values = new ArrayList<>();
+    columns.forEach(column -> values.add(row.get(table.ordinal(column))));
+    return values;
   }
 
   private static Long aggregated(String function, List<List<Object>> rows, int column) {

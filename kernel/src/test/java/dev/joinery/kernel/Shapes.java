@@ -15,6 +15,12 @@ final class Shapes {
 
   /** {@code name} tells which shape a failing seed is of. */
   record Sample(String name, List<Tree> roots) {
+    /** True where documents stay small when groups are large. */
+    boolean isShallow() {
+      return List.of("user profile", "merged lookup over a link that moves", "limited windows",
+          "fused edges").contains(name);
+    }
+
     @Override
     public String toString() {
       return name;
