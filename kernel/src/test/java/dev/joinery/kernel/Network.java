@@ -3,6 +3,7 @@ package dev.joinery.kernel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +23,8 @@ final class Network {
   private final Map<Channel, ArrayDeque<byte[]>> inFlight = new LinkedHashMap<>();
   private final List<Channel> busy = new ArrayList<>();
   private final List<Emission> emissions = new ArrayList<>();
+  private int messages;
+  private int largestMessage;
 
   Network(Chain chain) {
     this.chain = chain;
@@ -65,12 +68,42 @@ final class Network {
     return next;
   }
 
-  private Outbox handle(Slice address, List<byte[]> messages) {
+  private Outbox handle(Slice address, List<byte[]> received) {
+    messages += received.size();
+    received.forEach(each -> largestMessage = Math.max(largestMessage, each.length));
     Outbox outbox = new Outbox();
     byte[] bytes = address.toBytes();
     MemoryState state = states.computeIfAbsent(address, each -> new MemoryState());
-    chain.node(Outbox.nodeOf(bytes)).handle(Outbox.keyOf(bytes), messages, state, outbox);
+    chain.node(Outbox.nodeOf(bytes)).handle(Outbox.keyOf(bytes), received, state, outbox);
     return outbox;
+  }
+
+  void resetCounts() {
+    messages = 0;
+    largestMessage = 0;
+  }
+
+  /** How many messages nodes were given since the last reset. */
+  int messages() {
+    return messages;
+  }
+
+  int largestMessage() {
+    return largestMessage;
+  }
+
+  /** The state with the most pages. */
+  MemoryState largestState() {
+    return Collections.max(
+        states.values(), Comparator.comparingInt(MemoryState::pageCount));
+  }
+
+  /** The addresses whose state this is. */
+  List<Slice> addresses(MemoryState state) {
+    return states.entrySet().stream()
+        .filter(each -> each.getValue() == state)
+        .map(Map.Entry::getKey)
+        .toList();
   }
 
   /** Puts one change in flight. */
