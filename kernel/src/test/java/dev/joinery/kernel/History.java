@@ -98,9 +98,9 @@ final class History {
     return row;
   }
 
-  /** The first column has few values where others follow, so that groups are large. */
+  /** Few roots, and few values where other columns follow, so that groups are large. */
   private int keysPerColumn(Table table, int column) {
-    if (spread == 0) {
+    if (spread == 0 || table == tables.get(0)) {
       return table.keyColumns() > 1 ? 2 : 4;
     }
     return table.keyColumns() == 1 || column == 1 ? spread : 4;

@@ -23,6 +23,7 @@ final class Network {
   private final Map<Channel, ArrayDeque<byte[]>> inFlight = new LinkedHashMap<>();
   private final List<Channel> busy = new ArrayList<>();
   private final List<Emission> emissions = new ArrayList<>();
+  private int lastLevel = Integer.MAX_VALUE;
   private int messages;
   private int largestMessage;
 
@@ -53,9 +54,9 @@ final class Network {
     List<Tuple2<byte[], byte[]>> next = new ArrayList<>();
     for (Tuple2<byte[], byte[]> each : wire) {
       int node = Outbox.nodeOf(each._2());
-      if (node >= 0 && chain.levelOf(node) == level) {
+      if (node >= 0 && chain.levelOf(node) == level && level <= lastLevel) {
         groups.computeIfAbsent(Slice.of(each._2()), any -> new ArrayList<>()).add(each._1());
-      } else {
+      } else if (node < 0 || chain.levelOf(node) > level) {
         next.add(each);
       }
     }
@@ -76,6 +77,11 @@ final class Network {
     MemoryState state = states.computeIfAbsent(address, each -> new MemoryState());
     chain.node(Outbox.nodeOf(bytes)).handle(Outbox.keyOf(bytes), received, state, outbox);
     return outbox;
+  }
+
+  /** Lets messages to levels after this one get lost, where only the first levels matter. */
+  void endAfter(int level) {
+    lastLevel = level;
   }
 
   void resetCounts() {
