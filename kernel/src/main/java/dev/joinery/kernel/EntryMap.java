@@ -21,7 +21,7 @@ final class EntryMap {
   static final int INLINE_BYTES = 16 * 1024;
   static final int PAGE_BYTES = 8 * 1024;
   private static final int CACHED_PAGES = 256;
-  private static final int RUN = 8 * 1024;
+  private static final int RUN = 1024;
 
   /** A key and its value. */
   record Entry(Slice key, Slice value) {}
