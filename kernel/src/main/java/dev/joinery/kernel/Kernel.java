@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
-import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
@@ -40,18 +39,7 @@ public final class Kernel {
   public static Kernel open(SparkSession session, String programJson) {
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
-    List<AssemblerPlan> assemblers = new ArrayList<>();
-    for (Program.AssemblerProgram assembler : program.assemblers()) {
-      assemblers.add(compiler.compile(assembler));
-    }
-    List<List<AggregatePlan>> aggregates = new ArrayList<>();
-    for (Program.NodeProgram node : program.nodes()) {
-      aggregates.add(
-          node instanceof Program.MatchProgram match
-              ? compiler.aggregates(match.aggregates())
-              : List.of());
-    }
-    return new Kernel(new CompiledProgram(program, assemblers, aggregates));
+    return new Kernel(compiler.compile(program));
   }
 
   /**
