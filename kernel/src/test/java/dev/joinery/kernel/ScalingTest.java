@@ -143,6 +143,26 @@ class ScalingTest {
   }
 
   @Test
+  void aWindowThatRunsShortIsFilledAgain() {
+    Network network = posts(10);
+    send(network, upsert(TOPIC, 1L, 7L));
+    fill(network, LongStream.range(0, 2_000), each -> upsert(POST, each, 7L, each));
+    fill(network, LongStream.range(1_955, 1_990), each -> delete(POST, each, null, null));
+
+    List<Emission> emissions =
+        send(
+            network,
+            LongStream.range(1_990, 2_000)
+                .mapToObj(each -> delete(POST, each, null, null))
+                .toArray(LogChange[]::new));
+
+    assertEquals(1, emissions.size());
+    String ids = emissions.get(0).value().replaceAll(".*?\"id\":(\\d+),\"topic.*?\\}", "$1 ");
+    assertTrue(ids.startsWith("1954 1953 1952 1951 1950 1949 1948 1947 1946 1945 "), ids);
+    assertTrue(ids.endsWith("\"posts_total\":1955}"), ids);
+  }
+
+  @Test
   void aggregatesFollowAnInsertAndARemoveWithoutARescan() {
     Network network = posts(5, "sum:score", "max:score", "min:score", "count:score");
     send(network, upsert(TOPIC, 1L, 7L));

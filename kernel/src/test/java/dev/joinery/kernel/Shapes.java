@@ -17,8 +17,13 @@ final class Shapes {
   record Sample(String name, List<Tree> roots) {
     /** True where documents stay small when groups are large. */
     boolean isShallow() {
-      return List.of("user profile", "merged lookup over a link that moves", "limited windows",
-          "fused edges").contains(name);
+      return List.of(
+              "user profile",
+              "merged lookup over a link that moves",
+              "limited windows",
+              "fused edges",
+              "fused edge over a link that moves")
+          .contains(name);
     }
 
     @Override
@@ -37,6 +42,7 @@ final class Shapes {
         new Sample("fold under fold", List.of(foldUnderFold())),
         new Sample("limited windows", List.of(limited())),
         new Sample("fused edges", List.of(fused())),
+        new Sample("fused edge over a link that moves", List.of(fusedHolder())),
         new Sample("sibling lookups", List.of(siblings())),
         new Sample("one relation in two roles", List.of(twoRoles())),
         new Sample("self reference", List.of(selfReference())),
@@ -117,6 +123,14 @@ final class Shapes {
         head,
         items,
         Tree.many("marks", marked, "a=a,b=b", Tree.one("tag", tag, "id=tag")));
+  }
+
+  private static Tree fusedHolder() {
+    Table head = Table.of("head", 1, "id long, text string");
+    Table marked = Table.of("marked", 1, "id long, head long, tag long");
+    Table tag = Table.of("tag", 1, "id long, label string");
+    return Tree.root(
+        "head", head, Tree.many("marks", marked, "head=id", Tree.one("tag", tag, "id=tag")));
   }
 
   private static Tree siblings() {
