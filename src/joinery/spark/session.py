@@ -24,7 +24,7 @@ _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStorePro
 _LOCAL_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-# A short run is half just-in-time compilation; smaller inlining halves that at no loss later
+# A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (
     "-XX:+UseParallelGC -Xmn256m"
