@@ -113,7 +113,7 @@ def _retrieve(artifacts: tuple[Artifact, ...], folder: Path) -> None:
     wanted = folder.parent / "ivy.xml"
     wanted.write_text(_ivy_file(artifacts), encoding="utf-8")
     done = subprocess.run(
-        [_java(), "-cp", str(_spark_jars() / "*"), "org.apache.ivy.Main"]
+        [java(), "-cp", str(_spark_jars() / "*"), "org.apache.ivy.Main"]
         + ["-cache", str(cache_folder() / "ivy"), "-ivy", str(wanted), "-confs", "default"]
         + ["-types", *sorted({"jar", "bundle", *(each.extension for each in artifacts)})]
         + ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"],
@@ -170,7 +170,8 @@ def _spark_jars() -> Path:
     return Path(found.origin).parent / "jars"
 
 
-def _java() -> str:
+def java() -> str:
+    """Return the Java to start a process with: `JAVA_HOME`'s, else the one on the PATH."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if found is None:
