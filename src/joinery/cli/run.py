@@ -169,8 +169,11 @@ class Command:
 
     def _open(self) -> SparkSession:
         if self._session is None:
+            from joinery.spark.connector import connector_jars
+            from joinery.spark.kernel import add_jars
             from joinery.spark.session import open_session
 
+            jars = connector_jars(self._spec)
             self._display.prepare(self._log)
             self._session = open_session(
                 self._spec.name,
@@ -178,6 +181,7 @@ class Command:
                 master=self._arguments.master,
                 settings=dict(self._spec.run.spark),
             )
+            add_jars(self._session, jars)
             self._ending.listen()
         return self._session
 

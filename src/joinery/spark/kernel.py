@@ -7,7 +7,7 @@ settings changes. A session of Spark Connect has no JVM to reach and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from joinery.errors import RunError
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.jar import kernel_jar
+from joinery.spark.topic import Topic
 
 _KERNEL = "dev.joinery.kernel.Kernel"
 
@@ -42,12 +43,12 @@ class Kernel:
     relations: Sequence[Relation]
     _jvm_kernel: Any
 
-    def chain(self, raw: DataFrame, topics: Sequence[str]) -> DataFrame:
+    def chain(self, raw: DataFrame, topics: Sequence[Topic]) -> DataFrame:
         """Decode raw records and send them through all levels.
 
         Args:
             raw: Columns topic (its place in `topics`), major, minor, file, key, value and
-                error, as the files source gives them.
+                error, as every source gives them.
             topics: The topics that `raw` reads.
 
         Returns:
@@ -58,7 +59,8 @@ class Kernel:
             formats_json(self.program, self.relations),
             strings(self.session, [each.source for each in self.relations]),
             strings(self.session, [each.topic for each in self.relations]),
-            strings(self.session, topics),
+            strings(self.session, [each.source for each in topics]),
+            strings(self.session, [each.name for each in topics]),
         )
         return DataFrame(jdf, self.session)
 
@@ -112,15 +114,20 @@ def require_classic(session: SparkSession) -> None:
 def load_jar(session: SparkSession) -> None:
     """Make the kernel's classes known to the driver and the executors of a live session."""
     require_classic(session)
+    add_jars(session, (kernel_jar(),))
+
+
+def add_jars(session: SparkSession, jars: Iterable[Path]) -> None:
+    """Make the classes of jars known to the driver and the executors of a live session."""
     jvm: Any = session._jvm
-    jar = kernel_jar()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     urls = {str(url) for url in loader.getURLs()} if hasattr(loader, "getURLs") else set()
-    url = jar.resolve().as_uri()
-    if not any(each.endswith(jar.name) for each in urls):
-        loader.addURL(jvm.java.net.URI(url).toURL())
-    if not any(each.endswith(jar.name) for each in _jars(session)):
-        session.sparkContext._jsc.addJar(str(jar))
+    known = _jars(session)
+    for jar in jars:
+        if not any(each.endswith(jar.name) for each in urls):
+            loader.addURL(jvm.java.net.URI(jar.resolve().as_uri()).toURL())
+        if not any(each.endswith(jar.name) for each in known):
+            session.sparkContext._jsc.addJar(str(jar))
 
 
 def _jars(session: SparkSession) -> list[str]:

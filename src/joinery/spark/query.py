@@ -27,6 +27,7 @@ from joinery.model.progress import BatchProgress
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
 from joinery.spark.progress import ProgressBoard
+from joinery.spark.topic import Topic
 
 _DEAD_LETTERS = "dead_letters"
 
@@ -38,7 +39,7 @@ class KernelLike(Protocol):
     def relations(self) -> Sequence[Relation]:
         """The relations that the products read."""
 
-    def chain(self, raw: DataFrame, topics: Sequence[str]) -> DataFrame:
+    def chain(self, raw: DataFrame, topics: Sequence[Topic]) -> DataFrame:
         """Return the tagged rows that the products' levels give for a raw stream."""
 
     def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:

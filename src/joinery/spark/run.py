@@ -25,7 +25,7 @@ from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.selection import SelectionError, select_queries
-from joinery.spark.source import open_source, source_of
+from joinery.spark.source import open_sources, sources_of
 from joinery.spec.product import ProjectSpec, RunSpec
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Run:
         return self._spec.path_of(self._spec.run.checkpoint) / query.name
 
     def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
-        source_of(self._spec, products)
+        sources_of(self._spec, products)
         checkpoint = self._spec.path_of(self._spec.run.checkpoint)
         lease = Lease(checkpoint / "_leases" / f"{name}.lease", name)
         return QueryRun(
@@ -218,9 +218,7 @@ class Run:
     ) -> StreamingQuery:
         run = self._spec.run
         kernel = opener(spark, query.products, run)
-        source = source_of(self._spec, query.products)
-        topics = tuple(dict.fromkeys(each.topic for each in kernel.relations))
-        raw = open_source(spark, self._spec, source, topics)
+        raw, topics = open_sources(spark, self._spec, sources_of(self._spec, query.products))
         writer = (
             kernel.chain(raw, topics)
             .writeStream.queryName(query.name)

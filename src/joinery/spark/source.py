@@ -1,21 +1,25 @@
-"""Opens the raw stream of a query: one row a message, tagged with its topic."""
+"""Opens the raw stream of a query: one row a message, tagged with its topic.
+
+A query may read several sources; their raw streams are united before anything is decoded,
+in the order of the sources' names, which Spark's checkpoint holds on to.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
 
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product
+from joinery.plan.nodes import Product, Relation
+from joinery.spark.topic import Topic
 from joinery.spec.product import ProjectSpec, SourceSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = ("debezium-json", "json")
-_FILES = "dev.joinery.kernel.files.FilesSource"
 
 
 class SourceNotThereError(SpecError):
@@ -24,11 +28,37 @@ class SourceNotThereError(SpecError):
     code = "RUN_SOURCE"
 
 
-def source_of(spec: ProjectSpec, products: Sequence[Product]) -> SourceSpec:
-    """Return the one source that a query reads.
+class Opener(Protocol):
+    """Opens the sources of one kind."""
+
+    def __call__(
+        self, spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
+    ) -> DataFrame:
+        """Return the raw stream of `topics`, numbered in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRead:
+    """A source and what a query reads of it.
+
+    Attributes:
+        relations: The names of the relations that read each topic.
+    """
+
+    source: SourceSpec
+    relations: Mapping[str, tuple[str, ...]]
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics, as relations name them."""
+        return tuple(Topic(self.source.name, each) for each in self.relations)
+
+
+def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRead, ...]:
+    """Return the sources that a query reads, by name.
 
     Raises:
-        SourceNotThereError: The products read several, or one of a kind that is not there yet.
+        SourceNotThereError: A source, or a format, is not there.
     """
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
     for relation in relations:
@@ -37,40 +67,59 @@ def source_of(spec: ProjectSpec, products: Sequence[Product]) -> SourceSpec:
                 f'format "{relation.format}" of relation "{relation.name}" is not there yet',
                 hint=f"Use {' or '.join(_FORMATS)}.",
             )
-    names = tuple(dict.fromkeys(each.source for each in relations))
-    if len(names) > 1:
-        raise SourceNotThereError(
-            f"the relations of one query come from several sources: {', '.join(names)}",
-            hint="Give them one source; several in one query are not there yet.",
-        )
-    source = next((each for each in spec.sources if each.name == names[0]), None)
+    names = sorted({each.source for each in relations})
+    return tuple(_source_read(spec, name, relations) for name in names)
+
+
+def _source_read(spec: ProjectSpec, name: str, relations: Sequence[Relation]) -> SourceRead:
+    source = next((each for each in spec.sources if each.name == name), None)
     if source is None:
         raise SourceNotThereError(
             "the project has no source", hint="Add sources: {changes: {files: {path: data}}}."
         )
-    if source.kind != "files":
+    if source.kind not in _OPENERS:
         raise SourceNotThereError(
             f'source "{source.name}" is of kind "{source.kind}", which is not there yet',
-            hint="Use {files: {path: …}}.",
+            hint=f"Use {' or '.join(_OPENERS)}.",
         )
-    return source
+    read: dict[str, tuple[str, ...]] = {}
+    for relation in relations:
+        if relation.source == name:
+            read[relation.topic] = (*read.get(relation.topic, ()), relation.name)
+    return SourceRead(source, read)
 
 
-def files_path(spec: ProjectSpec, source: SourceSpec) -> Path:
-    """Return the folder of a files source."""
-    return spec.path_of(str(dict(source.options)["path"]))
+def open_sources(
+    spark: SparkSession, spec: ProjectSpec, reads: Sequence[SourceRead]
+) -> tuple[DataFrame, tuple[Topic, ...]]:
+    """Return the raw stream of all sources of a query, and what its topics' numbers stand for.
+
+    Columns: topic (a number), major and minor (the place in the log), file, key, value and
+    error (why the record is a dead letter, else null).
+    """
+    frames, topics = [], list[Topic]()
+    for read in reads:
+        frame = _OPENERS[read.source.kind](spark, spec, read.source, tuple(read.relations))
+        first = len(topics)
+        frames.append(frame.withColumn("topic", frame["topic"] + first) if first else frame)
+        topics += read.topics
+    return reduce(lambda left, right: left.union(right), frames), tuple(topics)
 
 
-def open_source(
+def _open_files(
     spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
 ) -> DataFrame:
-    """Return the raw stream of some topics, numbered in their order."""
-    folder = files_path(spec, source)
-    return (
-        spark.readStream.format(_FILES)
-        .option("path", str(folder))
-        .option("topics", json.dumps(list(topics)))
-        .option("maxRowsPerBatch", spec.run.max_rows_per_batch)
-        .option("maxRecordBytes", spec.run.max_record_bytes)
-        .load()
-    )
+    from joinery.spark.files_source import open_files
+
+    return open_files(spark, spec, source, topics)
+
+
+def _open_kafka(
+    spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
+) -> DataFrame:
+    from joinery.spark.kafka_source import open_kafka
+
+    return open_kafka(spark, spec, source, topics)
+
+
+_OPENERS: Mapping[str, Opener] = {"files": _open_files, "kafka": _open_kafka}

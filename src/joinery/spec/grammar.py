@@ -18,6 +18,7 @@ SHAPES = ("list", "map")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "reference")
 SOURCE_KINDS = ("files", "kafka")
+STARTS = ("earliest", "latest")
 SINK_KINDS = ("files", "kafka", "postgres", "sqlite", "opensearch", "redis", "console")
 RESERVED_PROJECT = ("streams", "windows", "functions")
 RESERVED_RELATION = ("append", "time", "watermark")
@@ -124,8 +125,41 @@ RUN: Names = {
     "max_record_bytes": _ref("size", "A larger record is a dead letter."),
     "max_document_bytes": _ref("size", "A larger document is a dead letter."),
 }
+_WORD_OR_OFFSET: Fragment = {
+    "anyOf": [{"enum": list(STARTS)}, {"type": "integer", "minimum": 0}],
+}
 SOURCE_OPTIONS: Mapping[str, Names] = {
-    "files": {"path": _text("A folder with one folder a topic.")}
+    "files": {"path": _text("A folder with one folder a topic.")},
+    "kafka": {
+        "bootstrap": _text("The brokers to begin with: host:port, with commas between."),
+        "properties": {
+            "type": "object",
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+            "description": "Properties of Kafka's client, such as security.protocol.",
+        },
+        "starting": {
+            "description": "Where reading begins on a fresh checkpoint; earliest by default.",
+            "anyOf": [
+                _text("earliest, latest, or a time in ISO 8601."),
+                {
+                    "type": "object",
+                    "description": "Offsets by topic and partition; all others begin earliest.",
+                    "additionalProperties": {
+                        "anyOf": [
+                            {"enum": list(STARTS)},
+                            {"type": "object", "additionalProperties": _WORD_OR_OFFSET},
+                        ],
+                    },
+                },
+            ],
+        },
+        "group": _text("A consumer group that is told the read positions, as information."),
+        "fail_on_data_loss": {
+            "type": "boolean",
+            "default": True,
+            "description": "Fail where the log lost records that were not read yet.",
+        },
+    },
 }
 SINK_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("The folder; each product gets one below it.")},

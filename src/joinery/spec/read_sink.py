@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from importlib.metadata import entry_points
 
 from joinery.spec import grammar
+from joinery.spec.kafka import check_kafka
 from joinery.spec.location import Path
 from joinery.spec.product import Options, SinkSpec, SourceSpec
 from joinery.spec.reader import Reader
@@ -17,10 +18,10 @@ _NEEDED = {"files": ("path",), "sqlite": ("path",)}
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:
     """Return the source that an entry of `sources` declares."""
     what = f'source "{entry.name}"'
-    kinds = grammar.SOURCE_KINDS
-    kind, options = _kind(
-        reader, entry.value, what, kinds, group="joinery.sources", known=grammar.SOURCE_OPTIONS
-    )
+    kinds, known = grammar.SOURCE_KINDS, {"files": grammar.SOURCE_OPTIONS["files"]}
+    kind, options = _kind(reader, entry.value, what, kinds, group="joinery.sources", known=known)
+    if kind == "kafka" and isinstance(entry.value, MapTree):
+        check_kafka(reader, entry.value.entries[0], f'"kafka" of {what}')
     return SourceSpec(entry.name, kind, options)
 
 

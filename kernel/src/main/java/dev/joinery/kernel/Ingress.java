@@ -38,12 +38,22 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
   private final int[][] relationsOf;
 
   /**
-   * {@code sources} and {@code topics} are by relation; {@code readTopics} are those that records
-   * count.
+   * {@code sources} and {@code topics} are by relation; {@code readSources} and {@code readTopics}
+   * tell what the number in a record's first column stands for.
    */
   Ingress(
-      Program program, Format[] formats, String[] sources, String[] topics, String[] readTopics) {
-    this(program, formats, sources, topics, relationsOf(topics, readTopics));
+      Program program,
+      Format[] formats,
+      String[] sources,
+      String[] topics,
+      String[] readSources,
+      String[] readTopics) {
+    this(
+        program,
+        formats,
+        sources,
+        topics,
+        relationsOf(sources, topics, readSources, readTopics));
   }
 
   /** {@code relationsOf} holds, for each number in a record's first column, its relations. */
@@ -60,12 +70,16 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     this.relationsOf = relationsOf;
   }
 
-  private static int[][] relationsOf(String[] topics, String[] readTopics) {
+  private static int[][] relationsOf(
+      String[] sources, String[] topics, String[] readSources, String[] readTopics) {
     int[][] relations = new int[readTopics.length][];
     for (int i = 0; i < readTopics.length; i++) {
+      String source = readSources[i];
       String topic = readTopics[i];
       relations[i] =
-          IntStream.range(0, topics.length).filter(each -> topics[each].equals(topic)).toArray();
+          IntStream.range(0, topics.length)
+              .filter(each -> sources[each].equals(source) && topics[each].equals(topic))
+              .toArray();
     }
     return relations;
   }

@@ -50,6 +50,7 @@ public final class Kernel {
    * @param relationsJson what {@link Formats#of} reads
    * @param sources of each relation
    * @param topics of each relation
+   * @param readSources of each topic that is read
    * @return two binary columns, a message and its address; for {@link #stage} or {@link #documents}
    */
   public Dataset<Row> chain(
@@ -57,6 +58,7 @@ public final class Kernel {
       String relationsJson,
       String[] sources,
       String[] topics,
+      String[] readSources,
       String[] readTopics) {
     Format[] formats = Formats.of(relationsJson);
     Dataset<Row> stamped =
@@ -69,7 +71,8 @@ public final class Kernel {
             raw.col("value"),
             raw.col("error"),
             functions.unix_micros(functions.current_timestamp()).as("timestamp"));
-    Ingress ingress = new Ingress(compiled.program(), formats, sources, topics, readTopics);
+    Ingress ingress =
+        new Ingress(compiled.program(), formats, sources, topics, readSources, readTopics);
     return levels(stamped.mapPartitions(ingress, WIRE)).toDF();
   }
 

@@ -1,0 +1,43 @@
+"""Puts records into the topics of a real broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+Data = Mapping[str, Any] | str | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The topics of one broker; `properties` are librdkafka's."""
+
+    bootstrap: str
+    properties: Mapping[str, str]
+
+    def create(self, topic: str, partitions: int = 1, **settings: str) -> None:
+        """Create a topic."""
+        client = AdminClient(self._settings())
+        made = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])
+        made[topic].result(30)
+
+    def put(self, topic: str, *values: Data, key: Data = None, partition: int = -1) -> None:
+        """Append records, and wait until the broker has them."""
+        producer = Producer(self._settings())
+        for value in values:
+            producer.produce(topic, _bytes(value), _bytes(key), partition=partition)
+        assert producer.flush(30) == 0
+
+    def _settings(self) -> dict[str, str | int]:
+        return {"bootstrap.servers": self.bootstrap, "linger.ms": 0, **self.properties}
+
+
+def _bytes(data: Data) -> bytes | None:
+    if data is None or isinstance(data, bytes):
+        return data
+    return (data if isinstance(data, str) else json.dumps(data)).encode()
