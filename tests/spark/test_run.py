@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from joinery import _registry
+from joinery.connect.guarantee import Guarantee
 from joinery.connect.lease import Lease, LeaseHeldError
-from joinery.connect.line import read_lines
-from joinery.connect.protocol import StagedBatch
+from joinery.connect.line import read_rows
+from joinery.connect.protocol import StagedBatch, Written
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
@@ -66,8 +67,8 @@ class Project:
         """Return the emissions in order: `id name item,item` or `id deleted`."""
         files = sorted((self.folder / "out/profile").glob("*.jsonl"))
         told = []
-        for key, document, _ in read_lines(files):
-            value = json.loads(document) if document else None
+        for row in read_rows(files):
+            key, value = row.key_values(), json.loads(row.value) if row.value else None
             shown = "deleted"
             if value:
                 items = ",".join(each["item"] for each in value["orders"])
@@ -101,15 +102,18 @@ class FlakySink:
     taken: ClassVar[list[str]] = []
     failures: ClassVar[list[str]] = []
     opened: list[str] = field(default_factory=list)
+    guarantee: ClassVar[Guarantee] = Guarantee(summary="None.")
+    target: ClassVar[str] = "flaky"
 
     def open(self) -> None:
         pass
 
-    def write(self, batch: StagedBatch) -> None:
+    def write(self, batch: StagedBatch) -> Written:
         if not self.failures:
             self.failures.append(batch.product)
             raise OSError("the disk is full")
-        self.taken.extend(line.document or "" for line in read_lines(batch.files))
+        self.taken.extend(row.value or "" for row in read_rows(batch.files))
+        return Written()
 
     def close(self) -> None:
         pass
@@ -189,7 +193,7 @@ def test_a_fresh_checkpoint_sends_again_above_what_stood(
     once(spark, project)
 
     files = sorted((project.folder / "out/profile").glob("*.jsonl"))
-    first, second = (line.version for line in read_lines(files))
+    first, second = (row.version for row in read_rows(files))
     assert ["1 Ada", "1 Ada"] == project.emitted()
     assert first < second
 

@@ -7,33 +7,50 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from joinery.connect.line import DocumentLine, read_lines
+from joinery.connect.guarantee import Guarantee, Promise
+from joinery.connect.line import StagedRow, read_rows
 from joinery.connect.option import check_names
-from joinery.connect.protocol import StagedBatch
+from joinery.connect.protocol import StagedBatch, Written
+
+_GUARANTEE = Guarantee(
+    summary="Each document is shown at least once, in the order of batches.",
+    keeps="log",
+    gaps={
+        Promise.REPLAY: "what was shown cannot be taken back; a batch run again is shown again",
+        Promise.NEWEST: "a terminal keeps nothing",
+        Promise.DELETES: "a terminal keeps nothing",
+        Promise.FENCE: "a terminal knows no runs; the lease is checked before it is written to",
+        Promise.ATOMIC: "lines appear one after the other",
+    },
+)
 
 
 class ConsoleSink:
     """Shows each emission; remembers nothing, so a replayed batch is shown again."""
 
+    guarantee = _GUARANTEE
+    target = "console"
+
     def open(self) -> None:
         """Nothing to open."""
 
-    def write(self, batch: StagedBatch) -> None:
+    def write(self, batch: StagedBatch) -> Written:
         """Print the documents of `batch`."""
         batch.check()
-        shown = "".join(f"{_shown(batch.product, each)}\n" for each in read_lines(batch.files))
+        shown = "".join(f"{_shown(batch.product, each)}\n" for each in read_rows(batch.files))
         sys.stdout.write(shown)
         sys.stdout.flush()
+        return Written()
 
     def close(self) -> None:
         """Nothing to close."""
 
 
-def _shown(product: str, line: DocumentLine) -> str:
-    key = ", ".join(f"{name}={_text(value)}" for name, value in line.key.items())
-    if line.document is None:
+def _shown(product: str, row: StagedRow) -> str:
+    key = ", ".join(f"{name}={_text(value)}" for name, value in row.key_values().items())
+    if row.value is None:
         return f"{product} {key} deleted"
-    return f"{product} {key} {line.document}"
+    return f"{product} {key} {row.value}"
 
 
 def _text(value: object) -> str:

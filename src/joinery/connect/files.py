@@ -9,25 +9,38 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from joinery.connect.batch_folder import BatchFolder
+from joinery.connect.guarantee import Guarantee, Promise
 from joinery.connect.option import check_names, path_option
-from joinery.connect.protocol import StagedBatch
+from joinery.connect.protocol import StagedBatch, Written
+
+_GUARANTEE = Guarantee(
+    summary="Every emission stands there once, in order; a batch run again replaces its file.",
+    keeps="log",
+    gaps={
+        Promise.FENCE: "a folder cannot refuse a writer; the lease is checked before the rename",
+    },
+)
 
 
 class FilesSink:
     """Keeps every emission of one product, batch by batch."""
 
+    guarantee = _GUARANTEE
+
     def __init__(self, path: Path) -> None:
+        self.target = f"files {path}"
         self._folder = BatchFolder(path)
 
     def open(self) -> None:
         """Create the folder."""
         self._folder.path.mkdir(parents=True, exist_ok=True)
 
-    def write(self, batch: StagedBatch) -> None:
+    def write(self, batch: StagedBatch) -> Written:
         """Put the batch's file in place; a batch without documents leaves none."""
         self._folder.put(
             batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
         )
+        return Written()
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -1,4 +1,9 @@
-"""Staged lines as key, document text and version, without parsing the document."""
+"""Staged lines as key text, document text and version, sliced without parsing JSON.
+
+A line is what the kernel writes, `{"key":{…},"value":{…} | null,"version":n}`. The first
+`},"value":` ends the key, whose columns are simple values, and the last `,"version":` ends
+the document: within a JSON text neither can stand, since a quote there is escaped.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +13,90 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-_HEAD, _MIDDLE, _TAIL = '{"key":{', ',"value":', ',"version":'
-_KEY = json.JSONDecoder(parse_float=Decimal)
+_HEAD, _MIDDLE, _TAIL = '{"key":{', '},"value":', ',"version":'
+_KEY_AT = len(_HEAD) - 1
+_JSON = json.JSONDecoder(parse_float=Decimal)
 
 
-class DocumentLine(NamedTuple):
-    """One emission as staged; `document` is None for a tombstone."""
+class StagedRow(NamedTuple):
+    """One emission as staged.
 
-    key: dict[str, object]
-    document: str | None
+    Attributes:
+        key: The root key as a JSON object, compact.
+        value: The document as JSON text; None for a tombstone.
+        version: Rises strictly for its key.
+    """
+
+    key: str
+    value: str | None
     version: int
 
+    def key_values(self) -> dict[str, object]:
+        """Return the key's columns by name; decimals are exact.
 
-def parse_line(line: str) -> DocumentLine:
+        Example:
+            >>> StagedRow('{"owner":"ann","number":1}', None, 7).key_values()
+            {'owner': 'ann', 'number': 1}
+        """
+        values: dict[str, object] = _JSON.decode(self.key)
+        return values
+
+
+def parse_line(line: str) -> StagedRow:
     """Return the parts of a staged line.
 
     Example:
         >>> parse_line('{"key":{"id":1},"value":{"id":1,"name":"a"},"version":7}')
-        DocumentLine(key={'id': 1}, document='{"id":1,"name":"a"}', version=7)
+        StagedRow(key='{"id":1}', value='{"id":1,"name":"a"}', version=7)
     """
-    if line.startswith(_HEAD):
-        key, end = _KEY.raw_decode(line, len(_HEAD) - 1)
-        version_at = line.rfind(_TAIL)
-        if line.startswith(_MIDDLE, end) and version_at > 0:
-            document = line[end + len(_MIDDLE) : version_at]
-            version = int(line[version_at + len(_TAIL) : line.rindex("}")])
-            return DocumentLine(key, None if document == "null" else document, version)
-    return _parse_spaced(line)
+    key_end = line.find(_MIDDLE)
+    tail = line.rfind(_TAIL)
+    if key_end < 0 or tail < key_end or not line.startswith(_HEAD):
+        return _parse_spaced(line)
+    version = line[tail + len(_TAIL) : line.rindex("}")]
+    if not version.isdecimal():
+        return _parse_spaced(line)
+    value = line[key_end + len(_MIDDLE) : tail]
+    return StagedRow(line[_KEY_AT : key_end + 1], None if value == "null" else value, int(version))
 
 
-def _parse_spaced(line: str) -> DocumentLine:
-    parts = _KEY.decode(line)
+def _parse_spaced(line: str) -> StagedRow:
+    """Return the parts of a line that another hand wrote, with spaces."""
+    parts = json.loads(line)
     value = parts["value"]
-    text = None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-    return DocumentLine(parts["key"], text, parts["version"])
+    return StagedRow(_text(parts["key"]), None if value is None else _text(value), parts["version"])
 
 
-def read_lines(files: Iterable[Path]) -> Iterator[DocumentLine]:
-    """Yield the lines of `files` in order."""
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_rows(files: Iterable[Path]) -> Iterator[StagedRow]:
+    """Yield the rows of `files` in order."""
     for file in files:
         with file.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
-                if line.strip():
+                if not line.isspace():
                     yield parse_line(line)
+
+
+def read_chunks(
+    files: Iterable[Path], *, rows: int = 5_000, characters: int = 8 << 20
+) -> Iterator[list[StagedRow]]:
+    """Yield the rows of `files` in lists of bounded size, none empty.
+
+    Args:
+        files: Staged files.
+        rows: The most rows of a chunk.
+        characters: A chunk ends with the row that reaches as many characters of documents.
+    """
+    chunk: list[StagedRow] = []
+    size = 0
+    for row in read_rows(files):
+        chunk.append(row)
+        size += len(row.value or "")
+        if len(chunk) >= rows or size >= characters:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from joinery.connect.guarantee import Guarantee
+from joinery.connect.line import StagedRow
 from joinery.errors import RunError
 from joinery.model.type import Struct
 
 
 class SinkError(RunError):
-    """A sink could not take a batch."""
+    """A sink could not take a batch, and will not by waiting: access, schema, settings."""
 
     code = "RUN_SINK"
+
+
+class SinkUnavailableError(SinkError):
+    """A target cannot be reached or is overloaded: the same write may succeed later."""
+
+    code = "RUN_SINK_UNAVAILABLE"
 
 
 class FencedError(RunError):
@@ -40,10 +48,12 @@ class StagedBatch:
         query: The query that runs it.
         query_id: The identity of the query's checkpoint; a fresh checkpoint has another.
         batch_id: Rises by one; repeats when a batch runs again.
-        files: Lines `{"key": {…}, "value": {…} | null, "version": n}`, UTF-8.
+        files: Lines `{"key": {…}, "value": {…} | null, "version": n}`, UTF-8; to be read
+            by `read_rows` or `read_chunks` of `joinery.connect.line`.
         key: The root key's columns and types.
         value: The document's type.
         epoch: Rises with each run of the query; a lower one is a run that was replaced.
+        forget_before: The memory of a delete with a lower version may be dropped.
         check: Raises `FencedError` once another run has taken over. To be called right
             before what was written becomes visible.
     """
@@ -56,24 +66,74 @@ class StagedBatch:
     key: Struct
     value: Struct
     epoch: int = 0
+    forget_before: int = 0
     check: Callable[[], None] = _always_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A document that its target will never take, such as one beyond its size.
+
+    Attributes:
+        row: What was refused; the target keeps the last good document.
+        reason: Of the dead letter: `document_refused`, `document_too_large`.
+        detail: The target's own words, without secrets.
+    """
+
+    row: StagedRow
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a batch.
+
+    Attributes:
+        refused: Become dead letters; the rest of the batch was taken.
+        older: Documents left out because the target has a newer version.
+    """
+
+    refused: tuple[Refusal, ...] = ()
+    older: int = 0
 
 
 class Sink(Protocol):
     """A place for the documents of one product.
 
-    Opened once, then written a batch at a time from one thread, in the order of their ids;
-    closed once, also after an error. What `write` took when it returns is durable.
+    Opened, then written a batch at a time from one thread, in the order of their ids, then
+    closed, also after an error; it may be opened again after that. What `write` took when
+    it returns is durable.
     """
 
-    def open(self) -> None:
-        """Connect, and create what is missing."""
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the sink promises."""
 
-    def write(self, batch: StagedBatch) -> None:
-        """Take all documents of `batch`, never replacing a newer version by an older one."""
+    @property
+    def target(self) -> str:
+        """Where documents go, for messages: kind, name and address, never a secret."""
+
+    def open(self) -> None:
+        """Connect, and create what is missing.
+
+        Raises:
+            SinkUnavailableError: The target cannot be reached now.
+            SinkError: It cannot be used at all.
+        """
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Take all documents of `batch`, never replacing a newer version by an older one.
+
+        Raises:
+            SinkUnavailableError: It may succeed later; some documents may have been taken.
+                The sink is closed and opened before the batch is written again.
+            SinkError: It will not succeed without a change of the target or the project.
+            FencedError: Another run has taken over.
+        """
 
     def close(self) -> None:
-        """Release connections."""
+        """Release connections; without effect where nothing is open."""
 
 
 class SinkFactory(Protocol):

@@ -14,9 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from joinery.connect.line import read_lines
+from joinery.connect.guarantee import Guarantee
+from joinery.connect.line import read_rows
 from joinery.connect.option import check_names, path_option, text_option
-from joinery.connect.protocol import FencedError, SinkError, StagedBatch
+from joinery.connect.protocol import (
+    FencedError,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+)
 from joinery.model.type import Atomic, DataType, Struct
 
 _AFFINITY = {
@@ -27,6 +34,9 @@ _FENCE = """CREATE TABLE IF NOT EXISTS joinery_batches (
     table_name TEXT, query_id TEXT, batch_id INTEGER NOT NULL, epoch INTEGER NOT NULL,
     PRIMARY KEY (table_name, query_id))"""
 _WAIT_S = 30.0
+_GUARANTEE = Guarantee(
+    summary="The table holds the newest document of each key; a batch is one transaction.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,10 @@ class _Statements:
 class SqliteSink:
     """Keeps the newest document of each key."""
 
+    guarantee = _GUARANTEE
+
     def __init__(self, path: Path, table: str) -> None:
+        self.target = f"sqlite {path}, table {table}"
         self._path = path
         self._table = table
         self._database: sqlite3.Connection | None = None
@@ -60,7 +73,7 @@ class SqliteSink:
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
 
-    def write(self, batch: StagedBatch) -> None:
+    def write(self, batch: StagedBatch) -> Written:
         """Apply `batch` in one transaction."""
         if self._database is None:
             raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
@@ -75,6 +88,7 @@ class SqliteSink:
                 raise
         except sqlite3.Error as error:
             raise self._failed(error) from error
+        return Written()
 
     def close(self) -> None:
         """Close the database file."""
@@ -123,7 +137,8 @@ class SqliteSink:
         )
 
     def _failed(self, error: Exception) -> SinkError:
-        return SinkError(
+        kind = SinkUnavailableError if _passing(error) else SinkError
+        return kind(
             f'could not write table "{self._table}" of {self._path}',
             detail=f"{error}.",
             hint="Free the database file or the disk, then start the run again.",
@@ -141,12 +156,13 @@ def _upserts(
     batch: StagedBatch, names: list[str], gone: list[tuple[object, ...]]
 ) -> Iterator[tuple[object, ...]]:
     """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
-    for key, document, version in read_lines(batch.files):
+    for row in read_rows(batch.files):
+        key = row.key_values()
         values = tuple(_stored(key[name]) for name in names)
-        if document is None:
-            gone.append((*values, version))
+        if row.value is None:
+            gone.append((*values, row.version))
         else:
-            yield (*values, document, version)
+            yield (*values, row.value, row.version)
 
 
 def _stored(value: object) -> object:
@@ -182,6 +198,12 @@ def _statements(table: str, key: Struct) -> _Statements:
 
 def _affinity(type: DataType) -> str:
     return _AFFINITY.get(type.name, "TEXT") if isinstance(type, Atomic) else "TEXT"
+
+
+def _passing(error: Exception) -> bool:
+    """Return whether waiting may help: another writer holds the file, or the disk is full."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 
 
 def _name(name: str) -> str:

@@ -6,7 +6,7 @@ Invariant: every change read is counted once as applied, stale, repeated, ignore
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Counts = Mapping[str, int]
 
@@ -100,6 +100,35 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What a run waits for before it can go on.
+
+    Attributes:
+        product: Whose documents wait.
+        target: The sink's target.
+        reason: Why it cannot be written now.
+        attempts: How often it was tried.
+        since: Seconds since 1970.
+    """
+
+    product: str
+    target: str
+    reason: str
+    attempts: int
+    since: float
+
+    def to_json(self) -> dict[str, object]:
+        """Return the wait as one JSON object, for machines."""
+        return {
+            "product": self.product,
+            "target": self.target,
+            "reason": self.reason,
+            "attempts": self.attempts,
+            "since": round(self.since, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """A run as it stands.
 
@@ -108,33 +137,36 @@ class Progress:
         relations: By relation, the counts of the whole run.
         documents: By product, the counts of the whole run.
         latest: By query, its last batch.
+        waiting: By target, what is waited for now.
     """
 
     totals: Totals = Totals()
     relations: Mapping[str, Counts] = field(default_factory=dict)
     documents: Mapping[str, Counts] = field(default_factory=dict)
     latest: Mapping[str, BatchProgress] = field(default_factory=dict)
+    waiting: Mapping[str, Waiting] = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""
-        return Progress(
+        return replace(
+            self,
             totals=self.totals.plus(batch),
             relations=_added(self.relations, batch.relations),
             documents=_added(self.documents, batch.documents),
             latest={**self.latest, batch.query: batch},
         )
 
+    def waits(self, target: str, waiting: Waiting | None) -> Progress:
+        """Return the progress with what `target` is waited for; None where it is back."""
+        rest = {name: each for name, each in self.waiting.items() if name != target}
+        return replace(self, waiting={**rest, target: waiting} if waiting else rest)
+
     def timed(self, batch: BatchProgress) -> Progress:
         """Return the progress with a batch it has counted, now that its times are known."""
         latest = self.latest.get(batch.query)
         if latest is None or latest.batch_id != batch.batch_id:
             return self
-        return Progress(
-            totals=self.totals,
-            relations=self.relations,
-            documents=self.documents,
-            latest={**self.latest, batch.query: batch},
-        )
+        return replace(self, latest={**self.latest, batch.query: batch})
 
 
 def _applied(counts: Counts) -> int:

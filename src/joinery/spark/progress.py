@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from joinery.model.progress import BatchProgress, Progress
+from joinery.model.progress import BatchProgress, Progress, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,10 +31,16 @@ class ProgressBoard:
 
     Args:
         on_batch: Called for each batch once its times are known.
+        on_wait: Called with the target of a sink, and what is waited for; None once it is back.
     """
 
-    def __init__(self, on_batch: Callable[[BatchProgress], None] = lambda batch: None) -> None:
+    def __init__(
+        self,
+        on_batch: Callable[[BatchProgress], None] = lambda batch: None,
+        on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+    ) -> None:
         self._on_batch = on_batch
+        self._on_wait = on_wait
         self._mutex = threading.Lock()
         self._progress = Progress()
         self._untimed: dict[tuple[str, int], BatchProgress] = {}
@@ -71,6 +77,12 @@ class ProgressBoard:
             )
             self._progress = self._progress.timed(batch)
         self._on_batch(batch)
+
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """Tell what the sink of `target` is waited for; None once it is back."""
+        with self._mutex:
+            self._progress = self._progress.waits(target, waiting)
+        self._on_wait(target, waiting)
 
     def flush(self) -> None:
         """Tell the batches whose times never came."""

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,15 +22,18 @@ from pyspark.sql import DataFrame
 
 from joinery.connect.dead_letters import DeadLetterFolder
 from joinery.connect.lease import Lease
-from joinery.connect.protocol import Sink, StagedBatch
+from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch, Written
+from joinery.connect.refused import SinkLetters
+from joinery.connect.retry import PatientSink
 from joinery.errors import JoineryError, RunError
-from joinery.model.progress import BatchProgress
+from joinery.model.progress import BatchProgress, Counts
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
 _DEAD_LETTERS = "dead_letters"
+_WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
 class KernelLike(Protocol):
@@ -75,7 +79,8 @@ class QueryRun:
         lease: Taken before the first batch.
         dead_letters: Where its dead letters go.
         staging: A folder that is this query's own.
-        board: Told of each batch.
+        board: Told of each batch, and of what is waited for.
+        tombstone_retention_ms: How long sinks remember a delete.
     """
 
     def __init__(
@@ -87,15 +92,31 @@ class QueryRun:
         dead_letters: DeadLetterFolder,
         staging: Path,
         board: ProgressBoard,
+        tombstone_retention_ms: int = _WEEK_MS,
     ) -> None:
         self.name = name
-        self.members = tuple(members)
         self.lease = lease
+        self.members = tuple(self._patient(each, board) for each in members)
         self.failure: Exception | None = None
         self.ending = threading.Event()
         self._dead_letters = dead_letters
         self._staging = staging
         self._board = board
+        self._retention_ms = tombstone_retention_ms
+
+    def _patient(self, member: ProductSinks, board: ProgressBoard) -> ProductSinks:
+        """Return the member with sinks that wait for their targets until the run ends."""
+        name = member.product.name
+        return ProductSinks(
+            member.product,
+            tuple(
+                PatientSink(each, name, ended=self._ended, tell=partial(board.wait, each.target))
+                for each in member.sinks
+            ),
+        )
+
+    def _ended(self) -> bool:
+        return self.ending.is_set() or self.lease.lost is not None
 
     @property
     def products(self) -> tuple[Product, ...]:
@@ -126,6 +147,13 @@ class QueryRun:
             if self.ending.is_set():
                 raise BatchRefusedError(f'query "{self.name}" is ending')
             self._take(kernel, frame, batch_id)
+        except SinkUnavailableError as error:
+            if not self.ending.is_set():
+                self.failure = self.failure or error
+                raise
+            raise BatchRefusedError(
+                f'query "{self.name}" ended while it waited for a sink'
+            ) from error
         except Exception as error:
             self.failure = self.failure or error
             raise
@@ -138,7 +166,7 @@ class QueryRun:
         summary = kernel.stage(frame, folder)
         staged = time.monotonic()
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
-        self._write(folder, query_id, batch_id)
+        counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
         dead = _parts(folder / _DEAD_LETTERS)
         letters = sum(_count_lines(part) for part in dead)
         self._dead_letters.put(dead, query_id=query_id, batch_id=batch_id, check=self.lease.check)
@@ -149,7 +177,7 @@ class QueryRun:
                 batch_id=batch_id,
                 relations=summary.get("relations", {}),
                 documents=summary.get("documents", {}),
-                counters=summary.get("counters", {}),
+                counters=counters,
                 dead=letters,
                 seconds=written - started,
                 ended_at=time.time(),
@@ -161,7 +189,12 @@ class QueryRun:
         )
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _write(self, folder: Path, query_id: str, batch_id: int) -> None:
+    def _write(
+        self, folder: Path, query_id: str, batch_id: int, counters: Mapping[str, Counts]
+    ) -> dict[str, Counts]:
+        """Write a staged batch to all sinks and return `counters` with theirs."""
+        counted = {product: dict(counts) for product, counts in counters.items()}
+        letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
         for member in self.members:
             batch = StagedBatch(
                 product=member.product.name,
@@ -172,17 +205,32 @@ class QueryRun:
                 key=member.key,
                 value=member.product.root.output,
                 epoch=self.lease.epoch,
+                forget_before=_micros(time.time()) - self._retention_ms * 1000,
                 check=self.lease.check,
             )
             for sink in member.sinks if batch.files else ():
                 self.lease.check()
-                _write_sink(sink, batch)
+                written = _write_sink(sink, batch)
+                letters.add(batch.product, sink.target, written.refused)
+                mine = counted.setdefault(batch.product, {})
+                _count(mine, "refused", len(written.refused))
+                _count(mine, "older", written.older)
+        return {product: counts for product, counts in counted.items() if counts}
 
 
-def _write_sink(sink: Sink, batch: StagedBatch) -> None:
+def _count(counts: dict[str, int], name: str, more: int) -> None:
+    if more:
+        counts[name] = counts.get(name, 0) + more
+
+
+def _micros(seconds: float) -> int:
+    return int(seconds * 1_000_000)
+
+
+def _write_sink(sink: Sink, batch: StagedBatch) -> Written:
     """Write a batch; what the sink raises is told with its product."""
     try:
-        sink.write(batch)
+        return sink.write(batch)
     except JoineryError:
         raise
     except Exception as error:

@@ -17,7 +17,7 @@ from joinery.connect.dead_letters import DeadLetterFolder
 from joinery.connect.lease import Lease
 from joinery.connect.protocol import FencedError
 from joinery.errors import JoineryError, RunError
-from joinery.model.progress import BatchProgress, Progress
+from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
@@ -71,12 +71,14 @@ class RunOptions:
         products: The products to run; empty means all.
         solution: Overrides the products' own.
         on_batch: Called for each batch once it is through.
+        on_wait: Called when a sink has to be waited for, and with None once it is back.
     """
 
     once: bool = False
     products: tuple[str, ...] = ()
     solution: str | None = None
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
+    on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
 
 
 class Run:
@@ -90,7 +92,7 @@ class Run:
             raise _no_real_time()
         self._spec = spec
         self._once = options.once
-        self._board = ProgressBoard(options.on_batch)
+        self._board = ProgressBoard(options.on_batch, options.on_wait)
         self._ended = threading.Event()
         self._error: JoineryError | None = None
         self._active: dict[str, StreamingQuery] = {}
@@ -187,6 +189,7 @@ class Run:
             dead_letters=DeadLetterFolder(self.dead_letters, name),
             staging=checkpoint / "_staging" / name,
             board=self._board,
+            tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
         )
 
     def _sinks(self, product: Product) -> tuple[Any, ...]:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from joinery.connect.line import DocumentLine, parse_line
+from joinery.connect.line import StagedRow, parse_line
 
 
 def test_a_compact_line_keeps_the_document_as_it_was_written() -> None:
     line = '{"key":{"id":1},"value":{"n":1.50,"t":",\\"version\\":9}"},"version":7}\n'
 
-    expected = DocumentLine({"id": 1}, '{"n":1.50,"t":",\\"version\\":9}"}', 7)
+    expected = StagedRow('{"id":1}', '{"n":1.50,"t":",\\"version\\":9}"}', 7)
     assert expected == parse_line(line)
 
 
 def test_a_tombstone_has_no_document() -> None:
-    expected = DocumentLine({"id": "a"}, None, 8)
+    expected = StagedRow('{"id":"a"}', None, 8)
 
     assert expected == parse_line('{"key":{"id":"a"},"value":null,"version":8}')
     assert expected == parse_line('{"key": {"id": "a"}, "value": null, "version": 8}')
 
 
 def test_a_line_with_spaces_is_read_too() -> None:
-    expected = DocumentLine({"id": 1}, '{"name": "é"}', 7)
+    expected = StagedRow('{"id":1}', '{"name":"é"}', 7)
 
     assert expected == parse_line('{"key": {"id": 1}, "value": {"name": "é"}, "version": 7}')
 
 
 def test_a_document_that_is_the_text_null_is_not_a_tombstone() -> None:
-    expected = DocumentLine({"id": 1}, '{"version":3}', 7)
+    expected = StagedRow('{"id":1}', '{"version":3}', 7)
 
     assert expected == parse_line('{"key":{"id":1},"value":{"version":3},"version":7}')

@@ -11,30 +11,43 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from joinery.connect.line import DocumentLine, read_lines
+from joinery.connect.guarantee import Guarantee, Promise
+from joinery.connect.line import StagedRow, read_rows
 from joinery.connect.option import check_names, path_option
-from joinery.connect.protocol import StagedBatch
+from joinery.connect.protocol import StagedBatch, Written
+
+_GUARANTEE = Guarantee(
+    summary="A file holds the newest document of its key.",
+    gaps={
+        Promise.FENCE: "a folder cannot refuse a writer; the lease is checked before each rename",
+        Promise.ATOMIC: "files are replaced one after the other",
+    },
+)
 
 
 class FolderSink:
     """The documents of one product, a file each."""
 
+    guarantee = _GUARANTEE
+
     def __init__(self, folder: Path) -> None:
+        self.target = f"folder {folder}"
         self._folder = folder
 
     def open(self) -> None:
         """Create the folder."""
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def write(self, batch: StagedBatch) -> None:
+    def write(self, batch: StagedBatch) -> Written:
         """Replace the files of the batch's documents, each by rename."""
-        for line in read_lines(batch.files):
-            file = self._folder / f"{_name(line)}.json"
-            if _version(file) < line.version:
+        for row in read_rows(batch.files):
+            file = self._folder / f"{_name(row)}.json"
+            if _version(file) < row.version:
                 part = file.with_suffix(".part")
-                part.write_text(_text(line), encoding="utf-8")
+                part.write_text(_text(row), encoding="utf-8")
                 batch.check()
                 part.replace(file)
+        return Written()
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -46,12 +59,12 @@ def folder_sink(product: str, options: Mapping[str, object], folder: Path) -> Fo
     return FolderSink(path_option("folder", options, folder) / product)
 
 
-def _name(line: DocumentLine) -> str:
-    return quote(",".join(str(value) for value in line.key.values()), safe="@,")
+def _name(row: StagedRow) -> str:
+    return quote(",".join(str(value) for value in row.key_values().values()), safe="@,")
 
 
-def _text(line: DocumentLine) -> str:
-    return f'{{"version":{line.version},"document":{line.document or "null"}}}\n'
+def _text(row: StagedRow) -> str:
+    return f'{{"version":{row.version},"document":{row.value or "null"}}}\n'
 
 
 def _version(file: Path) -> int:

@@ -1,10 +1,18 @@
-"""The conformance suite: what every solution must do, runnable on any, also from a plug-in."""
+"""The conformance suites: what every solution and sink must do, also those of a plug-in."""
 
 from __future__ import annotations
 
 from joinery.testing.conformance.case import Case, Step, case, when
 from joinery.testing.conformance.cases import all_cases
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
+from joinery.testing.conformance.sink import (
+    SinkCase,
+    SinkOutcome,
+    SinkTarget,
+    check_sink,
+    examine_sink,
+    sink_cases,
+)
 from joinery.testing.conformance.suite import ConformanceError, Outcome, check, examine
 
 __all__ = [
@@ -14,10 +22,16 @@ __all__ = [
     "ReferenceRunner",
     "Runner",
     "Sent",
+    "SinkCase",
+    "SinkOutcome",
+    "SinkTarget",
     "Step",
     "all_cases",
     "case",
     "check",
+    "check_sink",
     "examine",
+    "examine_sink",
+    "sink_cases",
     "when",
 ]
