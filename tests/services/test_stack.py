@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import psycopg
 import pytest
+import redis as redis_client
 from confluent_kafka import Consumer, Producer
 
+from joinery.stack.connect import create, delete
+from joinery.stack.debezium import capture
+from joinery.stack.http import ask
 from joinery.stack.service import Service
 
 pytestmark = pytest.mark.services
@@ -65,3 +70,78 @@ def test_a_row_kept_by_postgres_survives_its_kill(postgres: Service) -> None:
 def test_postgres_decodes_logically(postgres: Service) -> None:
     with psycopg.connect(postgres.address) as link:
         assert link.execute("SHOW wal_level").fetchone() == ("logical",)
+
+
+def test_a_value_kept_by_redis_survives_its_kill(redis: Service) -> None:
+    redis_client.from_url(redis.address).set("kept", "yes")
+
+    redis.kill()
+    redis.start()
+
+    assert redis_client.from_url(redis.address).get("kept") == b"yes"
+
+
+def test_a_document_kept_by_opensearch_survives_its_kill(opensearch: Service) -> None:
+    document = f"{opensearch.address}/t-{uuid.uuid4()}/_doc/1"
+    ask(f"{document}?version=7&version_type=external", method="PUT", body={"kept": True})
+
+    opensearch.kill()
+    opensearch.start()
+
+    found = ask(document)
+    assert isinstance(found, dict)
+    assert (found["_source"], found["_version"]) == ({"kept": True}, 7)
+
+
+def test_a_schema_kept_by_the_registry_survives_its_kill(registry: Service) -> None:
+    subject = f"{registry.address}/subjects/t-{uuid.uuid4()}/versions"
+    ask(subject, method="POST", body={"schema": json.dumps("string")})
+
+    registry.kill()
+    registry.start()
+
+    assert ask(subject) == [1]
+
+
+def test_dynamodb_answers(dynamodb: Service) -> None:
+    assert dynamodb.ready
+
+
+def test_a_connector_goes_on_where_it_was_after_its_worker_is_killed(
+    connect: Service, kafka: Service, postgres: Service
+) -> None:
+    name = f"t_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres.address, autocommit=True) as link:
+        link.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, text text DEFAULT 'x')")
+        link.execute(f"INSERT INTO {name} VALUES (1, NULL)")
+    config = capture(name, database=postgres.address, tables=[f"public.{name}"])
+    create(connect, name, config)
+    topic = f"{name}.public.{name}"
+    consumer = Consumer(
+        {"bootstrap.servers": kafka.address, "group.id": name, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    first = _next(consumer)
+
+    connect.kill()
+    with psycopg.connect(postgres.address, autocommit=True) as link:
+        link.execute(f"DELETE FROM {name}")
+    connect.start()
+
+    following = [_next(consumer)]
+    while following[-1] is not None:
+        following.append(_next(consumer))
+    consumer.close()
+    delete(connect, name)
+    assert first is not None
+    assert (first["op"], first["after"]) == ("r", {"id": 1, "text": None})
+    assert following[-2]["op"] == "d"
+
+
+def _next(consumer: Consumer) -> dict[str, object] | None:
+    """Return the next change, or None for a tombstone."""
+    message = consumer.poll(60)
+    assert message is not None
+    assert message.error() is None
+    value = message.value()
+    return None if value is None else json.loads(value)

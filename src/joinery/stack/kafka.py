@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from joinery.artifact import Artifact, fetch, java, version
+from joinery.stack.jvm import LOGGING, SMALL
 from joinery.stack.port import HOST, PORTS
 from joinery.stack.process import Launch
 from joinery.stack.service import Service, ServiceError
@@ -37,11 +38,6 @@ transaction.state.log.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 """
-SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-LOGGING = (
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
-)
 # A metadata request of version 1 for no topic: its answer lists the brokers that serve.
 _METADATA = struct.pack(">hhih i", 3, 1, 1, -1, 0)
 
@@ -99,7 +95,7 @@ def _java(heap: str) -> tuple[str, ...]:
         Artifact("org.apache.kafka", "kafka_2.13", version("kafka"), transitive=True),
         Artifact("org.slf4j", "slf4j-simple", version("slf4j")),
     )
-    return (java(), f"-Xmx{heap}", *SMALL_JVM, *LOGGING, "-cp", str(jars[0].parent / "*"))
+    return (java(), f"-Xmx{heap}", *SMALL, *LOGGING, "-cp", str(jars[0].parent / "*"))
 
 
 def _format(folder: Path, settings: Path) -> None:
