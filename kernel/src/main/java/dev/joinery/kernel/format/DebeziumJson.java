@@ -25,7 +25,7 @@ final class DebeziumJson implements Format {
     }
   }
 
-  /** One event: its images, operation and position; remembers the last schema. */
+  /** One event's text; remembers the last schema. */
   private static final class Envelope {
     private static final int BEFORE = 0;
     private static final int AFTER = 1;
@@ -33,21 +33,16 @@ final class DebeziumJson implements Format {
     private static final int OP = 3;
     private static final int SCHEMA = 4;
     private static final int PAYLOAD = 5;
-    private static final String DELETE_FIX =
-        "set REPLICA IDENTITY so that deletes carry the key, or send the message's key";
 
     private final Decoder decoder;
-    private final JsonCursor json;
+    private final DebeziumEvent event;
+    private final JsonCursor json = new JsonCursor();
     private final Names names =
         new Names(List.of("before", "after", "source", "op", "schema", "payload"));
-    private final Image before;
-    private final Image after;
-    private final PositionColumn positionColumn;
+    private final JsonImage before;
+    private final JsonImage after;
 
     private int count;
-    private int op;
-    private boolean positioned;
-    private long position;
     private int schemaFrom;
     private int schemaTo;
     private int payloadFrom;
@@ -59,18 +54,12 @@ final class DebeziumJson implements Format {
     private final ValueReader[] withoutSchema;
 
     Envelope(RelationSpec spec) {
-      decoder = new Decoder(spec);
-      json = decoder.json;
-      int declared = spec.position() == null ? -1 : spec.columns().indexOf(spec.position());
-      boolean extra = spec.position() != null && declared < 0;
-      List<String> more = extra ? List.of(spec.position()) : List.of();
-      before = new Image(json, decoder.row, more);
-      after = new Image(json, decoder.row, more);
+      RowBuilder row = new RowBuilder(spec);
+      decoder = new Decoder(row, new JsonKey(row));
+      event = new DebeziumEvent(decoder, spec);
+      before = new JsonImage(json, row, DebeziumEvent.extraNames(spec));
+      after = new JsonImage(json, row, DebeziumEvent.extraNames(spec));
       withoutSchema = after.readers;
-      positionColumn =
-          spec.position() == null
-              ? null
-              : new PositionColumn(extra ? spec.columns().size() : declared, spec.position());
     }
 
     void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
@@ -78,7 +67,7 @@ final class DebeziumJson implements Format {
         decoder.tombstone(relation, key, sink);
         return;
       }
-      if (!decoder.open(value)) {
+      if (!json.openObject(value)) {
         return;
       }
       scan();
@@ -90,15 +79,14 @@ final class DebeziumJson implements Format {
       }
       before.readers = wrapped && withSchema != null ? withSchema : withoutSchema;
       after.readers = before.readers;
-      apply(relation, key, sink);
+      event.apply(relation, key, before, after, sink);
     }
 
     private void scan() {
       count = 0;
-      op = 0;
+      event.restart();
       before.there = false;
       after.there = false;
-      positioned = false;
       schemaFrom = -1;
       payloadFrom = -1;
       names.restart();
@@ -122,11 +110,11 @@ final class DebeziumJson implements Format {
     private void scanOp() {
       json.skipValue();
       boolean letter = json.to - json.from == 3 && json.text[json.from] == '"';
-      op = letter ? json.text[json.from + 1] : -1;
+      event.op = letter ? json.text[json.from + 1] : -1;
     }
 
     private void scanSource() {
-      positioned = false;
+      event.positioned = false;
       if (json.peek() != '{') {
         json.skipValue();
         return;
@@ -144,10 +132,10 @@ final class DebeziumJson implements Format {
     }
 
     private void readLsn() {
-      positioned = json.text[json.from] != 'n';
-      if (positioned) {
+      event.positioned = json.text[json.from] != 'n';
+      if (event.positioned) {
         try {
-          position = Numbers.whole(json, json.from, json.to, "a position");
+          event.position = Numbers.whole(json, json.from, json.to, "a position");
         } catch (Rejected rejected) {
           throw rejected.in("source.lsn");
         }
@@ -191,57 +179,11 @@ final class DebeziumJson implements Format {
       if (Arrays.equals(value, schemaFrom, schemaTo, lastSchema, 0, lastSchema.length)) {
         return;
       }
-      JsonNode schema = MessageKey.parse(value, schemaFrom, schemaTo);
+      JsonNode schema = JsonKey.parse(value, schemaFrom, schemaTo);
       JsonNode row = Readers.field(schema, "after");
-      withSchema = decoder.row.readers(row == null ? Readers.field(schema, "before") : row);
+      withSchema = after.readers(row == null ? Readers.field(schema, "before") : row);
       // Only an object may be stepped over: other values do not tell where they end.
       lastSchema = schema == null ? new byte[0] : Arrays.copyOfRange(value, schemaFrom, schemaTo);
-    }
-
-    private void apply(int relation, byte[] key, ChangeSink sink) {
-      switch (op) {
-        case 'c', 'r' -> upsert(relation, key, true, sink);
-        case 'u' -> update(relation, key, sink);
-        case 'd' -> {
-          readPosition(before);
-          decoder.delete(relation, before, key, positioned, position, sink, DELETE_FIX);
-        }
-        case 'm' -> sink.count(relation, "ignored_messages");
-        case 't' -> {
-          throw Rejected.truncate("the table was truncated at the source; its rows stay here");
-        }
-        case 0 -> throw Rejected.undecodable("no \"op\": not a change event of Debezium");
-        default -> throw Rejected.undecodable("an \"op\" that Debezium does not document");
-      }
-    }
-
-    private void upsert(int relation, byte[] key, boolean whole, ChangeSink sink) {
-      if (!after.there) {
-        throw Rejected.undecodable("an upsert without \"after\"");
-      }
-      decoder.buildUpsert(after, key, whole);
-      readPosition(after);
-      decoder.upsert(relation, positioned, position, sink);
-    }
-
-    private void update(int relation, byte[] key, ChangeSink sink) {
-      if (!after.there || !decoder.keyChanged(before, after)) {
-        upsert(relation, key, false, sink);
-        return;
-      }
-      // Nothing is told before all of it is known to be readable.
-      decoder.buildUpsert(after, key, true);
-      readPosition(after);
-      decoder.delete(relation, before, key, positioned, position, sink, DELETE_FIX);
-      decoder.buildUpsert(after, key, true);
-      decoder.upsert(relation, positioned, position, sink);
-    }
-
-    private void readPosition(Image image) {
-      if (positionColumn != null) {
-        positioned = positionColumn.read(image);
-        position = positionColumn.position;
-      }
     }
   }
 }

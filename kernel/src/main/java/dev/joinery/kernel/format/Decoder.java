@@ -4,37 +4,22 @@ import java.util.Arrays;
 
 /** What decoding one relation's records shares among the formats; remembers only scratch. */
 final class Decoder {
-  final JsonCursor json = new JsonCursor();
   final RowBuilder row;
-  final MessageKey key;
+  private final MessageKey key;
 
-  Decoder(RelationSpec spec) {
-    row = new RowBuilder(spec);
-    key = new MessageKey(row);
-  }
-
-  /** Opens a value; false where it is blank. */
-  boolean open(byte[] value) {
-    int invalid = Utf8.firstInvalid(value, 0, value.length);
-    if (invalid >= 0) {
-      throw Rejected.undecodable("not UTF-8 at byte " + invalid);
-    }
-    json.open(value, 0, value.length);
-    int first = json.peek();
-    if (first >= 0 && first != '{') {
-      throw Rejected.undecodable("the value is not a JSON object");
-    }
-    return first >= 0;
+  Decoder(RowBuilder row, MessageKey key) {
+    this.row = row;
+    this.key = key;
   }
 
   /** Tells a tombstone; a key that lacks a column is only counted. */
   void tombstone(int relation, byte[] messageKey, ChangeSink sink) {
-    key.scan(messageKey);
-    if (!key.image.there || !row.hasKey(key.image)) {
+    Image image = key.scan(messageKey);
+    if (!image.there || !row.hasKey(image)) {
       sink.count(relation, "tombstones_without_key");
       return;
     }
-    row.writeKey(key.image);
+    row.writeKey(image);
     sink.change(relation, ChangeSink.TOMBSTONE, false, 0, row.bytes(), row.length(), null);
   }
 
@@ -49,8 +34,7 @@ final class Decoder {
       String fix) {
     Image from = image;
     if (!image.there || !row.hasKey(image)) {
-      key.scan(messageKey);
-      from = key.image;
+      from = key.scan(messageKey);
       if (!from.there || !row.hasKey(from)) {
         throw Rejected.keyMissing("a delete without " + keyNames() + ": " + fix);
       }
@@ -68,8 +52,7 @@ final class Decoder {
   void buildUpsert(Image image, byte[] messageKey, boolean whole) {
     Image fallback = null;
     if (!row.hasKey(image)) {
-      fallback = key.image;
-      key.scan(messageKey);
+      fallback = key.scan(messageKey);
       requireKey(image, fallback);
     }
     row.writeRow(image, fallback, whole);
@@ -77,11 +60,11 @@ final class Decoder {
 
   private void requireKey(Image image, Image fallback) {
     for (int column : row.key) {
-      boolean absent = image.spans.absent(column);
-      if (absent && fallback.there && fallback.spans.present(column, fallback.json)) {
+      boolean absent = image.absent(column);
+      if (absent && fallback.there && fallback.present(column)) {
         continue;
       }
-      if (!image.spans.present(column, image.json) || row.unavailable(image, column)) {
+      if (!image.present(column) || image.unavailable(column)) {
         throw Rejected.keyMissing(
             "key column \"" + row.columns.get(column) + "\" is " + (absent ? "missing" : "null"));
       }
@@ -104,7 +87,7 @@ final class Decoder {
 
   /** Whether both images have a whole key, and not the same. */
   boolean keyChanged(Image before, Image after) {
-    if (!before.there || sameKeyText(before, after)) {
+    if (!before.there || sameKeyBytes(before, after)) {
       return false;
     }
     if (!row.hasKey(before) || !row.hasKey(after)) {
@@ -116,23 +99,19 @@ final class Decoder {
     return !Arrays.equals(old, 0, old.length, row.bytes(), 0, row.length());
   }
 
-  private boolean sameKeyText(Image before, Image after) {
-    byte[] text = json.text;
+  private boolean sameKeyBytes(Image before, Image after) {
     for (int column : row.key) {
-      int old = before.spans.from[column];
-      int now = after.spans.from[column];
-      if (old < 0 || now < 0) {
-        return old == now;
+      if (before.absent(column) || after.absent(column)) {
+        return before.absent(column) == after.absent(column);
       }
-      if (!Arrays.equals(
-          text, old, before.spans.to[column], text, now, after.spans.to[column])) {
+      if (!before.sameBytes(column, after)) {
         return false;
       }
     }
     return true;
   }
 
-  String keyNames() {
+  private String keyNames() {
     return row.key.length == 1
         ? "its key column \"" + row.columns.get(row.key[0]) + "\""
         : "all its key columns "

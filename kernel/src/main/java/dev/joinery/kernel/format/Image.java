@@ -1,48 +1,33 @@
 package dev.joinery.kernel.format;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import java.util.ArrayList;
-import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
- * One scanned object with a relation's columns (a before, an after, a message's key), and the
- * readers for its values; remembers them from record to record.
+ * One scanned object with a relation's columns (a before, an after, a message's key); remembers
+ * where in the record their values stand. Names that are no columns come after the columns.
  */
-final class Image {
-  final JsonCursor json;
-  final Spans spans;
-  ValueReader[] readers;
-
+abstract class Image {
   /** Whether the last record had it. */
   boolean there;
 
-  /**
-   * @param extra names that are no columns; they come after the columns in {@link #spans}
-   */
-  Image(JsonCursor json, RowBuilder builder, List<String> extra) {
-    this.json = json;
-    List<String> names = new ArrayList<>(builder.columns);
-    names.addAll(extra);
-    spans = new Spans(names);
-    readers = builder.readers(null);
-  }
+  /** Whether the record leaves the column out. */
+  abstract boolean absent(int column);
 
-  /** Reads the object or the null at the cursor. */
-  void scan() {
-    int first = json.peek();
-    if (first == '{') {
-      spans.scan(json);
-      there = true;
-      return;
-    }
-    json.skipValue();
-    there = false;
-    if (first != 'n') {
-      throw Rejected.undecodable("a row that is not an object");
-    }
-  }
+  /** Whether a value stands there that is not null. */
+  abstract boolean present(int column);
 
-  void useSchema(RowBuilder builder, JsonNode schema) {
-    readers = builder.readers(schema);
-  }
+  /** Whether Debezium's placeholder stands there; not to be asked of an absent column. */
+  abstract boolean unavailable(int column);
+
+  /** Writes the value that stands there, null or not. */
+  abstract void write(int column, UnsafeRowWriter writer);
+
+  /** Writes a null of the column's type. */
+  abstract void writeNull(int column, UnsafeRowWriter writer);
+
+  /** Whether the column's bytes are those of another image of the same record. */
+  abstract boolean sameBytes(int column, Image other);
+
+  /** Returns the whole number that stands there, or the micros of a timestamp in text. */
+  abstract long position(int column);
 }

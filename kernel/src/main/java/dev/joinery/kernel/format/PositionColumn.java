@@ -4,7 +4,6 @@ package dev.joinery.kernel.format;
 final class PositionColumn {
   private final int index;
   private final String name;
-  private final IsoText iso = new IsoText();
 
   long position;
 
@@ -15,36 +14,26 @@ final class PositionColumn {
 
   /** Reads {@link #position}; false where the image has none. */
   boolean read(Image image) {
-    if (!image.there || !image.spans.present(index, image.json)) {
+    if (!image.there || !image.present(index)) {
       return false;
     }
-    JsonCursor json = image.json;
-    int from = image.spans.from[index];
-    int to = image.spans.to[index];
     try {
-      position =
-          json.text[from] == '"'
-              ? ofText(json, from, to, image.spans.escaped[index])
-              : number(json, from, to);
+      position = image.position(index);
     } catch (Rejected rejected) {
       throw rejected.in(name);
     }
     return true;
   }
 
-  private static long number(JsonCursor json, int from, int to) {
-    return Numbers.whole(json, from, to, "a position");
-  }
-
-  private long ofText(JsonCursor json, int from, int to, boolean escaped) {
-    json.textOf(from, to, escaped);
-    for (int i = json.charsFrom; i < json.charsTo; i++) {
-      byte next = json.chars[i];
-      if ((next < '0' || next > '9') && !(next == '-' && i == json.charsFrom)) {
-        return iso.micros(json.chars, json.charsFrom, json.charsTo);
+  /** Returns the position that these characters say: digits, or a timestamp. */
+  static long ofText(IsoText iso, byte[] chars, int from, int to) {
+    for (int i = from; i < to; i++) {
+      byte next = chars[i];
+      if ((next < '0' || next > '9') && !(next == '-' && i == from)) {
+        return iso.micros(chars, from, to);
       }
     }
-    var number = Numbers.decimal(json.chars, json.charsFrom, json.charsTo, "a position");
+    var number = Numbers.decimal(chars, from, to, "a position");
     try {
       return number.longValueExact();
     } catch (ArithmeticException tooLarge) {

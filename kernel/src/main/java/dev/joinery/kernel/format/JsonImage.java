@@ -1,0 +1,152 @@
+package dev.joinery.kernel.format;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+
+/** An image in a JSON text, and the readers for its values. */
+final class JsonImage extends Image {
+  private static final String UNAVAILABLE = RowBuilder.UNAVAILABLE;
+
+  final JsonCursor json;
+  final Spans spans;
+  ValueReader[] readers;
+  private final RowBuilder builder;
+  private final byte[][] placeholders;
+  private final IsoText iso = new IsoText();
+
+  /**
+   * @param extra names that are no columns; they come after the columns in {@link #spans}
+   */
+  JsonImage(JsonCursor json, RowBuilder builder, List<String> extra) {
+    this.json = json;
+    this.builder = builder;
+    List<String> names = new ArrayList<>(builder.columns);
+    names.addAll(extra);
+    spans = new Spans(names);
+    readers = readers(null);
+    placeholders =
+        Arrays.stream(builder.types).map(JsonImage::placeholder).toArray(byte[][]::new);
+  }
+
+  /** Returns the readers of all columns; {@code schema} is that of the struct they stand in. */
+  ValueReader[] readers(JsonNode schema) {
+    ValueReader[] made = new ValueReader[builder.types.length];
+    for (int i = 0; i < made.length; i++) {
+      JsonNode field = Readers.field(schema, builder.columns.get(i));
+      made[i] = Readers.of(builder.types[i], field, builder.unit);
+    }
+    return made;
+  }
+
+  /** Reads the object or the null at the cursor. */
+  void scan() {
+    int first = json.peek();
+    if (first == '{') {
+      spans.scan(json);
+      there = true;
+      return;
+    }
+    json.skipValue();
+    there = false;
+    if (first != 'n') {
+      throw Rejected.undecodable("a row that is not an object");
+    }
+  }
+
+  @Override
+  boolean absent(int column) {
+    return spans.from[column] < 0;
+  }
+
+  @Override
+  boolean present(int column) {
+    return spans.present(column, json);
+  }
+
+  @Override
+  void write(int column, UnsafeRowWriter writer) {
+    readers[column].readOrNull(
+        json, spans.from[column], spans.to[column], spans.escaped[column], writer, column);
+  }
+
+  @Override
+  void writeNull(int column, UnsafeRowWriter writer) {
+    readers[column].writeNull(writer, column);
+  }
+
+  @Override
+  boolean sameBytes(int column, Image other) {
+    Spans others = ((JsonImage) other).spans;
+    byte[] text = json.text;
+    return Arrays.equals(
+        text,
+        spans.from[column],
+        spans.to[column],
+        text,
+        others.from[column],
+        others.to[column]);
+  }
+
+  @Override
+  boolean unavailable(int column) {
+    byte[] placeholder = placeholders[column];
+    int from = spans.from[column];
+    int to = spans.to[column];
+    byte[] text = json.text;
+    if (to - from == placeholder.length) {
+      return Arrays.equals(text, from, to, placeholder, 0, placeholder.length);
+    }
+    return to - from == UNAVAILABLE.length() + 2 && text[from] == '"' && isText(text, from);
+  }
+
+  private static boolean isText(byte[] text, int from) {
+    for (int i = 0; i < UNAVAILABLE.length(); i++) {
+      if (text[from + 1 + i] != UNAVAILABLE.charAt(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** How Debezium writes an unavailable value of this type, as JSON. */
+  private static byte[] placeholder(DataType type) {
+    byte[] text = UNAVAILABLE.getBytes(StandardCharsets.UTF_8);
+    String quoted = '"' + UNAVAILABLE + '"';
+    if (type.equals(DataTypes.BinaryType)) {
+      quoted = '"' + Base64.getEncoder().encodeToString(text) + '"';
+    } else if (type instanceof MapType) {
+      quoted = "{" + quoted + ":" + quoted + "}";
+    } else if (type instanceof ArrayType array && array.elementType() instanceof StringType) {
+      quoted = "[" + quoted + "]";
+    } else if (type instanceof ArrayType) {
+      quoted =
+          IntStream.range(0, text.length)
+              .mapToObj(i -> String.valueOf(text[i]))
+              .collect(Collectors.joining(",", "[", "]"));
+    }
+    return quoted.getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Override
+  long position(int column) {
+    int from = spans.from[column];
+    int to = spans.to[column];
+    if (json.text[from] != '"') {
+      return Numbers.whole(json, from, to, "a position");
+    }
+    json.textOf(from, to, spans.escaped[column]);
+    return PositionColumn.ofText(iso, json.chars, json.charsFrom, json.charsTo);
+  }
+}
