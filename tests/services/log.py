@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 Data = Mapping[str, Any] | str | bytes | None
@@ -26,15 +26,24 @@ class Log:
         made = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])
         made[topic].result(30)
 
-    def put(self, topic: str, *values: Data, key: Data = None, partition: int = -1) -> None:
+    def put(
+        self, topic: str, *values: Data, key: Data = None, partition: int = -1, at_ms: int = 0
+    ) -> None:
         """Append records, and wait until the broker has them."""
         producer = Producer(self._settings())
         for value in values:
-            producer.produce(topic, _bytes(value), _bytes(key), partition=partition)
+            producer.produce(topic, _bytes(value), _bytes(key), partition, timestamp=at_ms)
         assert producer.flush(30) == 0
 
+    def told(self, group: str, topic: str, partition: int = 0) -> int:
+        """Return the position that a consumer group was told."""
+        consumer = Consumer({**self._settings(), "group.id": group})
+        (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
+        consumer.close()
+        return found.offset
+
     def _settings(self) -> dict[str, str | int]:
-        return {"bootstrap.servers": self.bootstrap, "linger.ms": 0, **self.properties}
+        return {"bootstrap.servers": self.bootstrap, **self.properties}
 
 
 def _bytes(data: Data) -> bytes | None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.services.log import Log
 
-from joinery.connect.line import read_lines
+from joinery.connect.line import read_rows
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.spark.connector import kafka_jars
+from joinery.spark.kafka_client import KafkaUnreachableError
 from joinery.spark.kernel import add_jars
 from joinery.spark.run import Run, run
 from joinery.spec.load import load_spec
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.services, pytest.mark.spark]
 PROJECT = """\
 name: shop
 sources:
-  changes: {{kafka: {{bootstrap: "{bootstrap}"}}}}
+  changes: {{kafka: {{bootstrap: "{bootstrap}"{options}}}}}
 relations:
   customer: {{topic: {at}.customer, key: [id], fields: {{id: long, name: string}}}}
   order:
@@ -43,6 +44,7 @@ products:
     root: customer
     embed: {{orders: {{many: order, on: {{customer_id: id}}, fields: [number, item]}}}}
     sink: {{files: {{path: out}}}}
+run: {{max_rows_per_batch: {rows}}}
 """
 
 
@@ -65,9 +67,10 @@ class Shop:
         """The plan of the project."""
         return build_plan(self.spec)
 
-    def declare(self, text: str, **names: str) -> None:
-        """Write the project file."""
-        told = text.format(bootstrap=self.log.bootstrap, at=self.at, **names)
+    def declare(self, text: str = PROJECT, options: str = "", rows: int = 1000) -> None:
+        """Write the project file; `options` are more of the source's."""
+        options = f", {options}" if options else ""
+        told = text.format(bootstrap=self.log.bootstrap, at=self.at, options=options, rows=rows)
         (self.folder / "joinery.yaml").write_text(told, encoding="utf-8")
 
     def customer(self, number: int, name: str, **more: Any) -> None:
@@ -89,10 +92,11 @@ class Shop:
     def documents(self) -> dict[int, str]:
         """Return the newest documents: `name item,item`."""
         newest: dict[int, str] = {}
-        for key, document, _ in read_lines(sorted((self.folder / "out/profile").glob("*.jsonl"))):
-            newest.pop(key["id"], None)
-            if document:
-                newest[key["id"]] = _told(json.loads(document))
+        for row in read_rows(sorted((self.folder / "out/profile").glob("*.jsonl"))):
+            number = int(str(row.key_values()["id"]))
+            newest.pop(number, None)
+            if row.value:
+                newest[number] = _told(json.loads(row.value))
         return dict(sorted(newest.items()))
 
     def letters(self) -> list[Mapping[str, Any]]:
@@ -117,7 +121,7 @@ def kafka_spark(spark: SparkSession) -> SparkSession:
 def shop(kafka_spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     """The project on the broker, with topics of its own, which are not there yet."""
     made = Shop(kafka_spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
-    made.declare(PROJECT)
+    made.declare()
     return made
 
 
@@ -165,3 +169,55 @@ def test_a_topic_that_is_not_there_yet_is_empty_and_read_once_it_comes(shop: Sho
     shop.once()
 
     assert {1: "Ada tea"} == shop.documents()
+
+
+def test_the_lag_is_told_by_topic_and_partition_and_the_group_of_positions(shop: Shop) -> None:
+    customers = f"{shop.at}.customer"
+    shop.declare(options=f"group: {shop.at}", rows=4)
+    shop.log.create(customers, partitions=2)
+    rows = [{"id": number, "name": "x"} for number in range(4)]
+    shop.log.put(customers, *rows, partition=0)
+    shop.log.put(customers, *rows, partition=1)
+
+    _, (first, last) = shop.once()
+
+    assert {customers: {"0": 2, "1": 2}} == first.lag
+    assert {"customer": 4, "order": 0} == first.remaining_rows
+    assert {customers: {"0": 0, "1": 0}} == last.lag == last.to_json()["lag"]
+    assert (4, 4) == (shop.log.told(shop.at, customers, 0), shop.log.told(shop.at, customers, 1))
+
+
+@pytest.mark.parametrize(
+    ("starting", "expected"),
+    [
+        ("latest", {}),
+        ("2026-01-02T00:00:00Z", {2: "Bob", 3: "Cy"}),
+        ("{{{at}.customer: {{0: 2}}}}", {3: "Cy"}),
+        ("{{{at}.customer: {{0: latest}}}}", {}),
+    ],
+)
+def test_a_fresh_checkpoint_begins_where_it_is_told(
+    shop: Shop, starting: str, expected: dict[int, str]
+) -> None:
+    shop.declare(options=f"starting: {starting.format(at=shop.at)}")
+    for number, name in enumerate(("Ada", "Bob", "Cy"), start=1):
+        shop.customer(number, name, at_ms=1767139200000 + number * 86_400_000)
+
+    shop.once()
+
+    assert expected == shop.documents()
+    shop.customer(4, "Di")
+    shop.once()
+    assert {**expected, 4: "Di"} == shop.documents()
+
+
+def test_a_broker_that_is_not_there_ends_the_run_with_one_line(shop: Shop) -> None:
+    shop.declare()
+    text = (shop.folder / "joinery.yaml").read_text()
+    (shop.folder / "joinery.yaml").write_text(text.replace(shop.log.bootstrap, "127.0.0.1:1"))
+
+    with pytest.raises(KafkaUnreachableError) as told:
+        run(shop.spark, shop, once=True)
+
+    assert 'source "changes" could not reach Kafka at 127.0.0.1:1' == told.value.message
+    assert told.value.detail.startswith("TimeoutException")

@@ -85,8 +85,9 @@ class _Pace:
     """What the last batches told of one topic."""
 
     rows_per_s: float = 0.0
-    bytes_per_s: float = 0.0
+    remaining_per_s: float = 0.0
     remaining: int | None = None
+    in_rows: bool = False
     seen_at: float = 0.0
 
 
@@ -119,7 +120,9 @@ class TerminalDisplay:
             pace = self._paces.setdefault(topic, _Pace())
             if batch.seconds > 0:
                 pace.rows_per_s = counts.get("read", 0) / batch.seconds
-            self._note_remaining(pace, batch.remaining.get(topic), batch.ended_at)
+            pace.in_rows = topic in batch.remaining_rows
+            left = batch.remaining_rows if pace.in_rows else batch.remaining
+            self._note_remaining(pace, left.get(topic), batch.ended_at)
 
     def end(self, totals: Totals) -> None:
         """Leave the table as it last was and write the last line."""
@@ -131,7 +134,8 @@ class TerminalDisplay:
 
     def _note_remaining(self, pace: _Pace, remaining: int | None, now: float) -> None:
         if remaining is not None and pace.remaining is not None and now > pace.seen_at:
-            pace.bytes_per_s = max(0.0, (pace.remaining - remaining) / (now - pace.seen_at))
+            fewer = pace.remaining - remaining
+            pace.remaining_per_s = max(0.0, fewer / (now - pace.seen_at))
         pace.remaining, pace.seen_at = remaining, now
 
     def _drawn(self) -> RenderableType:
@@ -153,15 +157,22 @@ class TerminalDisplay:
 
 def _cells(counts: object, pace: _Pace) -> tuple[str, ...]:
     read = counts if isinstance(counts, dict) else {}
-    eta = pace.remaining / pace.bytes_per_s if pace.remaining and pace.bytes_per_s else None
+    known = pace.remaining and pace.remaining_per_s
+    eta = (pace.remaining or 0) / pace.remaining_per_s if known else None
     return (
         f"{read.get('read', 0):,}",
         f"{pace.rows_per_s:,.0f}",
-        "" if pace.remaining is None else size_text(pace.remaining),
+        _remaining_text(pace),
         "" if eta is None else f"{eta:,.0f} s",
         f"{read.get('stale', 0):,}",
         f"{read.get('dead', 0):,}",
     )
+
+
+def _remaining_text(pace: _Pace) -> str:
+    if pace.remaining is None:
+        return ""
+    return f"{pace.remaining:,} rows" if pace.in_rows else size_text(pace.remaining)
 
 
 def _product_line(name: str, counts: object) -> str:

@@ -24,6 +24,8 @@ class BatchProgress:
         ended_at: Seconds since 1970.
         durations_ms: Where the time went, by step.
         remaining: By relation, the bytes still to read; empty where nobody can tell.
+        remaining_rows: By relation, the records still to read, where the log counts them.
+        lag: By topic and partition, the records still to read.
     """
 
     query: str
@@ -36,6 +38,8 @@ class BatchProgress:
     ended_at: float
     durations_ms: Counts = field(default_factory=dict)
     remaining: Counts = field(default_factory=dict)
+    remaining_rows: Counts = field(default_factory=dict)
+    lag: Mapping[str, Counts] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -57,6 +61,7 @@ class BatchProgress:
             "counters": {name: dict(counts) for name, counts in self.counters.items()},
             "dead": self.dead,
             "remaining_bytes": dict(self.remaining),
+            "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
             "duration_ms": dict(self.durations_ms),
         }
 

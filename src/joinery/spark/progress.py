@@ -6,13 +6,16 @@ Invariant: each batch is told once, in the order its query ran it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.spark.backlog import Backlog, files_backlog, kafka_backlog
+from joinery.spark.kafka_group import KafkaGroups
+from joinery.spark.source import SourceRead
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +64,7 @@ class ProgressBoard:
         query: str,
         batch_id: int,
         durations_ms: Mapping[str, int],
-        remaining: Mapping[str, int],
+        backlog: Backlog,
     ) -> None:
         """Tell where the time of a batch went, and what its topics still have to read."""
         with self._mutex:
@@ -72,7 +75,9 @@ class ProgressBoard:
             batch = replace(
                 counted,
                 durations_ms=durations,
-                remaining=dict(remaining),
+                remaining=backlog.bytes,
+                remaining_rows=backlog.rows,
+                lag=backlog.lag,
                 seconds=durations_ms.get("triggerExecution", counted.seconds * 1000) / 1000,
             )
             self._progress = self._progress.timed(batch)
@@ -93,49 +98,46 @@ class ProgressBoard:
 
 
 class BatchListener(StreamingQueryListener):
-    """Hears Spark's times of each batch.
+    """Hears Spark's times and positions of each batch.
 
     Args:
         board: Told of them.
-        relations: The relation that reads each topic.
+        reads: What each query reads, in the order of its streams.
+        groups: Told the read positions.
     """
 
-    def __init__(self, board: ProgressBoard, relations: Mapping[str, str]) -> None:
+    def __init__(
+        self, board: ProgressBoard, reads: Mapping[str, Sequence[SourceRead]], groups: KafkaGroups
+    ) -> None:
         self._board = board
-        self._relations = relations
+        self._reads = reads
+        self._groups = groups
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing to note."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Note the times of one batch."""
+        """Note the times and positions of one batch."""
         told = event.progress
-        remaining: dict[str, int] = {}
-        for source in told.sources:
-            for topic, size in remaining_bytes(source.metrics or {}).items():
-                remaining[self._relations.get(topic, topic)] = size
-        self._board.time(told.name or "", told.batchId, dict(told.durationMs), remaining)
+        query = told.name or ""
+        backlog = Backlog()
+        for read, source in zip(self._reads.get(query, ()), told.sources, strict=False):
+            if read.source.kind == "kafka":
+                backlog = backlog.plus(kafka_backlog(read, source.endOffset, source.latestOffset))
+                self._groups.note(query, read.source.name, source.endOffset)
+            else:
+                backlog = backlog.plus(files_backlog(read, source.metrics or {}))
+        self._board.time(query, told.batchId, dict(told.durationMs), backlog)
+
+    def close(self) -> None:
+        """Tell the groups what is still to be told."""
+        self._groups.close()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing to note."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing to note."""
-
-
-def remaining_bytes(metrics: Mapping[str, str]) -> dict[str, int]:
-    """Return the bytes that each topic still has to read, from the source's metrics.
-
-    Example:
-        >>> remaining_bytes({"user.bytes": "70", "user.bytesRead": "50", "user.files": "2"})
-        {'user': 20}
-    """
-    read = {
-        name.removesuffix(".bytesRead"): int(value)
-        for name, value in metrics.items()
-        if name.endswith(".bytesRead")
-    }
-    return {topic: int(metrics.get(f"{topic}.bytes", size)) - size for topic, size in read.items()}
 
 
 def wait_for_listeners(spark: SparkSession) -> None:

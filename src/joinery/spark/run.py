@@ -22,6 +22,7 @@ from joinery.plan.nodes import Plan, Product
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.selection import SelectionError, select_queries
@@ -202,9 +203,9 @@ class Run:
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
-        products = (product for query in self._queries for product in query.products)
-        relations = {each.topic: each.name for one in products for each in one.relations}
-        listener = BatchListener(self._board, relations)
+        reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
+        groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
+        listener = BatchListener(self._board, reads, groups)
         spark.streams.addListener(listener)
         try:
             for query in self._queries:
@@ -213,6 +214,7 @@ class Run:
             for active in self._active.values():
                 active.stop()
             spark.streams.removeListener(listener)
+            listener.close()
             raise
         return listener
 
@@ -241,6 +243,7 @@ class Run:
             wait_for_listeners(spark)
             self._board.flush()
             spark.streams.removeListener(listener)
+            listener.close()
         except Exception as error:
             self._error = self._error or QueryFailedError(f"the run ended: {error}")
         finally:

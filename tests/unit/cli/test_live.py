@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -61,3 +62,18 @@ def test_progress_adds_batches_up() -> None:
     assert {"read": 20, "stale": 2, "dead": 4} == progress.relations["user"]
     assert progress.totals.documents == 8
     assert progress.latest["q"].batch_id == 1
+
+
+def test_a_topic_that_counts_records_shows_how_many_remain() -> None:
+    display = TerminalDisplay()
+    console = Console(record=True, width=100, file=None, force_terminal=False)
+    display._topics, display._progress = ("user",), lambda: Progress().plus(batch())
+
+    for number, left in enumerate((4000, 2000)):
+        told = replace(batch(number, ended_at=number), remaining_rows={"user": left})
+        display.batch(told)
+    with console.capture() as captured:
+        console.print(display._drawn())
+
+    row = captured.get().splitlines()[1].split()
+    assert ["user", "10", "5", "2,000", "rows", "1", "s", "1", "2"] == row
