@@ -10,6 +10,7 @@ Invariant: a folder that stands under its final name is complete (fetched aside,
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from joinery.errors import RunError
+
+_log = logging.getLogger(__name__)
 
 VERSIONS = {
     "spark-kafka": "4.2.0",
@@ -93,6 +96,7 @@ def fetch(name: str, *artifacts: Artifact) -> tuple[Path, ...]:
     versions = "_".join(dict.fromkeys(each.version for each in artifacts))
     folder = cache_folder() / "artifacts" / f"{name}-{versions}"
     if not folder.is_dir():
+        _log.info("fetching %s, once", ", ".join(map(str, artifacts)))
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
             aside = Path(scratch, "files")

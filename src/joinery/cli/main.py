@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from joinery import __version__
+from joinery.cli.dev import dev
 from joinery.cli.report import DONE, FAILED, tell_error
 from joinery.errors import JoineryError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(dev, name="dev")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 Products = Annotated[
     list[str] | None, typer.Option("--product", metavar="P", help="Only this product; repeat.")

@@ -58,12 +58,20 @@ class ProcessId:
     started_at: float
 
 
-def spawn(launch: Launch, log: Path) -> ProcessId:
-    """Start a process in a session of its own, what it prints appended to `log`."""
+def spawn(launch: Launch, log: Path, *, tied: bool) -> ProcessId:
+    """Start a process in a session of its own, what it prints appended to `log`.
+
+    Args:
+        launch: What to start.
+        log: Grows by what the process prints.
+        tied: Whether the process is killed when the thread that started it ends in
+            whatever way (only where `setpriv` is installed).
+    """
     process = _psutil().Process
+    command = as_user(launch.user, launch.command)
     with log.open("ab") as out:
         child = subprocess.Popen(
-            as_user(launch.user, launch.command),
+            _tied(command) if tied else command,
             cwd=launch.folder,
             env={**os.environ, **launch.environment},
             stdin=subprocess.DEVNULL,
@@ -90,6 +98,15 @@ def as_user(user: str, command: tuple[str, ...]) -> tuple[str, ...]:
         )
     entering = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     return (setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups", *entering, *command)
+
+
+def _tied(command: tuple[str, ...]) -> tuple[str, ...]:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return command
+    if command[0] == setpriv:
+        return (setpriv, "--pdeathsig=KILL", *command[1:])
+    return (setpriv, "--pdeathsig=KILL", *command)
 
 
 def alive(process: ProcessId) -> bool:

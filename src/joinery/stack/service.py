@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
@@ -70,17 +71,30 @@ class Standing:
     process: ProcessId | None = None
 
 
+class State(Enum):
+    """What can become of a server, in the words of `joinery dev status`."""
+
+    ABSENT = "never started"
+    STOPPED = "stopped"
+    ENDED = "ended by itself"
+    SUSPENDED = "suspended"
+    SILENT = "not answering"
+    READY = "ready"
+
+
 class Service:
     """A server of the local stack.
 
     Args:
         recipe: What kind of server it is.
         folder: Where its settings, its data and its log are kept.
+        tied: Whether a process started here is killed when the starting thread ends.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, *, tied: bool = False) -> None:
         self.recipe = recipe
         self.folder = folder.absolute()
+        self._tied = tied
 
     @property
     def name(self) -> str:
@@ -122,15 +136,21 @@ class Service:
         return self._process() is not None
 
     @property
-    def suspended(self) -> bool:
-        """Whether the process is stopped by SIGSTOP."""
-        found = self._process()
-        return found is not None and process.suspended(found)
-
-    @property
     def ready(self) -> bool:
         """Whether the server answers now."""
-        return self.running and not self.suspended and self.recipe.ready(self.ports)
+        return self.state is State.READY
+
+    @property
+    def state(self) -> State:
+        """What has become of the server."""
+        standing = self._standing()
+        if standing.process is None:
+            return State.STOPPED if standing.ports else State.ABSENT
+        if not process.alive(standing.process):
+            return State.ENDED
+        if process.suspended(standing.process):
+            return State.SUSPENDED
+        return State.READY if self.recipe.ready(standing.ports) else State.SILENT
 
     @property
     def resident_bytes(self) -> int:
@@ -188,18 +208,22 @@ class Service:
 
     @contextmanager
     def started(self) -> Iterator[Service]:
-        """Keep the server running for the length of a block, then stop it."""
+        """Keep the server running for the length of a block, then stop it.
+
+        It does not outlive this process either, however that ends.
+        """
+        tied = Service(self.recipe, self.folder, tied=True)
         try:
-            yield self.start()
+            yield tied.start()
         finally:
-            self.stop()
+            tied.stop()
 
     def _launch(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         ports = self._choose_ports()
         self._remember(Standing(ports))
         launch = self.recipe.prepare(self.folder, ports)
-        self._remember(Standing(ports, process.spawn(launch, self.log)))
+        self._remember(Standing(ports, process.spawn(launch, self.log, tied=self._tied)))
 
     def _choose_ports(self) -> dict[str, int]:
         """Return the ports of last time as far as they are still free."""
@@ -248,4 +272,6 @@ class Service:
     def _failed(self, how: str) -> ServiceError:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         said = "\n".join(lines[-_TAIL_LINES:]) or "It printed nothing"
-        return ServiceError(f"{self.name} {how}", detail=said, hint=f"Its log is {self.log}.")
+        failed = ServiceError(f"{self.name} {how}", detail=said, hint=f"Its log is {self.log}.")
+        failed.add_note(said)
+        return failed

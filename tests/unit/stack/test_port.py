@@ -1,0 +1,32 @@
+"""Free ports."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from joinery.errors import RunError
+from joinery.stack.port import HOST, PORTS, free_port, is_free
+
+
+def test_a_free_port_lies_in_the_range_and_takes_a_listener() -> None:
+    port = free_port()
+
+    assert port in PORTS
+    with socket.create_server((HOST, port)):
+        assert not is_free(port)
+
+
+def test_a_port_that_is_taken_is_not_chosen() -> None:
+    port = free_port()
+
+    with socket.create_server((HOST, port)), pytest.raises(RunError, match="no port"):
+        free_port(range(port, port + 1))
+
+
+def test_two_ports_of_one_service_differ() -> None:
+    port = free_port()
+
+    with pytest.raises(RunError, match="no port"):
+        free_port(range(port, port + 1), taken=[port])
