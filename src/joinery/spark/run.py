@@ -23,6 +23,7 @@ from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.kafka_group import KafkaGroups
+from joinery.solutions.spark_state.relocate import relocate
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.selection import SelectionError, select_queries
@@ -175,6 +176,7 @@ class Run:
     def _claim_checkpoint(self, query: QueryRun) -> None:
         program = lower_query(query.products, self._spec.run)
         claim_checkpoint(self._checkpoint_of(query), query.name, program)
+        relocate(self._checkpoint_of(query))
 
     def _checkpoint_of(self, query: QueryRun) -> Path:
         return self._spec.path_of(self._spec.run.checkpoint) / query.name
