@@ -31,6 +31,16 @@ class StagedRow(NamedTuple):
     value: str | None
     version: int
 
+    def line(self) -> str:
+        r"""Return the line as the kernel stages it, with its end.
+
+        Example:
+            >>> StagedRow('{"id":1}', None, 7).line()
+            '{"key":{"id":1},"value":null,"version":7}\n'
+        """
+        value = "null" if self.value is None else self.value
+        return f'{{"key":{self.key},"value":{value},"version":{self.version}}}\n'
+
     def key_values(self) -> dict[str, object]:
         """Return the key's columns by name; decimals are exact.
 

@@ -86,6 +86,21 @@ class KafkaClient:
             for name in sorted(found)
         ]
 
+    def ends(self, pattern: str) -> dict[str, dict[str, int]]:
+        """Return the next offset of each partition, by topic, of topics that match."""
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+        wanted = self._jvm.java.util.HashMap()
+        for topic, partitions in self.partitions(pattern):
+            for partition in partitions:
+                place = self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+                wanted.put(place, latest)
+        found = self._ask(lambda: self._admin.listOffsets(wanted).all().get())
+        ends: dict[str, dict[str, int]] = {}
+        for place in found:
+            offsets = ends.setdefault(str(place.topic()), {})
+            offsets[str(place.partition())] = int(found[place].offset())
+        return ends
+
     def tell_group(self, group: str, positions: Mapping[str, Mapping[str, int]]) -> None:
         """Note, for a consumer group, what was read.
 

@@ -10,8 +10,10 @@ written once the lease is lost.
 from __future__ import annotations
 
 import shutil
+import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,13 +24,15 @@ from pyspark.sql import DataFrame
 
 from joinery.connect.dead_letters import DeadLetterFolder
 from joinery.connect.lease import Lease
-from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch, Written
+from joinery.connect.outlet import Delaying, DirectOutlet, Outcome, Outlet
+from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
 from joinery.connect.retry import PatientSink
-from joinery.errors import JoineryError, RunError
+from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
+from joinery.spark.delay import Delay, undelayed
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
@@ -81,6 +85,7 @@ class QueryRun:
         staging: A folder that is this query's own.
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
+        delay: Wraps the outlet of a product that waits before it sends.
     """
 
     def __init__(
@@ -93,25 +98,34 @@ class QueryRun:
         staging: Path,
         board: ProgressBoard,
         tombstone_retention_ms: int = _WEEK_MS,
+        delay: Delay = undelayed,
     ) -> None:
         self.name = name
         self.lease = lease
-        self.members = tuple(self._patient(each, board) for each in members)
+        self.members = tuple(members)
         self.failure: Exception | None = None
         self.ending = threading.Event()
         self._dead_letters = dead_letters
         self._staging = staging
         self._board = board
         self._retention_ms = tombstone_retention_ms
+        self._delay = delay
+        self._outlets = tuple((each, self._outlet(each)) for each in self.members)
 
-    def _patient(self, member: ProductSinks, board: ProgressBoard) -> ProductSinks:
-        """Return the member with sinks that wait for their targets until the run ends."""
+    def _outlet(self, member: ProductSinks) -> Outlet:
+        """Return the way to sinks that wait for their targets until the run ends."""
         name = member.product.name
-        return ProductSinks(
+        sinks = [
+            PatientSink(each, name, ended=self._ended, tell=partial(self._board.wait, each.target))
+            for each in member.sinks
+        ]
+        return self._delay(
             member.product,
-            tuple(
-                PatientSink(each, name, ended=self._ended, tell=partial(board.wait, each.target))
-                for each in member.sinks
+            DirectOutlet(sinks),
+            Delaying(
+                make=partial(self._batch_of, member),
+                tell=partial(self._tell_flushed, name),
+                on_error=self._fail,
             ),
         )
 
@@ -126,16 +140,19 @@ class QueryRun:
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
         shutil.rmtree(self._staging, ignore_errors=True)
-        for member in self.members:
-            for sink in member.sinks:
-                sink.open()
+        for _, outlet in self._outlets:
+            outlet.open()
+
+    def drain(self) -> None:
+        """Send what outlets still hold and may send; called at the end of `--once`."""
+        for member, outlet in self._outlets:
+            self._tell_flushed(member.product.name, outlet.drain())
 
     def close(self) -> None:
         """Close all sinks and give the lease back."""
         try:
-            for member in self.members:
-                for sink in member.sinks:
-                    sink.close()
+            for _, outlet in self._outlets:
+                outlet.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
                 shutil.rmtree(self._staging, ignore_errors=True)
@@ -195,27 +212,55 @@ class QueryRun:
         """Write a staged batch to all sinks and return `counters` with theirs."""
         counted = {product: dict(counts) for product, counts in counters.items()}
         letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
-        for member in self.members:
-            batch = StagedBatch(
-                product=member.product.name,
-                query=self.name,
-                query_id=query_id,
-                batch_id=batch_id,
-                files=_parts(folder / member.product.name),
-                key=member.key,
-                value=member.product.root.output,
-                epoch=self.lease.epoch,
-                forget_before=_micros(time.time()) - self._retention_ms * 1000,
-                check=self.lease.check,
-            )
-            for sink in member.sinks if batch.files else ():
-                self.lease.check()
-                written = _write_sink(sink, batch)
-                letters.add(batch.product, sink.target, written.refused)
+        for member, outlet in self._outlets:
+            files = _parts(folder / member.product.name)
+            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
+            for target, written in outlet.write(batch):
+                letters.add(batch.product, target, written.refused)
                 mine = counted.setdefault(batch.product, {})
                 _count(mine, "refused", len(written.refused))
                 _count(mine, "older", written.older)
         return {product: counts for product, counts in counted.items() if counts}
+
+    def _batch_of(
+        self, member: ProductSinks, *, query_id: str, batch_id: int, files: tuple[Path, ...]
+    ) -> StagedBatch:
+        return StagedBatch(
+            product=member.product.name,
+            query=self.name,
+            query_id=query_id,
+            batch_id=batch_id,
+            files=files,
+            key=member.key,
+            value=member.product.root.output,
+            epoch=self.lease.epoch,
+            forget_before=_micros(time.time()) - self._retention_ms * 1000,
+            check=self.lease.check,
+        )
+
+    def _tell_flushed(self, product: str, outcomes: Sequence[Outcome]) -> None:
+        """Keep the dead letters of documents that went out between two batches."""
+        refused = [(target, written.refused) for target, written in outcomes if written.refused]
+        if not refused:
+            return
+        with tempfile.TemporaryDirectory(prefix="joinery-letters-") as folder:
+            part = Path(folder, "part-00000.jsonl")
+            letters = SinkLetters(part)
+            for target, each in refused:
+                letters.add(product, target, each)
+            self._dead_letters.put(
+                (part,),
+                query_id=f"{product}-{uuid.uuid4()}",
+                batch_id=0,
+                check=self.lease.check,
+            )
+
+    def _fail(self, error: Exception) -> None:
+        """Note why the query cannot go on, and let it end."""
+        if self.ending.is_set() and isinstance(error, SinkUnavailableError):
+            return  # what was not sent is held for the next run
+        self.failure = self.failure or error
+        self.ending.set()
 
 
 def _count(counts: dict[str, int], name: str, more: int) -> None:
@@ -225,19 +270,6 @@ def _count(counts: dict[str, int], name: str, more: int) -> None:
 
 def _micros(seconds: float) -> int:
     return int(seconds * 1_000_000)
-
-
-def _write_sink(sink: Sink, batch: StagedBatch) -> Written:
-    """Write a batch; what the sink raises is told with its product."""
-    try:
-        return sink.write(batch)
-    except JoineryError:
-        raise
-    except Exception as error:
-        kind = type(sink).__name__
-        raise RunError(
-            f'could not write documents of "{batch.product}" to its sink ({kind}): {error}'
-        ) from error
 
 
 def _parts(folder: Path) -> tuple[Path, ...]:

@@ -22,10 +22,12 @@ from joinery.plan.nodes import Plan, Product
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark.kafka_group import KafkaGroups
 from joinery.solutions.spark_state.relocate import relocate
+from joinery.spark.delay import DeclaredDelay
+from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
+from joinery.spark.ready import Ends
 from joinery.spark.selection import SelectionError, select_queries
 from joinery.spark.source import open_sources, sources_of
 from joinery.spec.product import ProjectSpec, RunSpec
@@ -182,7 +184,7 @@ class Run:
         return self._spec.path_of(self._spec.run.checkpoint) / query.name
 
     def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
-        sources_of(self._spec, products)
+        reads = sources_of(self._spec, products)
         checkpoint = self._spec.path_of(self._spec.run.checkpoint)
         lease = Lease(checkpoint / "_leases" / f"{name}.lease", name)
         return QueryRun(
@@ -193,6 +195,7 @@ class Run:
             staging=checkpoint / "_staging" / name,
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
+            delay=DeclaredDelay(checkpoint / name, Ends(checkpoint / name, reads)),
         )
 
     def _sinks(self, product: Product) -> tuple[Any, ...]:
@@ -225,7 +228,10 @@ class Run:
     ) -> StreamingQuery:
         run = self._spec.run
         kernel = opener(spark, query.products, run)
-        raw, topics = open_sources(spark, self._spec, sources_of(self._spec, query.products))
+        reads = sources_of(self._spec, query.products)
+        if any(each.ready for each in query.products):
+            Ends(self._checkpoint_of(query), reads).take(spark, self._spec)
+        raw, topics = open_sources(spark, self._spec, reads)
         writer = (
             kernel.chain(raw, topics)
             .writeStream.queryName(query.name)
@@ -242,10 +248,13 @@ class Run:
         try:
             while self._running():
                 self._ended.wait(_POLL_S)
+            self._drain()
             wait_for_listeners(spark)
             self._board.flush()
             spark.streams.removeListener(listener)
             listener.close()
+        except JoineryError as error:
+            self._error = self._error or error
         except Exception as error:
             self._error = self._error or QueryFailedError(f"the run ended: {error}")
         finally:
@@ -253,6 +262,12 @@ class Run:
                 self._close()
             finally:
                 self._ended.set()
+
+    def _drain(self) -> None:
+        """At the end of `--once`, send what waits for quiet."""
+        for query in self._queries:
+            if self._once and self._error is None and not query.ending.is_set():
+                query.drain()
 
     def _running(self) -> bool:
         running = [query for query in self._queries if self._still_running(query)]

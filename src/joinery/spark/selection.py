@@ -43,7 +43,6 @@ def select_queries(
     chosen = tuple(each for each in products if not names or each.name in names)
     for product in chosen:
         _check_solution(product, solution or product.solution)
-        _check_ready(product)
     queries: dict[str, tuple[Product, ...]] = {}
     for product in chosen:
         queries[product.query] = (*queries.get(product.query, ()), product)
@@ -58,15 +57,6 @@ def _check_solution(product: Product, solution: str) -> None:
         if solution == product.solution:
             error.message = f'product "{product.name}": {error.message}'
         raise error
-
-
-def _check_ready(product: Product) -> None:
-    if product.settle_ms is not None or product.ready:
-        part = "emit" if product.settle_ms is not None else "ready"
-        raise SelectionError(
-            f'product "{product.name}" uses "{part}", which is not there yet',
-            hint=f"Leave {part} out: each batch then sends what it changed.",
-        )
 
 
 def _check_whole(query: str, members: Sequence[Product], products: Sequence[Product]) -> None:

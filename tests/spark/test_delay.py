@@ -1,0 +1,92 @@
+"""A product may wait: until relations were read to their end, or until a key is quiet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.spark.ready import FILE_NAME
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order: {key: [number], fields: {number: long, customer_id: long, item: string}}
+products:
+  profile:
+    root: customer
+    embed: {orders: {many: order, on: {customer_id: id}, fields: [item]}}
+    DELAY
+    sink: {files: {path: out}}
+run: {max_rows_per_batch: 2}
+"""
+
+
+def change(folder: Path, topic: str, name: str, *rows: dict[str, object]) -> None:
+    part = folder / "data" / topic / f".{name}"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    part.rename(part.with_name(f"{name}.jsonl"))
+
+
+def sent(folder: Path) -> list[tuple[int, list[str]]]:
+    """Return the emissions in order: the key and the items."""
+    lines = [
+        json.loads(line)
+        for file in sorted((folder / "out/profile").glob("*.jsonl"))
+        for line in file.read_text().splitlines()
+    ]
+    return [(each["key"]["id"], [one["item"] for one in each["value"]["orders"]]) for each in lines]
+
+
+def project_of(folder: Path, delay: str) -> Any:
+    (folder / "joinery.yaml").write_text(PROJECT.replace("DELAY", delay))
+    change(folder, "customer", "1", {"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"})
+    orders = [{"number": n, "customer_id": 1, "item": f"i{n}"} for n in range(5)]
+    change(folder, "order", "1", *orders)
+    return jn.load(folder / "joinery.yaml")
+
+
+def test_nothing_is_sent_before_a_product_is_ready(spark: SparkSession, tmp_path: Path) -> None:
+    project = project_of(tmp_path, "ready: [customer, order]")
+
+    run = jn.run(spark, project, once=True)
+    run.await_termination()
+
+    assert run.progress.totals.batches > 1
+    assert sorted(sent(tmp_path)) == [(1, ["i0", "i1", "i2", "i3", "i4"]), (2, [])]
+
+
+def test_the_ends_that_a_product_waits_for_are_taken_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = project_of(tmp_path, "ready: [order]")
+    jn.run(spark, project, once=True).await_termination()
+    ends = (tmp_path / ".joinery/checkpoint/profile" / FILE_NAME).read_text()
+
+    change(tmp_path, "order", "2", {"number": 9, "customer_id": 2, "item": "i9"})
+    jn.run(spark, project, once=True).await_termination()
+
+    assert (tmp_path / ".joinery/checkpoint/profile" / FILE_NAME).read_text() == ends
+    assert sent(tmp_path)[-1] == (2, ["i9"])
+
+
+def test_a_key_that_settles_is_sent_once(spark: SparkSession, tmp_path: Path) -> None:
+    project = project_of(tmp_path, "emit: {settle: 1h}")
+
+    run = jn.run(spark, project, once=True)
+    run.await_termination()
+
+    assert run.progress.totals.batches > 1
+    assert sorted(sent(tmp_path)) == [(1, ["i0", "i1", "i2", "i3", "i4"]), (2, [])]
