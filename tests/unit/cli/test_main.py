@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery import _registry
 from joinery.cli import main as module
 from joinery.cli.demo import project_text
 
@@ -128,14 +129,13 @@ def test_real_time_is_refused_with_the_reason(
 
 
 def test_a_sink_that_is_not_installed_is_told(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = PROJECT.replace("files: {path: out}", "redis: {}")
-    (project / "joinery.yaml").write_text(text)
+    monkeypatch.delitem(_registry._BUILT_IN, "files")
 
     assert joinery("run") == 2
 
-    assert 'sink "redis" is not installed' in capsys.readouterr().err
+    assert 'sink "files" is not installed' in capsys.readouterr().err
 
 
 def test_a_missing_java_is_one_line(

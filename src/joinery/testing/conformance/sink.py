@@ -213,7 +213,7 @@ def check_sink(target: SinkTarget, cases: Iterable[SinkCase] | None = None) -> N
 
 def sink_cases() -> tuple[SinkCase, ...]:
     """Return all cases of the sink suite."""
-    from joinery.testing.conformance.sink_cases import CASES
+    from joinery.testing.conformance.sink_suite import CASES
 
     return CASES
 

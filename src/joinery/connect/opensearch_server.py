@@ -1,0 +1,215 @@
+"""Requests to an OpenSearch server, with its failures told as those of a sink.
+
+Invariant: a failure that may pass by itself is a `SinkUnavailableError`, any other a
+`SinkError`; neither names the user's password.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from joinery.connect.bulk import ANSWER, TRANSIENT, Action, Outcome, outcome_of
+from joinery.connect.protocol import Refusal, SinkError, SinkUnavailableError
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+Body = Callable[[Iterable[Action]], bytes]
+_TIMEOUT_S = 60
+_AGAIN_S = (0.1, 0.4, 1.6)
+_MAX_CONTENT_BYTES = 100 << 20
+_TOO_LARGE = 413
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a server is reached.
+
+    Attributes:
+        urls: Of its nodes.
+        user: Empty for none.
+        password: Never shown.
+        ca_certs: A file of certificates to trust; empty for those of the system.
+        verify_certs: False trusts any certificate.
+        connections: The most requests at once.
+    """
+
+    urls: tuple[str, ...]
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_certs: str = ""
+    verify_certs: bool = True
+    connections: int = 2
+
+    @property
+    def shown(self) -> str:
+        """The nodes' addresses, without user and password."""
+        parts = (urlsplit(each) for each in self.urls)
+        return ",".join(f"{each.hostname}:{each.port or 9200}" for each in parts)
+
+
+class SearchServer:
+    """A connected server.
+
+    Attributes:
+        map_type: Its word for a field that holds a whole map.
+        max_bytes: The longest request it takes.
+    """
+
+    def __init__(self, access: Access, target: str) -> None:
+        self._target = target
+        self._client = _connect(access)
+        self.max_bytes = _MAX_CONTENT_BYTES
+        try:
+            told = self.ask(lambda client: client.info())["version"]
+        except SinkError:
+            self.close()
+            raise
+        self.map_type = _map_type(told)
+        self.max_bytes = self._longest_request()
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._client.close()
+
+    def ask(self, request: Callable[[OpenSearch], Any]) -> Any:
+        """Send one request.
+
+        Raises:
+            SinkUnavailableError: The server cannot be reached or is overloaded.
+            SinkError: It refuses the request.
+        """
+        from opensearchpy import ConnectionError as UnreachableError
+        from opensearchpy import OpenSearchException, SSLError, TransportError
+
+        try:
+            return request(self._client)
+        except SSLError as error:
+            raise self._failed(str(error.info), hint="Check ca_certs of the sink.") from error
+        except UnreachableError as error:
+            raise self._unavailable(str(error.info)) from error
+        except TransportError as error:
+            if error.status_code in TRANSIENT:
+                raise self._unavailable(_words(error)) from error
+            raise self._failed(_words(error)) from error
+        except OpenSearchException as error:
+            raise self._failed(str(error)) from error
+
+    def bulk(self, index: str, actions: Sequence[Action], body: Body) -> Outcome:
+        """Send `actions` as `body` puts them; what the server has no room for, a few times."""
+        whole = Outcome()
+        waits = list(_AGAIN_S)
+        while actions:
+            outcome = self._bulk_once(index, actions, body)
+            if outcome.denied:
+                raise self._failed(outcome.denied)
+            whole.refused += outcome.refused
+            whole.older += outcome.older
+            actions = outcome.again
+            if actions and not waits:
+                raise self._unavailable(outcome.why)
+            if actions:
+                time.sleep(random.uniform(0, waits.pop(0)))
+        return whole
+
+    def _bulk_once(self, index: str, actions: Sequence[Action], body: Body) -> Outcome:
+        """Send one request, or two of half the size where it would be too large."""
+        raw = body(actions)
+        try:
+            if len(raw) > self.max_bytes:
+                raise _TooLargeError("")
+            params = {"filter_path": ANSWER}
+            answer = self.ask(lambda client: client.bulk(index=index, body=raw, params=params))
+        except SinkError as error:
+            if getattr(error.__cause__, "status_code", None) != _TOO_LARGE and not isinstance(
+                error, _TooLargeError
+            ):
+                raise
+            if len(actions) == 1:
+                return Outcome(refused=[self._too_large(actions[0], len(raw))])
+            middle = len(actions) // 2
+            first = self._bulk_once(index, actions[:middle], body)
+            return first.plus(self._bulk_once(index, actions[middle:], body))
+        return outcome_of(actions, answer)
+
+    def _too_large(self, action: Action, size: int) -> Refusal:
+        detail = f"It makes a request of {size} bytes, above the server's http.max_content_length."
+        return Refusal(action.row, "document_too_large", detail)
+
+    def create(self, index: str, body: Mapping[str, Any]) -> bool:
+        """Create an index; return False if it stands already."""
+        if self.ask(lambda client: client.indices.exists(index=index)):
+            return False
+        try:
+            self.ask(lambda client: client.indices.create(index=index, body=body))
+        except SinkError as error:
+            if "already_exists" in error.detail:  # another was first
+                return False
+            raise
+        return True
+
+    def _longest_request(self) -> int:
+        """Return how many bytes a request may have; a user may not be let to ask that."""
+        try:
+            answer = self.ask(lambda client: client.nodes.info(metric="http"))
+        except SinkUnavailableError:
+            raise
+        except SinkError:
+            return _MAX_CONTENT_BYTES
+        told = (each.get("http", {}) for each in answer.get("nodes", {}).values())
+        return min(
+            (each.get("max_content_length_in_bytes", _MAX_CONTENT_BYTES) for each in told),
+            default=_MAX_CONTENT_BYTES,
+        )
+
+    def _failed(self, why: str, hint: str = "") -> SinkError:
+        return SinkError(
+            f"{self._target} refused a request",
+            detail=f"{why}.",
+            hint=hint or "Check the user, the password and what they may do.",
+        )
+
+    def _unavailable(self, why: str) -> SinkUnavailableError:
+        return SinkUnavailableError(f"could not write to {self._target}", detail=f"{why}.")
+
+
+class _TooLargeError(SinkError):
+    """A request is above what the server takes."""
+
+
+def _connect(access: Access) -> OpenSearch:
+    try:
+        from opensearchpy import OpenSearch
+    except ImportError as missing:
+        raise SinkError(
+            'sink "opensearch" needs the package opensearch-py',
+            hint="Run `pip install 'joinery[opensearch]'`.",
+        ) from missing
+    return OpenSearch(
+        list(access.urls),
+        http_auth=(access.user, access.password) if access.user else None,
+        ca_certs=access.ca_certs or None,
+        verify_certs=access.verify_certs,
+        ssl_show_warn=False,
+        timeout=_TIMEOUT_S,
+        max_retries=0,
+        pool_maxsize=access.connections + 1,
+    )
+
+
+def _map_type(version: Mapping[str, Any]) -> str:
+    """Return the server's word for a whole map in one field; only Elasticsearch has its own."""
+    return "flat_object" if version.get("distribution") == "opensearch" else "flattened"
+
+
+def _words(error: Any) -> str:
+    """Return the type and the reason that a server gives."""
+    told = error.info.get("error") if isinstance(error.info, dict) else None
+    if isinstance(told, dict):
+        return f"{told.get('type')}: {told.get('reason')}"
+    return f"status {error.status_code} {error.error}"

@@ -1,0 +1,133 @@
+"""The redis sink keeps what every sink must, on a real Redis."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from joinery.connect.line import StagedRow
+from joinery.connect.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.connect.redis import RedisSink, redis_sink
+from joinery.model.type import LONG, Field, Struct
+from joinery.stack.redis import redis as redis_service
+from joinery.stack.service import Service
+from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+
+pytestmark = pytest.mark.services
+Stage = Callable[..., StagedBatch]
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A Redis that loses nothing when it is killed."""
+    folder = tmp_path_factory.mktemp("redis")
+    with redis_service(folder, settings={"appendfsync": "always"}).started() as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def target(redis: Service) -> SinkTarget:
+    """Return the sink on a Redis that can be killed and started again."""
+
+    @contextmanager
+    def outage() -> Iterator[None]:
+        redis.kill()
+        try:
+            yield
+        finally:
+            redis.start()
+
+    def read(product: str) -> Iterator[StagedRow]:
+        with client(redis) as server:
+            for place in server.scan_iter(f"{product}:*", count=5000):
+                owner, number = json.loads(place.decode().removeprefix(f"{product}:"))
+                version = server.get(b"joinery:version:" + place)
+                key = json.dumps({"owner": owner, "number": number})
+                yield StagedRow(key, server.get(place).decode(), int(version))
+
+    return SinkTarget(make=lambda name: sink_of(redis, name), read=read, outage=outage)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    def build(*lines: str, **parts: Any) -> StagedBatch:
+        file = tmp_path / f"{uuid.uuid4().hex}.jsonl"
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return StagedBatch(
+            product="ticket",
+            query="ticket",
+            query_id="q",
+            batch_id=0,
+            files=(file,),
+            key=Struct((Field("id", LONG),)),
+            value=Struct((Field("n", LONG),)),
+            **parts,
+        )
+
+    return build
+
+
+def client(redis: Service) -> Any:
+    return Redis.from_url(redis.address)
+
+
+def sink_of(redis: Service, product: str) -> RedisSink:
+    return redis_sink(product, {"url": redis.address}, Path())
+
+
+@pytest.mark.parametrize("case", sink_cases(), ids=str)
+def test_redis(case: SinkCase, target: SinkTarget) -> None:
+    outcome = case.run(target)
+    assert "" == outcome.problem
+    if outcome.left_out:
+        pytest.skip(outcome.left_out)
+
+
+def test_a_delete_is_forgotten_when_its_retention_is_over(redis: Service, stage: Stage) -> None:
+    now_us = time.time_ns() // 1000
+    sink = sink_of(redis, "ticket")
+    sink.open()
+    sink.write(stage('{"key":{"id":1},"value":null,"version":5}', forget_before=now_us - 10**9))
+
+    with client(redis) as server:
+        remaining_ms = server.pttl("joinery:version:ticket:1")
+
+    sink.close()
+    assert 0 < remaining_ms <= 10**6 + 60_000
+
+
+def test_a_wrong_password_is_told_without_showing_it(redis: Service) -> None:
+    with client(redis) as server:
+        server.acl_setuser("writer", enabled=True, passwords=["+right"])
+    url = redis.address.replace("redis://", "redis://writer:wrong@")
+
+    with pytest.raises(SinkError) as refused:
+        redis_sink("ticket", {"url": url}, Path()).open()
+
+    told = f"{refused.value} {refused.value.detail} {refused.value.hint}"
+    assert not isinstance(refused.value, SinkUnavailableError)
+    assert "refused a request" in told
+    assert "writer:wrong" not in told
+
+
+def test_versions_beyond_what_a_double_holds_are_compared_exactly(
+    redis: Service, stage: Stage
+) -> None:
+    sink = sink_of(redis, "exact")
+    sink.open()
+    sink.write(stage(f'{{"key":{{"id":1}},"value":{{"n":2}},"version":{2**62 + 1}}}'))
+
+    written = sink.write(stage(f'{{"key":{{"id":1}},"value":{{"n":1}},"version":{2**62}}}'))
+
+    sink.close()
+    assert 1 == written.older
+    with client(redis) as server:
+        assert b'{"n":2}' == server.get("exact:1")
