@@ -35,6 +35,12 @@ class Log:
             producer.produce(topic, _bytes(value), _bytes(key), partition, timestamp=at_ms)
         assert producer.flush(30) == 0
 
+    def cut(self, topic: str, before: int, partition: int = 0) -> None:
+        """Remove the records before an offset, as retention does."""
+        place = TopicPartition(topic, partition, before)
+        client = AdminClient(self._settings())
+        client.delete_records([place])[place].result(30)
+
     def told(self, group: str, topic: str, partition: int = 0) -> int:
         """Return the position that a consumer group was told."""
         consumer = Consumer({**self._settings(), "group.id": group})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.services.log import Log
+from tests.services.secured import PASSWORD, secured_kafka
 
 from joinery.connect.line import read_rows
 from joinery.model.progress import BatchProgress
@@ -18,6 +19,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.spark.connector import kafka_jars
 from joinery.spark.kafka_client import KafkaUnreachableError
+from joinery.spark.kafka_loss import RecordsLostError
 from joinery.spark.kernel import add_jars
 from joinery.spark.run import Run, run
 from joinery.spec.load import load_spec
@@ -221,3 +223,140 @@ def test_a_broker_that_is_not_there_ends_the_run_with_one_line(shop: Shop) -> No
 
     assert 'source "changes" could not reach Kafka at 127.0.0.1:1' == told.value.message
     assert told.value.detail.startswith("TimeoutException")
+
+
+def test_a_pattern_reads_all_topics_that_match_also_those_that_come_later(shop: Shop) -> None:
+    shop.declare(PROJECT.replace("{at}.customer", '"pattern:{at}.customer_[0-9]"'))
+    shop.log.put(f"{shop.at}.customer_1", {"id": 1, "name": "Ada"})
+    shop.log.put(f"{shop.at}.customer_x", {"id": 9, "name": "Nobody"})
+    shop.once()
+    shop.log.put(f"{shop.at}.customer_2", {"id": 2, "name": "Bob"}, "{broken")
+    shop.order(7, 2, "tea")
+
+    shop.once()
+
+    assert {1: "Ada", 2: "Bob tea"} == shop.documents()
+    (letter,) = shop.letters()
+    assert f"{shop.at}.customer_2" == letter["topic"]
+
+
+BOTH = """\
+name: shop
+sources:
+  b_log: {{kafka: {{bootstrap: "{bootstrap}"{options}}}}}
+  a_files: {{files: {{path: data}}}}
+relations:
+  customer: {{source: a_files, key: [id], fields: {{id: long, name: string}}}}
+  order:
+    source: b_log
+    topic: customer
+    key: [number]
+    fields: {{number: long, customer_id: long, item: string}}
+products:
+  profile:
+    root: customer
+    embed: {{orders: {{many: order, on: {{customer_id: id}}, fields: [number, item]}}}}
+    sink: {{files: {{path: out}}}}
+run: {{max_rows_per_batch: {rows}}}
+"""
+
+
+def test_files_and_topics_meet_in_one_document(shop: Shop) -> None:
+    # Both sources have a topic of the same name, read by another relation each.
+    topic = f"{shop.at}.customer"
+    shop.declare(BOTH.replace("topic: customer", f"topic: {topic}"))
+    path = shop.folder / "data" / "customer" / "1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"id": 1, "name": "Ada"}\n{"id": 2, "name": "Bob"}\n')
+    shop.log.put(topic, {"number": 7, "customer_id": 1, "item": "tea"})
+    shop.once()
+    shop.log.put(topic, {"number": 8, "customer_id": 2, "item": "ink"})
+
+    ended, (batch,) = shop.once()
+
+    assert {1: "Ada tea", 2: "Bob ink"} == shop.documents()
+    assert 1 == ended.progress.totals.read
+    assert {topic: {"0": 0}} == batch.lag
+
+
+def test_records_that_are_gone_before_they_were_read_fail_the_run(shop: Shop) -> None:
+    shop.customer(1, "Ada")
+    shop.once()
+    for number in (2, 3, 4):
+        shop.customer(number, f"n{number}")
+    shop.log.cut(f"{shop.at}.customer", before=3)
+
+    with pytest.raises(RecordsLostError) as told:
+        run(shop.spark, shop, once=True)
+
+    topic = f"{shop.at}.customer"
+    assert 'source "changes" lost records before they were read' == told.value.message
+    assert f'Topic "{topic}" partition 0 lacks offsets 1 to 2.' == told.value.detail
+
+
+def test_a_run_that_may_lose_records_counts_them(shop: Shop) -> None:
+    shop.declare(options="fail_on_data_loss: false")
+    shop.customer(1, "Ada")
+    shop.once()
+    for number in (2, 3, 4):
+        shop.customer(number, f"n{number}")
+    shop.log.cut(f"{shop.at}.customer", before=3)
+
+    _, (batch,) = shop.once()
+
+    assert {1: "Ada", 4: "n4"} == shop.documents()
+    assert 2 == batch.relations["customer"]["lost"]
+
+
+def test_a_record_that_is_too_large_is_a_dead_letter(shop: Shop) -> None:
+    shop.declare(PROJECT.replace("run: {{", "run: {{max_record_bytes: 100, "))
+    shop.customer(1, "Ada")
+    shop.customer(2, "x" * 100)
+
+    shop.once()
+
+    assert {1: "Ada"} == shop.documents()
+    (letter,) = shop.letters()
+    assert ("too_large", 0, 1) == (letter["reason"], letter["partition"], letter["offset"])
+    assert {"id": 2, "name": "x" * 100} == json.loads(letter["value"])
+
+
+def test_a_batch_is_bounded_by_bytes(shop: Shop) -> None:
+    shop.declare(PROJECT.replace("run: {{", "run: {{max_bytes_per_batch: 5 KiB, "))
+    rows = [{"id": number, "name": "x" * 1000} for number in range(20)]
+    shop.log.put(f"{shop.at}.customer", *rows)
+
+    _, batches = shop.once()
+
+    assert 20 == len(shop.documents())
+    assert all(4 <= each.read <= 5 for each in batches)
+
+
+def test_a_broker_with_tls_and_passwords_lets_us_in(
+    kafka_spark: SparkSession, tmp_path: Path
+) -> None:
+    broker = secured_kafka(tmp_path / "kafka")
+    with broker.service.started():
+        shop = Shop(kafka_spark, tmp_path / "shop", Log(broker.service.address, {}), "t")
+        shop.folder.mkdir()
+        shop.customer(1, "Ada")
+
+        def properties(password: str) -> str:
+            given = json.dumps(broker.properties(password)).replace("{", "{{").replace("}", "}}")
+            return PROJECT.replace("{bootstrap}", broker.secured).replace(
+                "{options}", f", group: t, properties: {given}"
+            )
+
+        shop.declare(properties("wrong-0815"))
+        with pytest.raises(KafkaUnreachableError) as told:
+            run(shop.spark, shop, once=True)
+        shop.declare(properties(PASSWORD))
+        shop.once()
+
+        assert told.value.detail.startswith("SaslAuthenticationException")
+        assert {1: "Ada"} == shop.documents()
+        assert 1 == shop.log.told("t", "t.customer")
+    left = [each for each in (shop.folder / ".joinery").rglob("*") if each.is_file()]
+    assert left
+    assert not [each for each in left if PASSWORD.encode() in each.read_bytes()]
+    assert "0815" not in str(told.value.__dict__)

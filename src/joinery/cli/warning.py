@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from joinery.model.progress import BatchProgress
 
 _TOLD = {
+    "lost": "its log lost records before they were read; the documents may lack them. Raise the"
+    " topic's retention, and read the table again (an incremental snapshot does)",
     "truncates": "its table was truncated at the source, which a change stream cannot replay;"
     " its rows stay in the documents. Delete them there one by one, or start on a fresh"
     " checkpoint",

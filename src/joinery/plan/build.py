@@ -15,6 +15,7 @@ from joinery.plan.context import Context
 from joinery.plan.expression import Analyser
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation, Sink
+from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
 from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
 
@@ -44,6 +45,7 @@ def examine(
     """Return the plan, or None where there are problems; the problems; the warnings."""
     context = Context(spec, analyser)
     relations = {each.name: _relation(context, each) for each in spec.relations}
+    check_topics(context, {name: each.source for name, (each, _) in relations.items()})
     products = [_product(context, each, relations) for each in spec.products]
     _check_queries(context)
     plan = Plan(tuple(each for each in products if each is not None))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from joinery.model.progress import Counts
 from joinery.spark.source import SourceRead
-from joinery.spec.kafka import pattern_of
 
 Positions = Mapping[str, Mapping[str, int]]
 
@@ -74,9 +72,11 @@ def kafka_backlog(read: SourceRead, end: str | None, latest: str | None) -> Back
         for topic, parts in found.items()
     }
     rows: dict[str, int] = {}
-    for named, relations in read.relations.items():
-        left = sum(sum(parts.values()) for topic, parts in lag.items() if _reads(named, topic))
-        rows |= dict.fromkeys(relations, left)
+    for relation in (each for every in read.relations.values() for each in every):
+        rows[relation] = 0
+    for topic, parts in lag.items():
+        for relation in read.readers(topic):
+            rows[relation] += sum(parts.values())
     return Backlog(rows=rows, lag=lag)
 
 
@@ -92,8 +92,3 @@ def positions(told: str | None) -> Positions:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _reads(named: str, topic: str) -> bool:
-    pattern = pattern_of(named)
-    return named == topic if pattern is None else re.fullmatch(pattern, topic) is not None

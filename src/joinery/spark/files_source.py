@@ -6,24 +6,31 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
+from joinery.spark.topic import RawStream
 from joinery.spec.product import ProjectSpec, SourceSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _FILES = "dev.joinery.kernel.files.FilesSource"
+_NO_LIMIT = (1 << 63) - 1
 
 
 def open_files(
     spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
-) -> DataFrame:
+) -> RawStream:
     """Return the raw stream of some topics, numbered in their order."""
     folder = spec.path_of(str(dict(source.options)["path"]))
-    return (
+    frame = (
         spark.readStream.format(_FILES)
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
         .option("maxRowsPerBatch", spec.run.max_rows_per_batch)
+        .option("maxBytesPerBatch", spec.run.max_bytes_per_batch or _NO_LIMIT)
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()
     )
+    named = frame.withColumn("name", F.lit(None).cast("string"))
+    return RawStream(named, tuple((each,) for each in topics))

@@ -7,8 +7,8 @@ is bounded in time.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +16,7 @@ from joinery.errors import RunError
 from joinery.spark.connector import require_connector
 from joinery.spec.kafka import KafkaOptions
 
+Answer = TypeVar("Answer")
 _TIMEOUT_MS = 20_000
 _SECURITY = ("AuthenticationException", "SslException", "SSL", "AuthorizationException")
 
@@ -75,11 +76,23 @@ class KafkaClient:
 
     def partitions(self, pattern: str) -> Sequence[tuple[str, tuple[int, ...]]]:
         """Return the topics whose whole name matches, with their partitions."""
-        names = self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
+        return self._described([each for each in self._names() if re.fullmatch(pattern, each)])
+
+    def edges(self, pattern: str) -> list[tuple[tuple[str, int], int, int]]:
+        """Return (topic, partition), first offset and end of all partitions that match."""
+        return self._edges(self.partitions(pattern))
+
+    def edges_of(self, topics: Collection[str]) -> list[tuple[tuple[str, int], int, int]]:
+        """Return (topic, partition), first offset and end of the topics that are there."""
+        return self._edges(self._described([each for each in self._names() if each in topics]))
+
+    def _names(self) -> list[str]:
+        return self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
+
+    def _described(self, names: Iterable[str]) -> list[tuple[str, tuple[int, ...]]]:
         wanted = self._jvm.java.util.ArrayList()
         for name in names:
-            if re.fullmatch(pattern, name):
-                wanted.add(name)
+            wanted.add(name)
         found = self._ask(lambda: self._admin.describeTopics(wanted).allTopicNames().get())
         return [
             (str(name), tuple(int(each.partition()) for each in found[name].partitions()))
@@ -88,18 +101,26 @@ class KafkaClient:
 
     def ends(self, pattern: str) -> dict[str, dict[str, int]]:
         """Return the next offset of each partition, by topic, of topics that match."""
-        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
-        wanted = self._jvm.java.util.HashMap()
-        for topic, partitions in self.partitions(pattern):
-            for partition in partitions:
-                place = self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
-                wanted.put(place, latest)
-        found = self._ask(lambda: self._admin.listOffsets(wanted).all().get())
         ends: dict[str, dict[str, int]] = {}
-        for place in found:
-            offsets = ends.setdefault(str(place.topic()), {})
-            offsets[str(place.partition())] = int(found[place].offset())
+        for (topic, partition), _, end in self.edges(pattern):
+            ends.setdefault(topic, {})[str(partition)] = end
         return ends
+
+    def _edges(
+        self, topics: Iterable[tuple[str, tuple[int, ...]]]
+    ) -> list[tuple[tuple[str, int], int, int]]:
+        spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        places = [(topic, each) for topic, partitions in topics for each in partitions]
+        first, last = (self._offsets(places, each) for each in (spec.earliest(), spec.latest()))
+        return [(place, low, high) for place, low, high in zip(places, first, last, strict=True)]
+
+    def _offsets(self, places: Sequence[tuple[str, int]], edge: Any) -> list[int]:
+        wanted = self._jvm.java.util.HashMap()
+        keys = [self._jvm.org.apache.kafka.common.TopicPartition(*place) for place in places]
+        for key in keys:
+            wanted.put(key, edge)
+        found = self._ask(lambda: self._admin.listOffsets(wanted).all().get())
+        return [int(found.get(key).offset()) for key in keys]
 
     def tell_group(self, group: str, positions: Mapping[str, Mapping[str, int]]) -> None:
         """Note, for a consumer group, what was read.
@@ -116,7 +137,7 @@ class KafkaClient:
                 offsets.put(place, position)
         self._ask(lambda: self._admin.alterConsumerGroupOffsets(group, offsets).all().get())
 
-    def _ask(self, question: Any) -> Any:
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
         try:
             return question()
         except Exception as error:

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from joinery.spark.backlog import positions
 from joinery.spark.kafka_client import KafkaClient
+from joinery.spark.kafka_loss import check_loss
+from joinery.spark.kafka_size import records_within
+from joinery.spark.topic import RawStream
 from joinery.spec.kafka import KafkaOptions, kafka_options, pattern_of
 from joinery.spec.product import ProjectSpec, SourceSpec
 
@@ -24,28 +28,53 @@ _EDGES = {"latest": -1, "earliest": -2}
 
 
 def open_kafka(
-    spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
-) -> DataFrame:
-    """Return the raw stream of some topics, numbered in their order.
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    begun: str | None,
+) -> RawStream:
+    """Return the raw stream of some topics.
+
+    Args:
+        spark: A session with the Kafka connector.
+        spec: The project.
+        source: The source.
+        topics: As relations name them.
+        begun: The checkpoint's positions, as Spark writes them; None for a fresh one.
 
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
         KafkaUnreachableError: No broker answers.
+        RecordsLostError: Records that were not read yet are gone.
     """
-    options = kafka_options(source)
-    pattern = subscription(topics)
+    options, pattern = kafka_options(source), subscription(topics)
+    lost: Mapping[str, int] = {}
+    begin: Mapping[str, str] = {}
     with KafkaClient(spark, source.name, options) as client:
         client.check()
-        starting = _starting(options, pattern, client)
+        if begun is None:
+            begin = _starting(options, pattern, client)
+        else:
+            lost = check_loss(client, source.name, options, positions(begun))
+        rows = spec.run.max_rows_per_batch
+        if spec.run.max_bytes_per_batch is not None:
+            rows = min(rows, records_within(spark, options, client, pattern, spec.run))
     read = {
         "subscribePattern": pattern,
-        "maxOffsetsPerTrigger": str(spec.run.max_rows_per_batch),
+        "maxOffsetsPerTrigger": str(rows),
         "failOnDataLoss": str(options.fail_on_data_loss).lower(),
-        **{f"kafka.{name}": value for name, value in options.properties},
-        **starting,
-        "kafka.bootstrap.servers": options.bootstrap,
+        **client_options(options),
+        **begin,
     }
-    return _records(spark.readStream.format("kafka").options(**read).load(), topics, spec)
+    frame = spark.readStream.format("kafka").options(**read).load()
+    return RawStream(_records(frame, topics, spec.run.max_record_bytes), numbering(topics), lost)
+
+
+def client_options(options: KafkaOptions) -> dict[str, str]:
+    """Return how to reach the brokers, as options of Spark's connector."""
+    properties = {f"kafka.{name}": value for name, value in options.properties}
+    return {**properties, "kafka.bootstrap.servers": options.bootstrap}
 
 
 def subscription(topics: Sequence[str]) -> str:
@@ -53,9 +82,33 @@ def subscription(topics: Sequence[str]) -> str:
 
     Example:
         >>> subscription(["shop.user", "pattern:shard_[0-9]+"])
-        '(?:shop\\.user)|(?:shard_[0-9]+)'
+        '(?:shop\\.user)|(?!__)(?:shard_[0-9]+)'
     """
-    return "|".join(f"(?:{pattern_of(each) or _quoted(each)})" for each in topics)
+    return "|".join(pattern_of(each) or f"(?:{_quoted(each)})" for each in topics)
+
+
+def numbering(topics: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return what each number of a raw record stands for.
+
+    A topic that a relation names has a number of its own, and stands for the patterns that
+    match it, too. Every other topic is numbered by the set of patterns that match it.
+
+    Example:
+        >>> numbering(["user", "pattern:u.*", "pattern:star_.*"])
+        (('user', 'pattern:u.*'), ('pattern:u.*',), ('pattern:star_.*',), \
+('pattern:u.*', 'pattern:star_.*'))
+    """
+    patterns = [each for each in topics if pattern_of(each)]
+    named = [
+        (each, *(other for other in patterns if re.fullmatch(pattern_of(other) or "", each)))
+        for each in topics
+        if each not in patterns
+    ]
+    sets = [
+        tuple(each for bit, each in enumerate(patterns) if members >> bit & 1)
+        for members in range(1, 1 << len(patterns))
+    ]
+    return (*named, *sets)
 
 
 def _quoted(topic: str) -> str:
@@ -89,26 +142,34 @@ def _numbers(
     }
 
 
-def _records(frame: DataFrame, topics: Sequence[str], spec: ProjectSpec) -> DataFrame:
-    size = F.coalesce(F.octet_length("key"), F.lit(0)) + F.coalesce(
-        F.octet_length("value"), F.lit(0)
-    )
+def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> DataFrame:
+    named = [each for each in topics if not pattern_of(each)]
+    number = _number(named, [found for each in topics if (found := pattern_of(each))])
+    own = F.when(number >= len(named), F.col("topic")) if len(named) < len(topics) else F.lit(None)
+    key, value = (F.coalesce(F.octet_length(each), F.lit(0)) for each in ("key", "value"))
     return frame.select(
-        _number(topics).alias("topic"),
+        number.alias("topic"),
         F.col("partition").cast("bigint").alias("major"),
         F.col("offset").alias("minor"),
         F.lit(None).cast("string").alias("file"),
         F.col("key"),
         F.col("value"),
-        F.when(size > spec.run.max_record_bytes, F.lit("too_large")).alias("error"),
+        F.when(key + value > max_record_bytes, F.lit("too_large")).alias("error"),
+        own.cast("string").alias("name"),
     )
 
 
-def _number(topics: Sequence[str]) -> Column:
-    if len(topics) == 1:
+def _number(named: Sequence[str], patterns: Sequence[str]) -> Column:
+    if not patterns and len(named) == 1:
         return F.lit(0)
-    first, *rest = [F.col("topic") == topic for topic in topics]
-    number = F.when(first, F.lit(0))
-    for index, found in enumerate(rest, start=1):
-        number = number.when(found, F.lit(index))
-    return number
+    number: Column | None = None
+    for index, topic in enumerate(named):
+        found = F.col("topic") == topic
+        number = (number if number is not None else F).when(found, F.lit(index))
+    members = F.lit(len(named) - 1)
+    for bit, pattern in enumerate(patterns):
+        found = F.col("topic").rlike(f"^(?:{pattern})$")
+        members += F.when(found, F.lit(1 << bit)).otherwise(F.lit(0))
+    if number is None:
+        return members
+    return number.otherwise(members) if patterns else number

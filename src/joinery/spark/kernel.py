@@ -7,7 +7,7 @@ settings changes. A session of Spark Connect has no JVM to reach and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,13 @@ class Kernel:
     relations: Sequence[Relation]
     _jvm_kernel: Any
 
-    def chain(self, raw: DataFrame, topics: Sequence[Topic]) -> DataFrame:
+    def chain(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
         """Decode raw records and send them through all levels.
 
         Args:
-            raw: Columns topic (its place in `topics`), major, minor, file, key, value and
-                error, as every source gives them.
-            topics: The topics that `raw` reads.
+            raw: Columns topic (its place in `topics`), major, minor, file, key, value, error
+                and name, as every source gives them.
+            topics: What each number in `raw` stands for: the topics that relations name.
 
         Returns:
             The kernel's output, tagged rows; to be given to `stage`.
@@ -59,10 +59,17 @@ class Kernel:
             formats_json(self.program, self.relations),
             strings(self.session, [each.source for each in self.relations]),
             strings(self.session, [each.topic for each in self.relations]),
-            strings(self.session, [each.source for each in topics]),
-            strings(self.session, [each.name for each in topics]),
+            json.dumps([self._readers(each) for each in topics]),
         )
         return DataFrame(jdf, self.session)
+
+    def _readers(self, topics: Collection[Topic]) -> list[int]:
+        """Return the places of the relations that read any of some topics."""
+        return [
+            place
+            for place, each in enumerate(self.relations)
+            if Topic(each.source, each.topic) in topics
+        ]
 
     def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
         """Run a batch once and write its documents and dead letters below `folder`.

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ class KernelLike(Protocol):
     def relations(self) -> Sequence[Relation]:
         """The relations that the products read."""
 
-    def chain(self, raw: DataFrame, topics: Sequence[Topic]) -> DataFrame:
+    def chain(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
         """Return the tagged rows that the products' levels give for a raw stream."""
 
     def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:
@@ -86,6 +86,9 @@ class QueryRun:
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         delay: Wraps the outlet of a product that waits before it sends.
+
+    Attributes:
+        lost: By relation, records that the log lost before the run; told with the next batch.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class QueryRun:
         self.lease = lease
         self.members = tuple(members)
         self.failure: Exception | None = None
+        self.lost: Counts = {}
         self.ending = threading.Event()
         self._dead_letters = dead_letters
         self._staging = staging
@@ -192,7 +196,7 @@ class QueryRun:
             BatchProgress(
                 query=self.name,
                 batch_id=batch_id,
-                relations=summary.get("relations", {}),
+                relations=self._with_lost(summary.get("relations", {})),
                 documents=summary.get("documents", {}),
                 counters=counters,
                 dead=letters,
@@ -205,6 +209,12 @@ class QueryRun:
             )
         )
         shutil.rmtree(folder, ignore_errors=True)
+
+    def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
+        """Return the counts with what the log lost before the run, which is counted once."""
+        lost, self.lost = self.lost, {}
+        counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
+        return {**relations, **counted}
 
     def _write(
         self, folder: Path, query_id: str, batch_id: int, counters: Mapping[str, Counts]

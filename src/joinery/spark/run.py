@@ -23,6 +23,7 @@ from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.relocate import relocate
+from joinery.spark.checkpoint import claim_sources, committed_positions
 from joinery.spark.delay import DeclaredDelay
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
@@ -177,8 +178,10 @@ class Run:
 
     def _claim_checkpoint(self, query: QueryRun) -> None:
         program = lower_query(query.products, self._spec.run)
-        claim_checkpoint(self._checkpoint_of(query), query.name, program)
-        relocate(self._checkpoint_of(query))
+        folder = self._checkpoint_of(query)
+        claim_checkpoint(folder, query.name, program)
+        claim_sources(folder, query.name, sources_of(self._spec, query.products))
+        relocate(folder)
 
     def _checkpoint_of(self, query: QueryRun) -> Path:
         return self._spec.path_of(self._spec.run.checkpoint) / query.name
@@ -231,9 +234,11 @@ class Run:
         reads = sources_of(self._spec, query.products)
         if any(each.ready for each in query.products):
             Ends(self._checkpoint_of(query), reads).take(spark, self._spec)
-        raw, topics = open_sources(spark, self._spec, reads)
+        begun = committed_positions(self._checkpoint_of(query))
+        raw = open_sources(spark, self._spec, reads, begun)
+        query.lost = raw.lost
         writer = (
-            kernel.chain(raw, topics)
+            kernel.chain(raw.frame, raw.topics)
             .writeStream.queryName(query.name)
             .outputMode("update")
             .option("checkpointLocation", str(self._checkpoint_of(query)))

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Relation
-from joinery.spark.topic import Topic
+from joinery.spark.topic import RawStream, Topic
+from joinery.spec.kafka import is_named
 from joinery.spec.product import ProjectSpec, SourceSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = ("debezium-json", "json")
+_NOWHERE = "-"  # as Spark writes the position of a source that had nothing yet
 
 
 class SourceNotThereError(SpecError):
@@ -32,9 +34,29 @@ class Opener(Protocol):
     """Opens the sources of one kind."""
 
     def __call__(
-        self, spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
-    ) -> DataFrame:
-        """Return the raw stream of `topics`, numbered in their order."""
+        self,
+        spark: SparkSession,
+        spec: ProjectSpec,
+        source: SourceSpec,
+        topics: Sequence[str],
+        begun: str | None,
+    ) -> RawStream:
+        """Return the raw stream of `topics`; `begun` tells where the checkpoint stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStream:
+    """The raw records of all sources of a query.
+
+    Attributes:
+        frame: As that of one source, all numbers distinct.
+        topics: What each number stands for.
+        lost: By relation, the records that a log lost before they were read.
+    """
+
+    frame: DataFrame
+    topics: tuple[tuple[Topic, ...], ...]
+    lost: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +70,10 @@ class SourceRead:
     source: SourceSpec
     relations: Mapping[str, tuple[str, ...]]
 
-    @property
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics, as relations name them."""
-        return tuple(Topic(self.source.name, each) for each in self.relations)
+    def readers(self, topic: str) -> tuple[str, ...]:
+        """Return the relations that read a topic, by its name or by a pattern."""
+        found = [each for named, each in self.relations.items() if is_named(named, topic)]
+        return tuple(name for names in found for name in names)
 
 
 def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRead, ...]:
@@ -90,36 +112,53 @@ def _source_read(spec: ProjectSpec, name: str, relations: Sequence[Relation]) ->
 
 
 def open_sources(
-    spark: SparkSession, spec: ProjectSpec, reads: Sequence[SourceRead]
-) -> tuple[DataFrame, tuple[Topic, ...]]:
-    """Return the raw stream of all sources of a query, and what its topics' numbers stand for.
+    spark: SparkSession,
+    spec: ProjectSpec,
+    reads: Sequence[SourceRead],
+    begun: Sequence[str] = (),
+) -> QueryStream:
+    """Return the raw stream of all sources of a query.
 
-    Columns: topic (a number), major and minor (the place in the log), file, key, value and
-    error (why the record is a dead letter, else null).
+    Args:
+        spark: The session.
+        spec: The project.
+        reads: The sources.
+        begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
     """
-    frames, topics = [], list[Topic]()
-    for read in reads:
-        frame = _OPENERS[read.source.kind](spark, spec, read.source, tuple(read.relations))
-        first = len(topics)
-        frames.append(frame.withColumn("topic", frame["topic"] + first) if first else frame)
-        topics += read.topics
-    return reduce(lambda left, right: left.union(right), frames), tuple(topics)
+    frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
+    for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):
+        opener, named = _OPENERS[read.source.kind], tuple(read.relations)
+        stream = opener(spark, spec, read.source, named, None if at == _NOWHERE else at)
+        number, frame = len(topics), stream.frame
+        frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
+        topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
+        for topic, count in stream.lost.items():
+            lost |= {name: lost.get(name, 0) + count for name in read.readers(topic)}
+    return QueryStream(reduce(lambda one, more: one.union(more), frames), tuple(topics), lost)
 
 
 def _open_files(
-    spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
-) -> DataFrame:
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    begun: str | None,
+) -> RawStream:
     from joinery.spark.files_source import open_files
 
     return open_files(spark, spec, source, topics)
 
 
 def _open_kafka(
-    spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
-) -> DataFrame:
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    begun: str | None,
+) -> RawStream:
     from joinery.spark.kafka_source import open_kafka
 
-    return open_kafka(spark, spec, source, topics)
+    return open_kafka(spark, spec, source, topics, begun)
 
 
 _OPENERS: Mapping[str, Opener] = {"files": _open_files, "kafka": _open_kafka}

@@ -5,6 +5,7 @@ Invariant: options that were noted no problem for become a `KafkaOptions`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -65,9 +66,26 @@ def pattern_of(topic: str) -> str | None:
 
     Example:
         >>> pattern_of("pattern:shard_[0-9]+[.]user")
-        'shard_[0-9]+[.]user'
+        '(?!__)(?:shard_[0-9]+[.]user)'
     """
-    return topic.removeprefix(PATTERN) if topic.startswith(PATTERN) else None
+    if not topic.startswith(PATTERN):
+        return None
+    text = topic.removeprefix(PATTERN)
+    return f"(?:{text})" if text.startswith("__") else f"(?!__)(?:{text})"
+
+
+def is_named(named: str, topic: str) -> bool:
+    """Say whether a relation's `topic` means the topic of that name.
+
+    No pattern reaches a name that begins with `__`, which Kafka and its tools keep for
+    themselves, unless it says so.
+
+    Example:
+        >>> is_named("pattern:.*", "user"), is_named("pattern:.*", "__heartbeat")
+        (True, False)
+    """
+    pattern = pattern_of(named)
+    return named == topic if pattern is None else re.fullmatch(pattern, topic) is not None
 
 
 def check_kafka(reader: Reader, entry: Entry, part: str) -> None:

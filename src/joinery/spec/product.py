@@ -133,6 +133,7 @@ class RunSpec:
     trigger_ms: int = 0
     real_time: bool = False
     max_rows_per_batch: int = 200_000
+    max_bytes_per_batch: int | None = None
     spark: Pairs = ()
     tombstone_retention_ms: int = 7 * 24 * 60 * 60 * 1000
     max_record_bytes: int = 8 * 1024 * 1024

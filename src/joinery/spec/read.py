@@ -218,6 +218,9 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         max_rows_per_batch=reader.count(parts["max_rows_per_batch"], '"max_rows_per_batch"')
         if "max_rows_per_batch" in parts
         else default.max_rows_per_batch,
+        max_bytes_per_batch=reader.size_bytes(parts["max_bytes_per_batch"], '"max_bytes_per_batch"')
+        if "max_bytes_per_batch" in parts
+        else None,
         spark=reader.pairs(parts["spark"], '"spark" of "run"') if "spark" in parts else (),
         tombstone_retention_ms=_duration(
             reader, parts, "tombstone_retention", default.tombstone_retention_ms

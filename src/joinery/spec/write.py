@@ -25,6 +25,7 @@ _RUN_SCALARS = (
     "checkpoint",
     "real_time",
     "max_rows_per_batch",
+    "max_bytes_per_batch",
     "max_record_bytes",
     "max_document_bytes",
 )

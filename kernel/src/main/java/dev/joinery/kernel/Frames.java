@@ -99,7 +99,8 @@ public final class Frames {
                 frame.col("key").cast("binary").as("key"),
                 frame.col("value").cast("binary").as("value"),
                 frame.col("error").cast("string").as("error"),
-                timestamp()));
+                timestamp(),
+                functions.lit(null).cast("string").as("name")));
     int[][] relations = {{relation}};
     Ingress ingress = new Ingress(program, formats, sources, topics, relations);
     add(records.mapPartitions(ingress, Kernel.WIRE));

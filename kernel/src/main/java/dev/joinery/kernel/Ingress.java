@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Iterator;
 import java.util.List;
-import java.util.stream.IntStream;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -26,7 +25,7 @@ import scala.Tuple2;
 final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
   /** The columns of a raw record, in order. */
   static final String[] COLUMNS = {
-    "topic", "major", "minor", "file", "key", "value", "error", "timestamp"
+    "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name"
   };
 
   private static final int KEPT_BYTES = 64 * 1024;
@@ -38,25 +37,9 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
   private final int[][] relationsOf;
 
   /**
-   * {@code sources} and {@code topics} are by relation; {@code readSources} and {@code readTopics}
-   * tell what the number in a record's first column stands for.
+   * {@code sources} and {@code topics} are by relation; {@code relationsOf} holds, for each number
+   * in a record's first column, its relations.
    */
-  Ingress(
-      Program program,
-      Format[] formats,
-      String[] sources,
-      String[] topics,
-      String[] readSources,
-      String[] readTopics) {
-    this(
-        program,
-        formats,
-        sources,
-        topics,
-        relationsOf(sources, topics, readSources, readTopics));
-  }
-
-  /** {@code relationsOf} holds, for each number in a record's first column, its relations. */
   Ingress(
       Program program,
       Format[] formats,
@@ -68,20 +51,6 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     this.sources = sources;
     this.topics = topics;
     this.relationsOf = relationsOf;
-  }
-
-  private static int[][] relationsOf(
-      String[] sources, String[] topics, String[] readSources, String[] readTopics) {
-    int[][] relations = new int[readTopics.length][];
-    for (int i = 0; i < readTopics.length; i++) {
-      String source = readSources[i];
-      String topic = readTopics[i];
-      relations[i] =
-          IntStream.range(0, topics.length)
-              .filter(each -> sources[each].equals(source) && topics[each].equals(topic))
-              .toArray();
-    }
-    return relations;
   }
 
   @Override
@@ -188,7 +157,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       letter.put("reason", reason);
       letter.put("detail", detail);
       letter.put("source", sources[relation]);
-      letter.put("topic", topics[relation]);
+      letter.put("topic", record.isNullAt(8) ? topics[relation] : record.getString(8));
       if (record.isNullAt(3)) {
         if (minor != RawChange.ORDERLESS) {
           letter.put("partition", major).put("offset", minor);

@@ -1,5 +1,6 @@
 package dev.joinery.kernel;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.Format;
@@ -45,12 +46,12 @@ public final class Kernel {
   /**
    * Decodes raw records and sends them down the chain.
    *
-   * @param raw columns topic (its place in {@code readTopics}), major, minor, file, key, value,
-   *     error
+   * @param raw columns topic (its place in {@code readJson}), major, minor, file, key, value,
+   *     error, name (the topic's own name where a relation reads several, else null)
    * @param relationsJson what {@link Formats#of} reads
    * @param sources of each relation
    * @param topics of each relation
-   * @param readSources of each topic that is read
+   * @param readJson for each number in the column topic, the places of its relations
    * @return two binary columns, a message and its address; for {@link #stage} or {@link #documents}
    */
   public Dataset<Row> chain(
@@ -58,8 +59,7 @@ public final class Kernel {
       String relationsJson,
       String[] sources,
       String[] topics,
-      String[] readSources,
-      String[] readTopics) {
+      String readJson) {
     Format[] formats = Formats.of(relationsJson);
     Dataset<Row> stamped =
         raw.select(
@@ -70,10 +70,19 @@ public final class Kernel {
             raw.col("key"),
             raw.col("value"),
             raw.col("error"),
-            functions.unix_micros(functions.current_timestamp()).as("timestamp"));
+            functions.unix_micros(functions.current_timestamp()).as("timestamp"),
+            raw.col("name"));
     Ingress ingress =
-        new Ingress(compiled.program(), formats, sources, topics, readSources, readTopics);
+        new Ingress(compiled.program(), formats, sources, topics, numbers(readJson));
     return levels(stamped.mapPartitions(ingress, WIRE)).toDF();
+  }
+
+  private static int[][] numbers(String json) {
+    try {
+      return new ObjectMapper().readValue(json, int[][].class);
+    } catch (JsonProcessingException notNumbers) {
+      throw new IllegalArgumentException("not a list of lists of numbers", notNumbers);
+    }
   }
 
   /** Opens the door for frames that are planned in {@code session}. */

@@ -1,0 +1,85 @@
+"""What must hold of sources: the topics that relations name can be there, and are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from joinery.plan.context import Context
+from joinery.spec.kafka import KafkaOptions, is_named, kafka_options, pattern_of
+from joinery.spec.location import Path
+from joinery.spec.product import RelationSpec, SourceSpec
+
+_KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_MOST_PATTERNS = 8
+
+
+def check_topics(context: Context, sources: Mapping[str, str]) -> None:
+    """Note every topic that cannot be, and every offset that nobody reads.
+
+    Args:
+        context: Takes the problems.
+        sources: By relation, the name of its source.
+    """
+    known = {each.name: each for each in context.spec.sources}
+    for relation in context.spec.relations:
+        source = known.get(sources.get(relation.name, ""))
+        if source is not None:
+            _check_topic(context, relation, source)
+    for source in context.spec.sources:
+        if source.kind == "kafka" and dict(source.options).get("bootstrap"):
+            read = [each for each in context.spec.relations if sources[each.name] == source.name]
+            _check_patterns(context, source, read)
+            _check_starting(context, source, read)
+
+
+def _check_topic(context: Context, relation: RelationSpec, source: SourceSpec) -> None:
+    topic = relation.topic or relation.name
+    path: Path = ("relations", relation.name, *(("topic",) if relation.topic else ()))
+    key = relation.topic is None
+    if pattern_of(topic) is None:
+        if source.kind == "kafka" and not _KAFKA_NAME.fullmatch(topic):
+            message = f'Kafka has no topic named "{topic}"'
+            hint = "Use letters, digits, . _ and -, or write pattern: and a regular expression."
+            context.refuse("PLAN_TOPIC", message, path, key=key, hint=hint)
+    elif source.kind == "files":
+        message = f'relation "{relation.name}" reads files, which have no patterns of topics'
+        context.refuse("PLAN_TOPIC", message, path, key=key, hint="Name one folder.")
+    elif problem := _refused_pattern(topic):
+        message = f'the pattern of relation "{relation.name}" cannot be read: {problem}'
+        context.refuse("PLAN_TOPIC", message, path, key=key)
+
+
+def _refused_pattern(topic: str) -> str | None:
+    pattern = pattern_of(topic) or ""
+    if "(?P" in pattern:
+        return "a group cannot have a name"
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return error.msg
+    return None
+
+
+def _check_patterns(context: Context, source: SourceSpec, read: list[RelationSpec]) -> None:
+    patterns = {each.topic for each in read if each.topic and pattern_of(each.topic)}
+    if len(patterns) > _MOST_PATTERNS:
+        message = f'source "{source.name}" is read by {len(patterns)} patterns'
+        hint = f"Use at most {_MOST_PATTERNS}, or name topics."
+        context.refuse("PLAN_TOPIC", message, ("sources", source.name), key=True, hint=hint)
+
+
+def _check_starting(context: Context, source: SourceSpec, read: list[RelationSpec]) -> None:
+    options: KafkaOptions = kafka_options(source)
+    if not isinstance(options.starting, Mapping):
+        return
+    topics = [each.topic or each.name for each in read]
+    for topic in options.starting:
+        if not any(is_named(each, topic) for each in topics if not _broken(each)):
+            path = ("sources", source.name, "kafka", "starting", topic)
+            message = f'no relation of source "{source.name}" reads topic "{topic}"'
+            context.unknown("PLAN_TOPIC", message, path, name=topic, known=topics, key=True)
+
+
+def _broken(topic: str) -> bool:
+    return pattern_of(topic) is not None and _refused_pattern(topic) is not None

@@ -1,0 +1,78 @@
+"""Where a query's checkpoint stands in its sources, and which sources those are.
+
+Spark numbers the sources of a query and keeps a position for each number; which source a
+number is, stands in `joinery.sources.json` beside them. Invariant: positions of one source
+are never taken for those of another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from joinery.errors import StateMismatchError
+from joinery.spark.source import SourceRead
+
+FILE_NAME = "joinery.sources.json"
+_HEADER = 2  # Spark's version line, and the batch's settings
+
+
+def committed_positions(checkpoint: Path) -> tuple[str, ...]:
+    """Return the position of each source after the last batch that was committed.
+
+    It is empty where no batch was.
+    """
+    done = _batches(checkpoint / "commits") & _batches(checkpoint / "offsets")
+    if not done:
+        return ()
+    text = (checkpoint / "offsets" / str(max(done))).read_text(encoding="utf-8")
+    return tuple(text.splitlines()[_HEADER:])
+
+
+def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> None:
+    """Let a query read its sources at a checkpoint, or refuse it.
+
+    Args:
+        checkpoint: The folder of the query's checkpoint.
+        query: The query's name.
+        reads: Its sources, in the order of its streams.
+
+    Raises:
+        StateMismatchError: The positions there are those of other sources.
+    """
+    ours = [{"name": each.source.name, "kind": each.source.kind} for each in reads]
+    file = checkpoint / FILE_NAME
+    if _batches(checkpoint / "offsets") and file.exists():
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored != ours:
+            raise _mismatch(checkpoint, query, _names(stored), _names(ours))
+        return
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f".{FILE_NAME}.part")
+    with fresh.open("w", encoding="utf-8") as text:
+        text.write(json.dumps(ours))
+        text.flush()
+        os.fsync(text.fileno())
+    fresh.replace(file)
+
+
+def _batches(folder: Path) -> set[int]:
+    found = folder.iterdir() if folder.is_dir() else ()
+    return {int(each.name) for each in found if each.name.isdigit()}
+
+
+def _names(sources: Sequence[dict[str, str]]) -> str:
+    return ", ".join(f"{each['name']} ({each['kind']})" for each in sources)
+
+
+def _mismatch(checkpoint: Path, query: str, stored: str, ours: str) -> StateMismatchError:
+    return StateMismatchError(
+        f'the checkpoint of query "{query}" holds positions of other sources',
+        detail=f"It has read {stored}, and the project has {ours}. Nothing was read or written.",
+        hint=(
+            "Give the sources their names and kinds back, or start with a fresh checkpoint:"
+            f" set run.checkpoint to a new folder, or delete {checkpoint} and with it its state."
+        ),
+    )

@@ -1,0 +1,90 @@
+"""Records that a log lost before they were read: retention was shorter than the pause.
+
+Spark finds out record by record, in the middle of a batch; here a run is told at its start,
+with the exact range.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from joinery.errors import RunError
+from joinery.spark.backlog import Positions
+from joinery.spark.kafka_client import KafkaClient
+from joinery.spec.kafka import KafkaOptions
+
+_TOLD = 3
+log = logging.getLogger(__name__)
+
+
+class RecordsLostError(RunError):
+    """A log no longer has records that were not read yet."""
+
+    code = "RUN_RECORDS_LOST"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What is missing of one partition.
+
+    Attributes:
+        wanted: The next offset to be read.
+        found: The first offset there is; None where the topic is gone, or was made anew.
+    """
+
+    topic: str
+    partition: int
+    wanted: int
+    found: int | None
+
+    def __str__(self) -> str:
+        place = f'topic "{self.topic}" partition {self.partition}'
+        if self.found is None:
+            return f"{place} was deleted, or made anew, after offset {self.wanted - 1} was read"
+        return f"{place} lacks offsets {self.wanted} to {self.found - 1}"
+
+
+def check_loss(
+    client: KafkaClient, source: str, options: KafkaOptions, begun: Positions
+) -> Mapping[str, int]:
+    """Return, by topic, how many records are gone; with `fail_on_data_loss`, refuse them.
+
+    Args:
+        client: Asks the brokers.
+        source: The source's name.
+        options: Those of the source.
+        begun: The next offset to be read, by topic and partition.
+
+    Raises:
+        RecordsLostError: Records are gone, and the source is to fail then.
+    """
+    edges = {(topic, place): (low, high) for (topic, place), low, high in client.edges_of(begun)}
+    gaps = list(_gaps(begun, edges))
+    if not gaps:
+        return {}
+    more = f"; and {len(gaps) - _TOLD} partitions more" if len(gaps) > _TOLD else ""
+    told = "; ".join(str(each) for each in gaps[:_TOLD]) + more
+    if options.fail_on_data_loss:
+        raise RecordsLostError(
+            f'source "{source}" lost records before they were read',
+            detail=f"{told[0].upper()}{told[1:]}.",
+            hint="Start on a fresh checkpoint, or set fail_on_data_loss: false on the source"
+            " to go on with what is there.",
+        )
+    log.warning('source "%s" lost records before they were read: %s', source, told)
+    lost: dict[str, int] = {}
+    for gap in gaps:
+        lost[gap.topic] = lost.get(gap.topic, 0) + max(0, (gap.found or gap.wanted) - gap.wanted)
+    return lost
+
+
+def _gaps(begun: Positions, edges: Mapping[tuple[str, int], tuple[int, int]]) -> Iterator[Gap]:
+    for topic, partitions in begun.items():
+        for partition, wanted in sorted((int(each), at) for each, at in partitions.items()):
+            low, high = edges.get((topic, partition), (0, 0))
+            if high < wanted:
+                yield Gap(topic, partition, wanted, None)
+            elif low > wanted:
+                yield Gap(topic, partition, wanted, low)

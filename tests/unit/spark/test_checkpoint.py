@@ -1,0 +1,59 @@
+"""A checkpoint knows its sources and where it stands in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import StateMismatchError
+from joinery.spark.checkpoint import claim_sources, committed_positions
+from joinery.spark.source import SourceRead
+from joinery.spec.product import SourceSpec
+
+
+def reads(*names: str, kind: str = "kafka") -> tuple[SourceRead, ...]:
+    return tuple(SourceRead(SourceSpec(each, kind), {}) for each in names)
+
+
+def batch(checkpoint: Path, number: int, *positions: str, committed: bool = True) -> None:
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+    (checkpoint / "offsets" / str(number)).write_text("\n".join(("v1", "{}", *positions)))
+    if committed:
+        (checkpoint / "commits" / str(number)).write_text("v1\n{}")
+
+
+def test_a_fresh_checkpoint_stands_nowhere(tmp_path: Path) -> None:
+    assert () == committed_positions(tmp_path)
+
+
+def test_the_last_batch_that_was_committed_counts(tmp_path: Path) -> None:
+    batch(tmp_path, 9, "nine")
+    batch(tmp_path, 10, "ten", "-")
+    batch(tmp_path, 11, "eleven", "1", committed=False)
+
+    assert ("ten", "-") == committed_positions(tmp_path)
+
+
+def test_the_sources_that_were_read_go_on(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a", "b"))
+    batch(tmp_path, 0, "{}", "{}")
+
+    claim_sources(tmp_path, "q", reads("a", "b"))
+
+
+def test_other_sources_are_refused(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a", "b"))
+    batch(tmp_path, 0, "{}", "{}")
+
+    with pytest.raises(StateMismatchError) as told:
+        claim_sources(tmp_path, "q", reads("a", "c"))
+
+    assert told.value.detail.startswith("It has read a (kafka), b (kafka), and the project has a")
+
+
+def test_sources_may_change_before_anything_was_read(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a"))
+
+    claim_sources(tmp_path, "q", reads("a", kind="files"))
