@@ -82,11 +82,19 @@ class BatchFolder:
         fresh.write_text(json.dumps(self._generations, indent=1), encoding="utf-8")
         fresh.replace(self._memory)
 
+    def standing(self) -> list[Path]:
+        """Return the files of all batches, in emission order."""
+        names = sorted(entry.name for entry in self.path.iterdir())
+        return [self.path / name for name in names if self._named.fullmatch(name)]
+
     def _standing(self) -> list[int]:
         """The generations that files already have; they outlive a lost memory."""
-        pattern = re.compile(re.escape(self._prefix) + r"(\d{6,})-\d{10,}\.jsonl")
-        found = (pattern.fullmatch(entry.name) for entry in self.path.iterdir())
+        found = (self._named.fullmatch(each.name) for each in self.standing())
         return [int(match[1]) for match in found if match]
+
+    @property
+    def _named(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self._prefix) + r"(\d{6,})-\d{10,}\.jsonl")
 
 
 def _sync(folder: Path) -> None:

@@ -5,11 +5,12 @@ Invariant: name order is emission order, and no line stands there twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from joinery.connect.batch_folder import BatchFolder
 from joinery.connect.guarantee import Guarantee, Promise
+from joinery.connect.line import read_rows
 from joinery.connect.option import check_names, path_option
 from joinery.connect.protocol import StagedBatch, Written
 
@@ -41,6 +42,14 @@ class FilesSink:
             batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
         )
         return Written()
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys whose newest line is no tombstone."""
+        newest: dict[str, tuple[int, bool]] = {}
+        for row in read_rows(self._folder.standing()):
+            if row.version >= newest.get(row.key, (0, False))[0]:
+                newest[row.key] = (row.version, row.value is not None)
+        yield from (key for key, (_, stands) in newest.items() if stands)
 
     def close(self) -> None:
         """Nothing is held open."""

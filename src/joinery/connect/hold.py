@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from joinery.connect.key import canonical_key
 from joinery.connect.line import StagedRow, read_rows
 from joinery.connect.protocol import SinkError
 
@@ -65,10 +66,18 @@ class Hold:
         """Write all documents that are held as staged lines; return how many."""
         return write_rows(target, self.rows())
 
-    def holds(self, key: str) -> bool:
-        """Return whether a document of this key, as staged lines write it, is held."""
-        found = self._opened.execute("SELECT 1 FROM held WHERE key = ?", (key,))
-        return found.fetchone() is not None
+    def missing(self, keys: Iterable[str]) -> Iterator[str]:
+        """Yield those keys, as JSON texts, of which no document is held."""
+        database = self._opened
+        database.create_function("canonical", 1, canonical_key, deterministic=True)
+        database.execute("DROP TABLE IF EXISTS temp.known")
+        database.execute("CREATE TEMP TABLE known (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        database.execute("INSERT OR IGNORE INTO known SELECT canonical(key) FROM held")
+        for key in keys:
+            known = "SELECT 1 FROM known WHERE key = ?"
+            if database.execute(known, (canonical_key(key),)).fetchone() is None:
+                yield key
+        database.execute("DROP TABLE temp.known")
 
     def rows(self) -> Iterator[StagedRow]:
         """Yield all documents that are held, by key."""

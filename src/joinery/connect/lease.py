@@ -83,12 +83,20 @@ class Lease:
         file: Where the lease stands.
         query: The query's name, for messages.
         on_lost: Called once, from the renewing thread, when another run has taken over.
+        on_asked: Called from the renewing thread when a rebuild asks this run to end.
     """
 
-    def __init__(self, file: Path, query: str, on_lost: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        file: Path,
+        query: str,
+        on_lost: Callable[[], None] = lambda: None,
+        on_asked: Callable[[], None] = lambda: None,
+    ) -> None:
         self._file = file
         self._query = query
         self._on_lost = on_lost
+        self._on_asked = on_asked
         self._held: Holder | None = None
         self._lost = False
         self._mutex = threading.Lock()
@@ -122,6 +130,31 @@ class Lease:
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()
 
+    def take_over(self, gone: Callable[[], bool]) -> None:
+        """Ask the run that holds the lease to end after its batch, wait for that, and take it.
+
+        Args:
+            gone: Asked while waiting; once it is true the wait is given up.
+
+        Raises:
+            LeaseHeldError: The wait was given up.
+        """
+        asked = self._asked
+        asked.parent.mkdir(parents=True, exist_ok=True)
+        asked.touch()
+        try:
+            while (stood := self._read()) and stood.alive:
+                if gone():
+                    raise _held_error(self._query, stood)
+                time.sleep(_ORPHAN_POLL_S)
+            self.take()
+        finally:
+            asked.unlink(missing_ok=True)
+
+    @property
+    def _asked(self) -> Path:
+        return self._file.with_suffix(".asked")
+
     def add_process(self, process: int) -> None:
         """Tell that `process` belongs to this run, such as the JVM."""
         with self._locked():
@@ -151,6 +184,8 @@ class Lease:
                 self._lost = True
                 self._on_lost()
                 return
+            if self._asked.exists():
+                self._on_asked()
 
     def _renewed(self) -> bool:
         try:

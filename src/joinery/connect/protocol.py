@@ -6,10 +6,10 @@ writing it twice must leave what writing it once leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from joinery.connect.guarantee import Guarantee
 from joinery.connect.line import StagedRow
@@ -134,6 +134,25 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Release connections; without effect where nothing is open."""
+
+
+@runtime_checkable
+class ListingSink(Protocol):
+    """A sink that can tell which documents its target holds; a rebuild sweeps by that."""
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents of a product, as the batch's lines write them.
+
+        Args:
+            batch: Names the product and its key's columns; its files are not read.
+        """
+
+
+def listing_of(sink: object) -> ListingSink | None:
+    """Return the sink, or the one that it wraps, if it can tell what its target holds."""
+    while (wrapped := getattr(sink, "wrapped", None)) is not None:
+        sink = wrapped
+    return sink if isinstance(sink, ListingSink) else None
 
 
 class SinkFactory(Protocol):

@@ -79,6 +79,11 @@ class PatientSink:
         )
 
     @property
+    def wrapped(self) -> Sink:
+        """The sink that it waits for."""
+        return self._sink
+
+    @property
     def guarantee(self) -> Guarantee:
         """That of the wrapped sink."""
         return self._sink.guarantee

@@ -1,0 +1,129 @@
+"""The outlet of a rebuild: all documents at once, in place of those another run had sent.
+
+Until its sources are read to the ends they had at the start, a rebuild holds its documents
+back. Then it takes the lease of the run that it replaces, waits for that run's end, and sends
+everything under versions above all that run gave, with a tombstone for each document that
+the target has and the rebuild has not.
+
+Invariant: nothing is sent before the lease is taken, and a rebuild that was cut off in
+sending sends all of it again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from joinery.connect.hold import Hold, write_rows
+from joinery.connect.lease import Lease
+from joinery.connect.line import StagedRow
+from joinery.connect.outlet import DirectOutlet, Outcome
+from joinery.connect.protocol import Sink, StagedBatch, listing_of
+
+
+class Swap:
+    """The moment at which one query's rebuild takes the place of the run before.
+
+    Args:
+        lease: That of the query, which the run before may hold.
+        products: How many products the query has.
+        ended: True once the rebuild is to end; waiting for the run before ends then.
+        on_done: Called once every product was sent.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        products: int,
+        *,
+        ended: Callable[[], bool],
+        on_done: Callable[[], None],
+    ) -> None:
+        self._lease = lease
+        self._left = products
+        self._ended = ended
+        self._on_done = on_done
+
+    def begin(self, batch: StagedBatch) -> StagedBatch:
+        """Return the batch as one of the query's own run, which nobody else runs any more."""
+        if not self._lease.epoch:
+            self._lease.take_over(self._ended)
+        return replace(batch, epoch=self._lease.epoch, check=self._lease.check)
+
+    def end(self) -> None:
+        """Note that one product was sent."""
+        self._left -= 1
+        if self._left == 0:
+            self._on_done()
+
+    def close(self) -> None:
+        """Give the lease back."""
+        self._lease.release()
+
+
+class RebuildOutlet:
+    """Holds a product's documents back until `reached`, then swaps.
+
+    Args:
+        sinks: Where the documents go.
+        hold: Where they wait.
+        reached: Tells whether a batch, by its id, ends at or behind all the ends.
+        swap: Shared by the products of the query.
+    """
+
+    def __init__(
+        self, sinks: Sequence[Sink], hold: Hold, reached: Callable[[int], bool], swap: Swap
+    ) -> None:
+        self._sinks = tuple(sinks)
+        self._hold = hold
+        self._reached = reached
+        self._swap = swap
+        self._direct = DirectOutlet(sinks)
+
+    def open(self) -> None:
+        """Open the hold and all sinks."""
+        self._hold.open()
+        self._direct.open()
+
+    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+        """Hold `batch`, or send all that was held."""
+        self._hold.put(batch.files, time.time())
+        if not self._reached(batch.batch_id):
+            return ()
+        ours = self._swap.begin(batch)
+        with tempfile.TemporaryDirectory(prefix="joinery-rebuild-") as folder:
+            whole = Path(folder, "part-00000.jsonl")
+            write_rows(whole, self._renewed(ours))
+            outcomes = self._direct.write(replace(ours, files=(whole,)))
+        self._swap.end()
+        return outcomes
+
+    def drain(self) -> Sequence[Outcome]:
+        """Nothing may go out before the swap."""
+        return ()
+
+    def close(self) -> None:
+        """Close all sinks and the hold."""
+        try:
+            self._direct.close()
+        finally:
+            self._hold.close()
+            self._swap.close()
+
+    def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:
+        """Yield all documents under one new version, then tombstones of those that vanished."""
+        version = time.time_ns() // 1000
+        for row in self._hold.rows():
+            yield row._replace(version=version)
+        listed = (
+            key
+            for sink in map(listing_of, self._sinks)
+            if sink is not None
+            for key in sink.keys(batch)
+        )
+        vanished = set(self._hold.missing(listed))
+        for key in sorted(vanished):
+            yield StagedRow(key, None, version)
