@@ -92,6 +92,9 @@ def run(
         str | None, typer.Option("--solution", metavar="S", help="How join state is kept.")
     ] = None,
     real_time: Annotated[bool, typer.Option("--real-time", help="A change at a time.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Read all anew beside what runs, then replace it.")
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
@@ -109,6 +112,7 @@ def run(
         products=tuple(product or ()),
         solution=solution,
         real_time=real_time,
+        rebuild=rebuild,
         settings=tuple(setting or ()),
         master=master,
     )

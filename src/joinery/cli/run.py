@@ -42,6 +42,7 @@ class RunArguments:
         products: The products to run; empty means all.
         solution: Overrides the products' own.
         real_time: A change at a time.
+        rebuild: Read everything anew, then take the place of what is there.
         settings: `dotted.key=value`, put into the project file.
         master: Spark's master.
     """
@@ -51,6 +52,7 @@ class RunArguments:
     products: tuple[str, ...] = ()
     solution: str | None = None
     real_time: bool = False
+    rebuild: bool = False
     settings: tuple[str, ...] = ()
     master: str | None = None
 
@@ -130,20 +132,28 @@ class Command:
     def run(self) -> int:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
         try:
-            run = self._prepared(self._plan or self._analysed())
-            run.prepare()
-            try:
-                session = self._open()
-            except BaseException:
-                run.abandon()
-                raise
-            return self._started(run, session)
+            plan = self._plan or self._analysed()
+            if self._arguments.rebuild:
+                self._undertake(plan, rebuild=True)
+            if not self._ending.asked:
+                self._undertake(plan)
+            return DONE
         except JoineryError as error:
             self._name_log(error)
             raise
         finally:
             if self._session is not None:
                 self._session.stop()
+
+    def _undertake(self, plan: Plan, *, rebuild: bool = False) -> None:
+        run = self._prepared(plan, rebuild=rebuild)
+        run.prepare()
+        try:
+            session = self._open()
+        except BaseException:
+            run.abandon()
+            raise
+        self._started(run, session)
 
     def _analysed(self) -> Plan:
         """Build the plan with the analyser of the run's own session."""
@@ -152,13 +162,14 @@ class Command:
 
         return build_plan(self._spec, SparkAnalyser(self._open()))
 
-    def _prepared(self, plan: Plan) -> Run:
+    def _prepared(self, plan: Plan, *, rebuild: bool) -> Run:
         from joinery.spark.run import Run, RunOptions
 
         options = RunOptions(
             once=self._arguments.once,
             products=self._arguments.products,
             solution=self._arguments.solution,
+            rebuild=rebuild,
             on_batch=self._note_batch,
         )
         return Run(self._spec, plan, options)
@@ -185,10 +196,10 @@ class Command:
             self._ending.listen()
         return self._session
 
-    def _started(self, run: Run, session: SparkSession) -> int:
+    def _started(self, run: Run, session: SparkSession) -> None:
         if self._ending.asked:
             run.abandon()
-            return DONE
+            return
         run.start(session)
         self._ending.attach(run.request_stop)
         self._display.start(run.topics, lambda: run.progress)
@@ -198,7 +209,8 @@ class Command:
             self._display.end(run.progress.totals)
             if run.progress.totals.dead:
                 sys.stderr.write(f"dead letters are in {run.dead_letters}\n")
-        return DONE
+        for query in run.replaced:
+            sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
 
     def _name_log(self, error: JoineryError) -> None:
         if self._session is not None and not isinstance(error, SpecError):
@@ -208,3 +220,5 @@ class Command:
 def _check(arguments: RunArguments) -> None:
     if arguments.real_time and arguments.once:
         raise RunArgumentError("--real-time has no end, so it cannot go with --once")
+    if arguments.real_time and arguments.rebuild:
+        raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

@@ -83,20 +83,13 @@ class Lease:
         file: Where the lease stands.
         query: The query's name, for messages.
         on_lost: Called once, from the renewing thread, when another run has taken over.
-        on_asked: Called from the renewing thread when a rebuild asks this run to end.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        query: str,
-        on_lost: Callable[[], None] = lambda: None,
-        on_asked: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, file: Path, query: str, on_lost: Callable[[], None] = lambda: None) -> None:
         self._file = file
         self._query = query
         self._on_lost = on_lost
-        self._on_asked = on_asked
+        self._on_asked: Callable[[], None] = lambda: None
         self._held: Holder | None = None
         self._lost = False
         self._mutex = threading.Lock()
@@ -129,6 +122,10 @@ class Lease:
             self._write(self._held)
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()
+
+    def when_asked(self, end: Callable[[], None]) -> None:
+        """Call `end`, from the renewing thread, when a rebuild asks this run to end."""
+        self._on_asked = end
 
     def take_over(self, gone: Callable[[], bool]) -> None:
         """Ask the run that holds the lease to end after its batch, wait for that, and take it.

@@ -39,11 +39,15 @@ class Delaying:
         make: Makes a batch of what is sent.
         tell: Told what became of it, before it is forgotten here.
         on_error: Told why it could not be sent.
+        ended: True once the run is to end.
+        end: Lets the run end after its batch.
     """
 
     make: BatchMaker
     tell: Callable[[Sequence[Outcome]], None]
     on_error: Callable[[Exception], None]
+    ended: Callable[[], bool] = lambda: False
+    end: Callable[[], None] = lambda: None
 
 
 class Outlet(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,22 +10,23 @@ from typing import Protocol
 
 from joinery.connect.gate import GatedOutlet
 from joinery.connect.hold import Hold
-from joinery.connect.outlet import Delaying, Outlet
+from joinery.connect.outlet import Delaying, DirectOutlet, Outlet
+from joinery.connect.protocol import Sink
 from joinery.connect.settle import SettlingOutlet
 from joinery.plan.nodes import Product
 from joinery.spark.ready import Ends
 
 
 class Delay(Protocol):
-    """Wraps the outlet of one product."""
+    """Makes the outlet of one product."""
 
-    def __call__(self, product: Product, outlet: Outlet, delaying: Delaying) -> Outlet:
-        """Return `outlet`, or one that holds documents back before it."""
+    def __call__(self, product: Product, sinks: Sequence[Sink], delaying: Delaying) -> Outlet:
+        """Return the way to `sinks`, on which documents may be held back."""
 
 
-def undelayed(product: Product, outlet: Outlet, delaying: Delaying) -> Outlet:
-    """Return `outlet`: each batch sends what it changed."""
-    return outlet
+def undelayed(product: Product, sinks: Sequence[Sink], delaying: Delaying) -> Outlet:
+    """Return the direct way: each batch sends what it changed."""
+    return DirectOutlet(sinks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ class DeclaredDelay:
     checkpoint: Path
     ends: Ends
 
-    def __call__(self, product: Product, outlet: Outlet, delaying: Delaying) -> Outlet:
-        """Return `outlet` behind the product's `emit` and `ready`."""
+    def __call__(self, product: Product, sinks: Sequence[Sink], delaying: Delaying) -> Outlet:
+        """Return the way to `sinks`, behind the product's `emit` and `ready`."""
+        outlet: Outlet = DirectOutlet(sinks)
         if product.settle_ms is not None:
             outlet = SettlingOutlet(
                 outlet,

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 
 from joinery.connect.dead_letters import DeadLetterFolder
 from joinery.connect.lease import Lease
-from joinery.connect.outlet import Delaying, DirectOutlet, Outcome, Outlet
+from joinery.connect.outlet import Delaying, Outcome, Outlet
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
 from joinery.connect.retry import PatientSink
@@ -85,7 +85,7 @@ class QueryRun:
         staging: A folder that is this query's own.
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
-        delay: Wraps the outlet of a product that waits before it sends.
+        delay: Makes the outlets of its products, which may wait before they send.
 
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
@@ -109,6 +109,8 @@ class QueryRun:
         self.failure: Exception | None = None
         self.lost: Counts = {}
         self.ending = threading.Event()
+        self.replaced = threading.Event()
+        lease.when_asked(self._give_way)
         self._dead_letters = dead_letters
         self._staging = staging
         self._board = board
@@ -125,13 +127,20 @@ class QueryRun:
         ]
         return self._delay(
             member.product,
-            DirectOutlet(sinks),
+            sinks,
             Delaying(
                 make=partial(self._batch_of, member),
                 tell=partial(self._tell_flushed, name),
                 on_error=self._fail,
+                ended=self._ended,
+                end=self.ending.set,
             ),
         )
+
+    def _give_way(self) -> None:
+        """End after the batch that is under way: a rebuild takes this query over."""
+        self.replaced.set()
+        self.ending.set()
 
     def _ended(self) -> bool:
         return self.ending.is_set() or self.lease.lost is not None

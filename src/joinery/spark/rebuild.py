@@ -1,8 +1,8 @@
-"""Where a rebuild stands, and how it takes the place of the checkpoint before.
+"""A rebuild: a query read anew on a checkpoint of its own, then put in place of the one before.
 
-A rebuild of a query has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all its
-documents were sent it is marked as swapped; then the folders change places, and the one
-before is kept in `<checkpoint>/_replaced`.
+A rebuild has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all its documents were
+sent it is marked as swapped; then the folders change places, and the one before is kept in
+`<checkpoint>/_replaced`.
 
 Invariant: a rebuild that is marked takes its place before the query runs again, whoever
 starts it; one that is not marked never does.
@@ -12,73 +12,132 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from joinery.connect.hold import Hold
 from joinery.connect.outlet import Delaying, Outlet
 from joinery.connect.protocol import Sink
 from joinery.connect.rebuild import RebuildOutlet, Swap
+from joinery.errors import StateMismatchError
 from joinery.plan.nodes import Product
+from joinery.solutions.spark_state.fingerprint import claim_checkpoint
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.checkpoint import claim_sources
+from joinery.spark.delay import Delay
+from joinery.spark.place import Place
+from joinery.spark.ready import Ends
+from joinery.spark.source import SourceRead
 
 _MARK = "joinery-swapped"
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildPlace:
-    """The folders of one query's rebuild, below `run.checkpoint`."""
-
-    root: Path
-    query: str
-
-    @property
-    def checkpoint(self) -> Path:
-        """The rebuild's own checkpoint."""
-        return self.root / "_rebuild" / self.query
-
-    def mark(self) -> None:
-        """Note durably that all documents of the rebuild were sent."""
-        with (self.checkpoint / _MARK).open("w", encoding="utf-8") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def put_in_place(self) -> bool:
-        """Let a rebuild that is marked take the query's place; return whether one did."""
-        mark = self.checkpoint / _MARK
-        if not mark.is_file():
-            return False
-        standing = self.root / self.query
-        if standing.exists():
-            replaced = self.root / "_replaced"
-            replaced.mkdir(exist_ok=True)
-            at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-            standing.rename(replaced / f"{self.query}-{at}")
-        self.checkpoint.rename(standing)
-        (standing / _MARK).unlink()
-        shutil.rmtree(standing / "joinery-held", ignore_errors=True)
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class RebuildDelay:
-    """Holds every product of a query back until the swap.
+class Rebuilding:
+    """The undertaking of `joinery run --rebuild`.
 
     Attributes:
-        checkpoint: The rebuild's.
-        reached: Tells whether a batch ends at or behind the ends of the query's sources.
-        swap: The query's.
+        root: `run.checkpoint`.
     """
 
-    checkpoint: Path
-    reached: Callable[[int], bool]
-    swap: Swap
+    root: Path
+
+    def place(self, query: str) -> Place:
+        """Return where the rebuild of a query stands."""
+        return rebuild_place(self.root, query)
+
+    def claim(self, query: str, program: KernelProgram, reads: Sequence[SourceRead]) -> None:
+        """Go on with a rebuild of this plan, or begin anew."""
+        checkpoint = self.place(query).checkpoint
+        if (checkpoint / _MARK).exists():
+            shutil.rmtree(checkpoint)
+        try:
+            _claim(checkpoint, query, program, reads)
+        except StateMismatchError:
+            shutil.rmtree(checkpoint)
+            _claim(checkpoint, query, program, reads)
+
+    def waits(self, products: Sequence[Product]) -> bool:
+        """Return whether the ends of the sources are to be taken: always."""
+        return True
+
+    def delay(self, query: str, products: Sequence[Product], ends: Ends) -> Delay:
+        """Return what holds every product back until the swap."""
+        relations = {each.name for one in products for each in one.relations}
+        return RebuildDelay(self.root, query, ends, frozenset(relations), len(products))
+
+
+def _claim(
+    checkpoint: Path, query: str, program: KernelProgram, reads: Sequence[SourceRead]
+) -> None:
+    claim_checkpoint(checkpoint, query, program)
+    claim_sources(checkpoint, query, reads)
+
+
+class RebuildDelay:
+    """Holds every product of one query back until all its sources are read to their ends."""
+
+    def __init__(
+        self, root: Path, query: str, ends: Ends, relations: frozenset[str], products: int
+    ) -> None:
+        self._standing = Place.of(root, query)
+        self._place = rebuild_place(root, query)
+        self._reached = partial(ends.reached, relations)
+        self._products = products
+        self._swap: Swap | None = None
 
     def __call__(self, product: Product, sinks: Sequence[Sink], delaying: Delaying) -> Outlet:
         """Return the outlet of one product."""
-        hold = Hold(self.checkpoint / "joinery-held" / f"rebuild-{product.name}.sqlite")
-        return RebuildOutlet(sinks, hold, self.reached, self.swap)
+        if self._swap is None:
+            self._swap = Swap(
+                self._standing.lease,
+                self._products,
+                ended=delaying.ended,
+                on_done=partial(self._done, delaying),
+            )
+        hold = Hold(self._place.checkpoint / "joinery-held" / f"rebuild-{product.name}.sqlite")
+        return RebuildOutlet(sinks, hold, self._reached, self._swap)
+
+    def _done(self, delaying: Delaying) -> None:
+        _mark(self._place.checkpoint)
+        delaying.end()
 
 
+def rebuild_place(root: Path, query: str) -> Place:
+    """Return where the rebuild of a query stands."""
+    return Place(
+        query=f"rebuild of {query}",
+        checkpoint=root / "_rebuild" / query,
+        staging=root / "_staging" / f"{query}.rebuild",
+        lease_file=root / "_leases" / f"{query}.rebuild.lease",
+    )
+
+
+def _mark(checkpoint: Path) -> None:
+    """Note durably that all documents of a rebuild were sent."""
+    with (checkpoint / _MARK).open("w", encoding="utf-8") as file:
+        file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put_in_place(root: Path, query: str) -> bool:
+    """Let a rebuild that is marked take the query's place; return whether one did.
+
+    The lease of the query is to be held.
+    """
+    rebuilt, standing = rebuild_place(root, query).checkpoint, Place.of(root, query).checkpoint
+    if not (rebuilt / _MARK).is_file():
+        return False
+    if standing.exists():
+        replaced = root / "_replaced"
+        replaced.mkdir(exist_ok=True)
+        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        standing.rename(replaced / f"{query}-{at}")
+    rebuilt.rename(standing)
+    shutil.rmtree(standing / "joinery-held", ignore_errors=True)
+    (standing / _MARK).unlink()
+    return True

@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery._registry import make_sink
 from joinery.connect.dead_letters import DeadLetterFolder
-from joinery.connect.lease import Lease
 from joinery.connect.protocol import FencedError
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
-from joinery.solutions.spark_state.fingerprint import claim_checkpoint
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.solutions.spark_state.relocate import relocate
-from joinery.spark.checkpoint import claim_sources, committed_positions
-from joinery.spark.delay import DeclaredDelay
+from joinery.spark.checkpoint import committed_positions
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
+from joinery.spark.rebuild import Rebuilding
 from joinery.spark.selection import SelectionError, select_queries
 from joinery.spark.source import open_sources, sources_of
+from joinery.spark.undertaking import Keeping, Undertaking
 from joinery.spec.product import ProjectSpec, RunSpec
 
 if TYPE_CHECKING:
@@ -75,6 +73,7 @@ class RunOptions:
         once: Read what there is at the start, then end.
         products: The products to run; empty means all.
         solution: Overrides the products' own.
+        rebuild: Read everything anew beside what is there, then take its place and end.
         on_batch: Called for each batch once it is through.
         on_wait: Called when a sink has to be waited for, and with None once it is back.
     """
@@ -82,6 +81,7 @@ class RunOptions:
     once: bool = False
     products: tuple[str, ...] = ()
     solution: str | None = None
+    rebuild: bool = False
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
     on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
 
@@ -97,6 +97,8 @@ class Run:
             raise _no_real_time()
         self._spec = spec
         self._once = options.once
+        root = spec.path_of(spec.run.checkpoint)
+        self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
         self._board = ProgressBoard(options.on_batch, options.on_wait)
         self._ended = threading.Event()
         self._error: JoineryError | None = None
@@ -108,6 +110,11 @@ class Run:
     def progress(self) -> Progress:
         """The run as it stands."""
         return self._board.progress
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The queries that a rebuild has taken over."""
+        return tuple(each.name for each in self._queries if each.replaced.is_set())
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -132,7 +139,9 @@ class Run:
             for query in self._queries:
                 query.lease.take()
             for query in self._queries:
-                self._claim_checkpoint(query)
+                program = lower_query(query.products, self._spec.run)
+                reads = sources_of(self._spec, query.products)
+                self._undertaking.claim(query.name, program, reads)
             for query in self._queries:
                 query.open()
         except BaseException:
@@ -176,29 +185,18 @@ class Run:
         """Give back what a run that never started has taken."""
         self._close()
 
-    def _claim_checkpoint(self, query: QueryRun) -> None:
-        program = lower_query(query.products, self._spec.run)
-        folder = self._checkpoint_of(query)
-        claim_checkpoint(folder, query.name, program)
-        claim_sources(folder, query.name, sources_of(self._spec, query.products))
-        relocate(folder)
-
-    def _checkpoint_of(self, query: QueryRun) -> Path:
-        return self._spec.path_of(self._spec.run.checkpoint) / query.name
-
     def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
-        reads = sources_of(self._spec, products)
-        checkpoint = self._spec.path_of(self._spec.run.checkpoint)
-        lease = Lease(checkpoint / "_leases" / f"{name}.lease", name)
+        place = self._undertaking.place(name)
+        ends = Ends(place.checkpoint, sources_of(self._spec, products))
         return QueryRun(
             name,
             [ProductSinks(each, self._sinks(each)) for each in products],
-            lease=lease,
+            lease=place.lease,
             dead_letters=DeadLetterFolder(self.dead_letters, name),
-            staging=checkpoint / "_staging" / name,
+            staging=place.staging,
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
-            delay=DeclaredDelay(checkpoint / name, Ends(checkpoint / name, reads)),
+            delay=self._undertaking.delay(name, products, ends),
         )
 
     def _sinks(self, product: Product) -> tuple[Any, ...]:
@@ -232,16 +230,16 @@ class Run:
         run = self._spec.run
         kernel = opener(spark, query.products, run)
         reads = sources_of(self._spec, query.products)
-        if any(each.ready for each in query.products):
-            Ends(self._checkpoint_of(query), reads).take(spark, self._spec)
-        begun = committed_positions(self._checkpoint_of(query))
-        raw = open_sources(spark, self._spec, reads, begun)
+        checkpoint = self._undertaking.place(query.name).checkpoint
+        if self._undertaking.waits(query.products):
+            Ends(checkpoint, reads).take(spark, self._spec)
+        raw = open_sources(spark, self._spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
         writer = (
             kernel.chain(raw.frame, raw.topics)
             .writeStream.queryName(query.name)
             .outputMode("update")
-            .option("checkpointLocation", str(self._checkpoint_of(query)))
+            .option("checkpointLocation", str(checkpoint))
             .foreachBatch(partial(query.run_batch, kernel))
         )
         if self._once:

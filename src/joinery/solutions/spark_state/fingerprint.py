@@ -127,7 +127,7 @@ def _mismatch(folder: Path, query: str, differences: list[str]) -> StateMismatch
         f'the checkpoint of query "{query}" holds state that another plan wrote',
         detail=f"{told[0].upper()}{told[1:]}. Nothing was read or written.",
         hint=(
-            "Start with a fresh checkpoint: set run.checkpoint to a new folder,"
-            f" or delete {folder} and with it its state."
+            "Build the new plan's documents beside the old ones: joinery run --rebuild."
+            f" Or start with a fresh checkpoint: delete {folder} and with it its state."
         ),
     )

@@ -1,0 +1,114 @@
+"""A rebuild reads everything anew beside what is there, then takes its place whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.errors import StateMismatchError
+from joinery.spark.run import Run, RunOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+products:
+  profile:
+    root: customer
+    fields: [FIELDS]
+    sink:
+      - files: {path: out}
+      - sqlite: {path: shop.db}
+run: {max_rows_per_batch: 2}
+"""
+
+
+def change(folder: Path, name: str, *rows: dict[str, object]) -> None:
+    part = folder / "data/customer" / f".{name}"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    part.rename(part.with_name(f"{name}.jsonl"))
+
+
+def project_of(folder: Path, fields: str) -> Any:
+    (folder / "joinery.yaml").write_text(PROJECT.replace("FIELDS", fields))
+    return jn.load(folder / "joinery.yaml")
+
+
+def table(folder: Path) -> dict[int, tuple[dict[str, Any], int]]:
+    with sqlite3.connect(folder / "shop.db") as database:
+        rows = database.execute("SELECT id, document, version FROM profile").fetchall()
+    return {key: (json.loads(text), version) for key, text, version in rows}
+
+
+def newest(folder: Path) -> dict[int, dict[str, Any] | None]:
+    """Return what a reader of the files makes of them."""
+    found: dict[int, tuple[int, Any]] = {}
+    for file in sorted((folder / "out/profile").glob("*.jsonl")):
+        for line in map(json.loads, file.read_text().splitlines()):
+            key = line["key"]["id"]
+            assert line["version"] > found.get(key, (0,))[0]
+            found[key] = (line["version"], line["value"])
+    return {key: value for key, (_, value) in found.items()}
+
+
+def run(spark: SparkSession, project: Any, *, rebuild: bool = False) -> Run:
+    started = Run(project.spec, project.plan, RunOptions(once=True, rebuild=rebuild))
+    started.prepare()
+    started.start(spark)
+    started.await_termination()
+    return started
+
+
+def test_a_changed_plan_takes_the_place_of_the_one_before(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    old = project_of(tmp_path, "id, name")
+    rows = [{"id": n, "name": f"n{n}", "city": f"c{n}"} for n in range(5)]
+    change(tmp_path, "1", *rows)
+    run(spark, old)
+    before = table(tmp_path)
+    (tmp_path / "data/customer/1.jsonl").unlink()
+    change(tmp_path, "2", *rows[1:])  # the log no longer knows the first
+    new = project_of(tmp_path, "id, name, city")
+    with pytest.raises(StateMismatchError, match="another plan") as refused:
+        run(spark, new)
+
+    run(spark, new, rebuild=True)
+    change(tmp_path, "3", {"id": 1, "name": "n1", "city": "moved"})
+    run(spark, new)
+
+    assert "joinery run --rebuild" in refused.value.hint
+    expected = {n: {"id": n, "name": f"n{n}", "city": f"c{n}"} for n in range(2, 5)}
+    expected[1] = {"id": 1, "name": "n1", "city": "moved"}
+    after = table(tmp_path)
+    assert {key: document for key, (document, _) in after.items()} == expected
+    assert all(version > before[key][1] for key, (_, version) in after.items())
+    assert newest(tmp_path) == expected | {0: None}
+    checkpoint = tmp_path / ".joinery/checkpoint"
+    assert not (checkpoint / "_rebuild/profile").exists()
+    assert len(list((checkpoint / "_replaced").glob("profile-*"))) == 1
+
+
+def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
+    project = project_of(tmp_path, "id, name")
+    change(tmp_path, "1", {"id": 1, "name": "Ada"})
+    going_on = jn.run(spark.newSession(), project)
+
+    run(spark, project, rebuild=True)
+
+    assert going_on.await_termination(60)
+    assert going_on.replaced == ("profile",)
+    assert newest(tmp_path) == {1: {"id": 1, "name": "Ada"}}
