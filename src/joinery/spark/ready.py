@@ -84,7 +84,7 @@ class Ends:
                 raise EndsError(
                     f"cannot read {FILE_NAME}, which tells what `ready` waits for",
                     detail=f"{error}.",
-                    hint="Start with a fresh checkpoint: joinery run --rebuild.",
+                    hint="Start anew: joinery run --rebuild.",
                 ) from error
         return self._ends or {}
 

@@ -76,7 +76,7 @@ def test_a_field_of_an_undecoded_column_adds_the_column(checkpoint: Path, tmp_pa
     assert 'the checkpoint of query "profile" holds state that another plan' in error.message
     assert 'elation "customer": column "age" int was added' in error.detail
     assert 'product "profile": field "age" age int was added' in error.detail
-    assert "set run.checkpoint to a new folder" in error.hint
+    assert "joinery run --rebuild" in error.hint
     assert str(checkpoint) in error.hint
 
 
