@@ -85,7 +85,7 @@ public final class Frames {
    */
   public void raw(
       Dataset<Row> frame, int relation, String relationsJson, String[] sources, String[] topics) {
-    Format[] formats = Formats.of(relationsJson);
+    Format[] formats = Formats.of(relationsJson, frame.sparkSession());
     Expression packer = literal(new RowPacker(program.relations().get(relation).decoded()));
     Column batch = call(packer, "batch", DataTypes.LongType);
     Dataset<Row> records =

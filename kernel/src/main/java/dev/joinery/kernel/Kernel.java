@@ -60,7 +60,7 @@ public final class Kernel {
       String[] sources,
       String[] topics,
       String readJson) {
-    Format[] formats = Formats.of(relationsJson);
+    Format[] formats = Formats.of(relationsJson, raw.sparkSession());
     Dataset<Row> stamped =
         raw.select(
             raw.col("topic"),

@@ -38,6 +38,10 @@ final class Decimals {
       } else if (!Numbers.at(json, from)) {
         throw Numbers.wrong(json, from, name);
       }
+      writeText(text, from, to, out, ordinal);
+    }
+
+    void writeText(byte[] text, int from, int to, UnsafeWriter out, int ordinal) {
       if (type.precision() > LONG_DIGITS || !plain(text, from, to, out, ordinal)) {
         write(Numbers.decimal(text, from, to, name), out, ordinal);
       }

@@ -2,6 +2,7 @@ package dev.joinery.kernel.format;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
@@ -34,7 +35,13 @@ final class Readers {
     };
   }
 
-  private static Temporals.Unit temporalUnit(String meaning) {
+  /** Returns the readers of some types where no schema says more. */
+  static ValueReader[] all(DataType[] types, Temporals.Unit unit) {
+    return Arrays.stream(types).map(each -> of(each, null, unit)).toArray(ValueReader[]::new);
+  }
+
+  /** Returns what a number of this meaning in Kafka Connect counts, null where it is no time. */
+  static Temporals.Unit temporalUnit(String meaning) {
     return switch (meaning) {
       case "io.debezium.time.Date", "org.apache.kafka.connect.data.Date" -> Temporals.Unit.DAYS;
       case "io.debezium.time.Timestamp", "org.apache.kafka.connect.data.Timestamp" ->
@@ -106,7 +113,8 @@ final class Readers {
     throw new IllegalArgumentException("no format reads the type " + type.sql());
   }
 
-  private static Scalars.Whole whole(DataType type) {
+  /** Returns the writer of a type of whole numbers, null for other types. */
+  static Scalars.Whole whole(DataType type) {
     if (type.equals(DataTypes.LongType)) {
       return new Scalars.Whole("long", 8);
     } else if (type.equals(DataTypes.IntegerType)) {
@@ -119,7 +127,8 @@ final class Readers {
     return null;
   }
 
-  private static Decimals.Target target(DataType type) {
+  /** Returns where a decoded decimal goes. */
+  static Decimals.Target target(DataType type) {
     Scalars.Whole whole = whole(type);
     if (whole != null) {
       return Decimals.asWhole(whole, type.sql().toLowerCase());

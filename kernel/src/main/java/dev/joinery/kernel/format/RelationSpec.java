@@ -12,6 +12,7 @@ import java.util.List;
  *
  * @param position the column that holds the source's position, null where the format has its own
  * @param timeUnit what a timestamp's number counts: {@code micros}, {@code millis}, {@code nanos}
+ * @param registry where the schemas of its messages are, null where they need none
  */
 record RelationSpec(
     String name,
@@ -20,7 +21,8 @@ record RelationSpec(
     List<String> columns,
     List<String> types,
     String position,
-    String timeUnit)
+    String timeUnit,
+    RegistryOptions registry)
     implements Serializable {
 
   static List<RelationSpec> listOf(String json) {
@@ -57,7 +59,8 @@ record RelationSpec(
         List.copyOf(columns),
         List.copyOf(types),
         position.isTextual() ? position.asText() : null,
-        node.path("timeUnit").asText("micros"));
+        node.path("timeUnit").asText("micros"),
+        node.path("registry").isObject() ? RegistryOptions.of(node.get("registry")) : null);
   }
 
   Temporals.Unit unit() {

@@ -65,16 +65,20 @@ final class Temporals {
     long micros(JsonCursor json, int from, int to, boolean escaped) {
       if (json.text[from] == '"') {
         json.textOf(from, to, escaped);
-        try {
-          return iso.micros(json.chars, json.charsFrom, json.charsTo);
-        } catch (ArithmeticException tooLarge) {
-          throw Rejected.outOfRange("the text does not fit " + type);
-        }
+        return microsOfText(json.chars, json.charsFrom, json.charsTo);
       }
       if (!Numbers.at(json, from) || unit.timeOfDay()) {
         throw Numbers.wrong(json, from, type);
       }
       return unit.micros(Numbers.whole(json, from, to, type));
+    }
+
+    long microsOfText(byte[] chars, int from, int to) {
+      try {
+        return iso.micros(chars, from, to);
+      } catch (ArithmeticException tooLarge) {
+        throw Rejected.outOfRange("the text does not fit " + type);
+      }
     }
   }
 
@@ -96,7 +100,10 @@ final class Temporals {
       if (!Numbers.at(json, from) || unit.timeOfDay()) {
         throw Numbers.wrong(json, from, "date");
       }
-      long number = Numbers.whole(json, from, to, "date");
+      write(Numbers.whole(json, from, to, "date"), out, ordinal);
+    }
+
+    void write(long number, UnsafeWriter out, int ordinal) {
       long days = unit == Unit.DAYS ? number : wholeDays(unit.micros(number));
       if (days != (int) days) {
         throw Rejected.outOfRange("the number does not fit date");
@@ -138,8 +145,11 @@ final class Temporals {
         text.read(json, from, to, escaped, out, ordinal);
         return;
       }
-      long micros = unit.micros(Numbers.whole(json, from, to, unit.kind));
-      out.write(ordinal, iso(micros).getBytes(StandardCharsets.UTF_8));
+      write(Numbers.whole(json, from, to, unit.kind), out, ordinal);
+    }
+
+    void write(long number, UnsafeWriter out, int ordinal) {
+      out.write(ordinal, iso(unit.micros(number)).getBytes(StandardCharsets.UTF_8));
     }
 
     private String iso(long micros) {

@@ -4,6 +4,10 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaBuilder;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
 
 /** Prints how many changes a second one core decodes; run by hand. */
 final class DecodeRate implements ChangeSink {
@@ -51,7 +55,10 @@ final class DecodeRate implements ChangeSink {
   }
 
   private static void measure(String format, List<byte[]> records) {
-    Format decoder = Formats.of(RELATION.formatted(format))[0];
+    measure(format, Formats.of(RELATION.formatted(format), options -> null)[0], records);
+  }
+
+  private static void measure(String format, Format decoder, List<byte[]> records) {
     long bytes = records.stream().mapToLong(each -> each.length).sum();
     for (int round = 0; round < 10; round++) {
       DecodeRate sink = new DecodeRate();
@@ -76,6 +83,85 @@ final class DecodeRate implements ChangeSink {
     return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
   }
 
+  private static void measureAvro() {
+    String ddl =
+        "title string, repo string, repo_owner string, index bigint, author string,"
+            + " status string, created_at timestamp";
+    Schema row =
+        SchemaBuilder.record("Value")
+            .fields()
+            .requiredString("title")
+            .requiredString("repo")
+            .requiredString("repo_owner")
+            .requiredLong("index")
+            .optionalString("author")
+            .optionalString("status")
+            .optionalString("created_at")
+            .endRecord();
+    Schema source =
+        SchemaBuilder.record("Source")
+            .fields()
+            .requiredString("version")
+            .requiredString("connector")
+            .requiredString("name")
+            .requiredLong("ts_ms")
+            .optionalString("snapshot")
+            .requiredString("db")
+            .optionalString("sequence")
+            .requiredString("schema")
+            .requiredString("table")
+            .optionalLong("txId")
+            .optionalLong("lsn")
+            .optionalLong("xmin")
+            .endRecord();
+    Schema envelope =
+        SchemaBuilder.record("Envelope")
+            .fields()
+            .name("before").type().optional().type(row)
+            .name("after").type().optional().type(row)
+            .name("source").type(source).noDefault()
+            .requiredString("op")
+            .optionalLong("ts_ms")
+            .endRecord();
+    String key = "repo,repo_owner,index";
+    AvroTopic events = new AvroTopic("debezium-avro", key, ddl);
+    AvroTopic rows = new AvroTopic("avro", key, ddl);
+    List<byte[]> eventMessages = new ArrayList<>();
+    List<byte[]> rowMessages = new ArrayList<>();
+    for (long i = 100_000; i < 200_000; i++) {
+      GenericRecord after = avroRow(row, i);
+      GenericRecord from = new GenericData.Record(source);
+      source.getFields().stream()
+          .filter(each -> each.schema().getType() == Schema.Type.STRING)
+          .forEach(each -> from.put(each.name(), "postgresql"));
+      from.put("ts_ms", 1795250395683L);
+      from.put("sequence", "[\"24952624\",\"24952624\"]");
+      from.put("txId", 809L);
+      from.put("lsn", i);
+      GenericRecord event = new GenericData.Record(envelope);
+      event.put("after", after);
+      event.put("source", from);
+      event.put("op", "u");
+      event.put("ts_ms", 1795250395752L);
+      eventMessages.add(events.message(envelope, event));
+      rowMessages.add(rows.message(row, after));
+    }
+    measure("debezium-avro", events.recorder.format, eventMessages);
+    measure("avro", rows.recorder.format, rowMessages);
+  }
+
+  private static GenericRecord avroRow(Schema schema, long i) {
+    GenericRecord row = new GenericData.Record(schema);
+    row.put("title", "Fix the thing number " + i);
+    row.put("repo", "repo-" + i);
+    row.put("repo_owner", "owner-" + i);
+    row.put("index", i);
+    row.put("author", "user-" + i);
+    row.put("status", "open");
+    row.put("created_at", "2026-01-02T03:04:05.123456Z");
+    return row;
+  }
+
   public static void main(String[] arguments) {
     List<byte[]> rows = new ArrayList<>();
     List<byte[]> events = new ArrayList<>();
@@ -86,5 +172,6 @@ final class DecodeRate implements ChangeSink {
     }
     measure("debezium-json", events);
     measure("json", rows);
+    measureAvro();
   }
 }

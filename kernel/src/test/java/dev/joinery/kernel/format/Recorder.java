@@ -16,7 +16,7 @@ final class Recorder implements ChangeSink {
 
   final StructType type;
   final List<byte[]> rows = new ArrayList<>();
-  private final Format format;
+  final Format format;
   private final List<String> told = new ArrayList<>();
 
   /**
@@ -25,6 +25,13 @@ final class Recorder implements ChangeSink {
    * @param more further options of the relation as JSON, each with a comma before it
    */
   Recorder(String formatName, String key, String ddl, String more) {
+    this(formatName, key, ddl, more, null);
+  }
+
+  /**
+   * @param schemas those of the messages, null where the format has none
+   */
+  Recorder(String formatName, String key, String ddl, String more, Schemas schemas) {
     type = StructType.fromDDL(ddl);
     List<String> columns = new ArrayList<>();
     for (var field : type.fields()) {
@@ -36,7 +43,7 @@ final class Recorder implements ChangeSink {
         String.format(
             "[{\"name\":\"t\",\"format\":\"%s\",\"key\":[%s],\"columns\":[%s]%s}]",
             formatName, keys, String.join(",", columns), more);
-    format = Formats.of(json)[0];
+    format = Formats.of(json, options -> schemas)[0];
   }
 
   static Recorder debezium(String key, String ddl) {
@@ -53,9 +60,13 @@ final class Recorder implements ChangeSink {
   }
 
   List<String> decode(String key, byte[] value) {
+    return decodeBytes(key == null ? null : key.getBytes(StandardCharsets.UTF_8), value);
+  }
+
+  List<String> decodeBytes(byte[] key, byte[] value) {
     told.clear();
     rows.clear();
-    format.decode(7, key == null ? null : key.getBytes(StandardCharsets.UTF_8), value, this);
+    format.decode(7, key, value, this);
     return List.copyOf(told);
   }
 

@@ -1,0 +1,213 @@
+package dev.joinery.kernel.format;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Queue;
+import org.apache.avro.Schema;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Against a server that fails on demand; a real registry is asked in the tests of services. */
+class RegistryTest {
+  private static final String SCHEMA =
+      "{\"type\":\"record\",\"name\":\"t\",\"fields\":[{\"name\":\"id\",\"type\":\"int\"}]}";
+
+  private record Reply(int status, String body) {}
+
+  private final Queue<Reply> replies = new ArrayDeque<>();
+  private final List<String> asked = Collections.synchronizedList(new ArrayList<>());
+  private HttpServer server;
+
+  @BeforeEach
+  void start() throws IOException {
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    server.createContext("/", this::answer);
+    server.start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.stop(0);
+  }
+
+  private void answer(HttpExchange exchange) throws IOException {
+    String authorization = exchange.getRequestHeaders().getFirst("Authorization");
+    asked.add(
+        exchange.getRequestURI().getRawPath() + (authorization == null ? "" : " " + authorization));
+    Reply reply = replies.remove();
+    byte[] body = reply.body.getBytes(StandardCharsets.UTF_8);
+    exchange.sendResponseHeaders(reply.status, body.length);
+    exchange.getResponseBody().write(body);
+    exchange.close();
+  }
+
+  private String url() {
+    return "http://127.0.0.1:" + server.getAddress().getPort();
+  }
+
+  private Registry registry(String... more) throws IOException {
+    return registry(url(), 20_000, more);
+  }
+
+  /** {@code more} are names and values of further options. */
+  private static Registry registry(String url, long waitMillis, String... more)
+      throws IOException {
+    ObjectNode options = new ObjectMapper().createObjectNode();
+    options.put("url", url).put("waitMillis", waitMillis);
+    for (int i = 0; i < more.length; i += 2) {
+      options.put(more[i], more[i + 1]);
+    }
+    return new Registry(RegistryOptions.of(options));
+  }
+
+  private static String found(String schema, String more) {
+    return "{\"schema\":" + new ObjectMapper().valueToTree(schema) + more + "}";
+  }
+
+  @Test
+  void aSchemaIsAskedForOnce() throws IOException {
+    replies.add(new Reply(200, found(SCHEMA, "")));
+    Registry registry = registry();
+
+    Schema first = registry.schema(7);
+
+    assertSame(first, registry.schema(7));
+    assertEquals("t", first.getName());
+    assertEquals(List.of("/schemas/ids/7"), asked);
+  }
+
+  @Test
+  void aRegistryThatIsOverloadedIsAskedAgain() throws IOException {
+    replies.add(new Reply(503, ""));
+    replies.add(new Reply(500, "{\"error_code\":50001}"));
+    replies.add(new Reply(429, ""));
+    replies.add(new Reply(200, found(SCHEMA, "")));
+
+    assertEquals("t", registry().schema(7).getName());
+    assertEquals(4, asked.size());
+  }
+
+  @Test
+  void aRegistryThatIsDownIsWaitedForToABound() throws IOException {
+    int port;
+    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = free.getLocalPort();
+    }
+    Registry registry = registry("http://127.0.0.1:" + port, 300);
+
+    RegistryError error = assertThrows(RegistryError.class, () -> registry.schema(7));
+
+    assertEquals(
+        "could not get schema 7 from the schema registry http://127.0.0.1:"
+            + port
+            + " within 0.3 s: it cannot be connected to",
+        error.getMessage());
+  }
+
+  @Test
+  void theNextUrlIsAskedWhereOneDoesNotAnswer() throws IOException {
+    int port;
+    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = free.getLocalPort();
+    }
+    replies.add(new Reply(200, found(SCHEMA, "")));
+
+    Registry registry = registry("http://127.0.0.1:" + port + ", " + url() + "/", 20_000);
+
+    assertEquals("t", registry.schema(7).getName());
+  }
+
+  @Test
+  void anIdThatTheRegistryDoesNotHaveIsRejectedAndNotAskedForAgainSoon() throws IOException {
+    replies.add(new Reply(404, "{\"error_code\":40403,\"message\":\"no\"}"));
+    Registry registry = registry();
+
+    assertEquals(
+        "undecodable: schema 7 is not in the schema registry",
+        assertThrows(Rejected.class, () -> registry.schema(7)).getMessage());
+    assertThrows(Rejected.class, () -> registry.schema(7));
+    assertEquals(1, asked.size());
+  }
+
+  @Test
+  void aWrongUrlIsNoMissingSchema() throws IOException {
+    replies.add(new Reply(404, "{\"error_code\":404,\"message\":\"HTTP 404 Not Found\"}"));
+    replies.add(new Reply(404, "<html>nothing here</html>"));
+    Registry registry = registry();
+
+    assertThrows(RegistryError.class, () -> registry.schema(7));
+    RegistryError error = assertThrows(RegistryError.class, () -> registry.schema(7));
+    assertEquals(
+        "no schema registry answers at " + url() + " (status 404): check its url",
+        error.getMessage());
+  }
+
+  @Test
+  void aRegistryThatDoesNotLetUsInFailsAtOnceWithoutTheSecret() throws IOException {
+    replies.add(new Reply(401, "{\"error_code\":40101}"));
+    Registry registry = registry("user", "ada", "password", "engine");
+
+    RegistryError error = assertThrows(RegistryError.class, () -> registry.schema(7));
+
+    assertEquals(List.of("/schemas/ids/7 Basic YWRhOmVuZ2luZQ=="), asked);
+    assertTrue(error.getMessage().contains("does not let us in (status 401)"));
+    assertFalse(error.getMessage().contains("engine"));
+  }
+
+  @Test
+  void aTokenIsSentAsBearer() throws IOException {
+    replies.add(new Reply(200, found(SCHEMA, "")));
+
+    registry("token", "secret").schema(1);
+
+    assertEquals(List.of("/schemas/ids/1 Bearer secret"), asked);
+  }
+
+  @Test
+  void schemasThatASchemaRefersToAreReadBeforeIt() throws IOException {
+    String outer =
+        "{\"type\":\"record\",\"name\":\"outer\",\"fields\":[{\"name\":\"t\",\"type\":\"t\"}]}";
+    String reference =
+        ",\"references\":[{\"name\":\"t\",\"subject\":\"a/b value\",\"version\":3}]";
+    replies.add(new Reply(200, found(outer, reference)));
+    replies.add(new Reply(200, found(SCHEMA, "")));
+
+    Schema schema = registry().schema(7);
+
+    assertEquals("id", schema.getField("t").schema().getFields().get(0).name());
+    assertEquals(
+        List.of("/schemas/ids/7", "/subjects/a%2Fb%20value/versions/3"), asked);
+  }
+
+  @Test
+  void aSchemaThatIsNotOfAvroIsRejected() throws IOException {
+    replies.add(new Reply(200, "{\"schemaType\":\"PROTOBUF\",\"schema\":\"message t {}\"}"));
+    replies.add(new Reply(200, found("{\"type\":\"nonsense\"}", "")));
+    Registry registry = registry();
+
+    assertEquals(
+        "undecodable: schema 7 is of PROTOBUF, not of Avro",
+        assertThrows(Rejected.class, () -> registry.schema(7)).getMessage());
+    assertEquals(
+        "undecodable: schema 8 is not a schema of Avro",
+        assertThrows(Rejected.class, () -> registry.schema(8)).getMessage());
+  }
+}
