@@ -13,6 +13,7 @@ from joinery.model.type import Field, Struct
 from joinery.plan.build_node import build_root
 from joinery.plan.context import Context
 from joinery.plan.expression import Analyser
+from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation, Sink
 from joinery.plan.source import check_topics
@@ -76,11 +77,13 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
     if position is not None and str(position) not in _INTEGRAL:
         message = f'"position" of relation "{spec.name}" needs a whole number, not {position}'
         context.refuse("PLAN_TYPE_MISMATCH", message, (*path, "position"))
+    source = _source(context, spec)
+    format_ = spec.format or context.spec.defaults.format or "json"
     relation = Relation(
         name=spec.name,
-        source=_source(context, spec),
+        source=source,
         topic=spec.topic or spec.name,
-        format=spec.format or context.spec.defaults.format or "json",
+        format=format_,
         key=spec.key,
         columns=columns,
         derived=derived,
@@ -89,6 +92,7 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
         position=spec.position,
         time_unit=spec.time_unit,
         images=spec.images,
+        registry=registry_of(context, spec, source=source, format_=format_),
     )
     return relation, failed
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
+from joinery.spec.schema_registry import RegistryOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Relation:
         where: Rows for which it is not true do not exist (scope: columns and derived).
         derived: Over the declared columns and the derived ones above.
         unique: Column sets that the plan may treat as a key.
+        registry: Where the schemas of its messages are; None where it needs none.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Relation:
     position: str | None = None
     time_unit: Literal["micros", "millis", "nanos"] = "micros"
     images: Literal["full", "key"] = "full"
+    registry: RegistryOptions | None = None
 
     @property
     def row(self) -> Struct:

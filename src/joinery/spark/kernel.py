@@ -19,6 +19,7 @@ from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.jar import kernel_jar
 from joinery.spark.topic import Topic
+from joinery.spec.schema_registry import RegistryOptions
 
 _KERNEL = "dev.joinery.kernel.Kernel"
 
@@ -162,10 +163,24 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
                 "images": relation.images,
+                "registry": _registry_data(relation.registry),
             }
             for each, relation in zip(program.relations, relations, strict=True)
         ]
     )
+
+
+def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None:
+    if registry is None:
+        return None
+    return {
+        "url": registry.url,
+        "user": registry.user,
+        "password": registry.password,
+        "token": registry.token,
+        "waitMillis": registry.wait_ms,
+        "idBytes": registry.id_bytes,
+    }
 
 
 def strings(session: SparkSession, values: Sequence[str]) -> Any:

@@ -392,4 +392,5 @@ def cause_of(failure: Exception) -> str:
         return " ".join(str(failure).split())[:400] or type(failure).__name__
     while java.getCause() is not None:
         java = java.getCause()
-    return " ".join(str(java.toString()).split())[:400]
+    ours = str(java.getClass().getName()).startswith("dev.joinery.")
+    return " ".join(str(java.getMessage() if ours else java.toString()).split())[:400]

@@ -20,12 +20,11 @@ from joinery.spec.product import ProjectSpec, SourceSpec
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMATS = ("debezium-json", "json")
 _NOWHERE = "-"  # as Spark writes the position of a source that had nothing yet
 
 
 class SourceNotThereError(SpecError):
-    """A source or a format that this version cannot read."""
+    """A source that this version cannot read."""
 
     code = "RUN_SOURCE"
 
@@ -80,15 +79,9 @@ def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRe
     """Return the sources that a query reads, by name.
 
     Raises:
-        SourceNotThereError: A source, or a format, is not there.
+        SourceNotThereError: A source is not there.
     """
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
-    for relation in relations:
-        if relation.format not in _FORMATS:
-            raise SourceNotThereError(
-                f'format "{relation.format}" of relation "{relation.name}" is not there yet',
-                hint=f"Use {' or '.join(_FORMATS)}.",
-            )
     names = sorted({each.source for each in relations})
     return tuple(_source_read(spec, name, relations) for name in names)
 

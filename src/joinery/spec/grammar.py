@@ -129,6 +129,19 @@ RUN: Names = {
 _WORD_OR_OFFSET: Fragment = {
     "anyOf": [{"enum": list(STARTS)}, {"type": "integer", "minimum": 0}],
 }
+ID_BYTES = (4, 8)
+REGISTRY: Names = {
+    "url": _text("Its address, with commas between several of one registry."),
+    "user": _text("For basic authentication."),
+    "password": _text("For basic authentication."),
+    "token": _text("For bearer authentication."),
+    "wait": _ref("duration", "How long a registry that is down is waited for; 60s."),
+    "id_bytes": {
+        "enum": list(ID_BYTES),
+        "default": 4,
+        "description": "The bytes of a schema's id in front of a message.",
+    },
+}
 SOURCE_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("A folder with one folder a topic.")},
     "kafka": {
@@ -159,6 +172,13 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
             "type": "boolean",
             "default": True,
             "description": "Fail where the log lost records that were not read yet.",
+        },
+        "registry": {
+            "description": "The schema registry of Avro messages.",
+            "anyOf": [
+                _text("Its address."),
+                {"type": "object", "additionalProperties": False, "properties": REGISTRY},
+            ],
         },
     },
 }

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from joinery.spec import grammar
 from joinery.spec.product import Pairs, SourceSpec
 from joinery.spec.reader import Reader
+from joinery.spec.schema_registry import check_registry
 from joinery.spec.tree import Entry, MapTree, Scalar, Tree
 
 Edge = Literal["earliest", "latest"]
@@ -100,6 +101,8 @@ def check_kafka(reader: Reader, entry: Entry, part: str) -> None:
             reader.text(found[name], f'"{name}" of {part}')
     if "fail_on_data_loss" in found:
         reader.flag(found["fail_on_data_loss"], f'"fail_on_data_loss" of {part}')
+    if "registry" in found:
+        check_registry(reader, found["registry"], f'"registry" of {part}')
     if "properties" in found:
         _check_properties(reader, found["properties"], f'"properties" of {part}')
     if "starting" in found:

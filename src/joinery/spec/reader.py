@@ -160,11 +160,10 @@ class Reader:
 
     def duration_ms(self, tree: Tree, what: str) -> int:
         """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
-        found = _DURATION.fullmatch(tree.text.strip()) if isinstance(tree, Scalar) else None
+        found = milliseconds(tree.text) if isinstance(tree, Scalar) else None
         if found is None:
             self.shape(tree, what, "a duration", "Write one such as 500ms, 2s, 5m, 1h or 7d.")
-            return 0
-        return int(found.group(1)) * _MILLISECONDS[found.group(2)]
+        return found or 0
 
     def size_bytes(self, tree: Tree, what: str) -> int:
         """Return a size such as `8 MiB`, or a number of bytes."""
@@ -199,6 +198,12 @@ class Reader:
                 place,
                 hint="Use a name without /, that does not begin with __.",
             )
+
+
+def milliseconds(text: str) -> int | None:
+    """Return a duration such as `500ms`, `2s` or `7d`; None where it is none."""
+    found = _DURATION.fullmatch(text.strip())
+    return int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
 
 
 def _kind(tree: Tree) -> str:

@@ -3,8 +3,8 @@ package dev.joinery.kernel.format;
 import java.util.List;
 
 /**
- * What a flat row says, whatever it is written in: it is an upsert, with {@code __deleted} a delete,
- * a null value under a key a tombstone; {@code __position} is the source's position.
+ * What a flat row says, whatever it is written in: it is an upsert, with {@code __deleted} a
+ * delete, a null value under a key a tombstone; {@code __position} is the source's position.
  */
 final class FlatRow {
   static final String DELETED = "__deleted";

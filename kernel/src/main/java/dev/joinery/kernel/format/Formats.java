@@ -41,19 +41,18 @@ public final class Formats {
     return switch (spec.format()) {
       case "debezium-json" -> new DebeziumJson(spec);
       case "json" -> new FlatJson(spec);
-      case "debezium-avro" -> new DebeziumAvro(spec, schemas.apply(registry(spec)));
-      case "avro" -> new FlatAvro(spec, schemas.apply(registry(spec)));
+      case "debezium-avro" -> new DebeziumAvro(spec, schemas(spec, schemas));
+      case "avro" -> new FlatAvro(spec, schemas(spec, schemas));
       default ->
           throw new IllegalArgumentException(
               "relation \"" + spec.name() + "\": no format \"" + spec.format() + "\"");
     };
   }
 
-  private static RegistryOptions registry(RelationSpec spec) {
-    if (spec.registry() == null) {
-      throw new IllegalArgumentException(
-          "relation \"" + spec.name() + "\": its format needs a schema registry");
-    }
-    return spec.registry();
+  private static Schemas schemas(
+      RelationSpec spec, Function<RegistryOptions, Schemas> schemas) {
+    return spec.registry() == null
+        ? new NoRegistry(spec.name())
+        : schemas.apply(spec.registry());
   }
 }

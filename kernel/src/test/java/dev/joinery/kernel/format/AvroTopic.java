@@ -1,9 +1,9 @@
 package dev.joinery.kernel.format;
 
 import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.avro.Schema;
@@ -59,26 +59,29 @@ final class AvroTopic implements Schemas {
   }
 
   byte[] message(Schema schema, Object data) {
-    if (!schemas.contains(schema)) {
-      schemas.add(schema);
-    }
     ByteArrayOutputStream out = new ByteArrayOutputStream();
+    BinaryEncoder encoder = EncoderFactory.get().directBinaryEncoder(out, null);
     try {
-      DataOutputStream head = new DataOutputStream(out);
-      head.writeByte(0);
-      int id = schemas.indexOf(schema) + 1;
-      if (idBytes == 8) {
-        head.writeLong(id);
-      } else {
-        head.writeInt(id);
-      }
-      BinaryEncoder encoder = EncoderFactory.get().binaryEncoder(out, null);
       new GenericDatumWriter<>(schema).write(data, encoder);
-      encoder.flush();
     } catch (IOException impossible) {
       throw new UncheckedIOException(impossible);
     }
-    return out.toByteArray();
+    return encoded(schema, out.toByteArray());
+  }
+
+  /** Returns a message of data that is encoded already. */
+  byte[] encoded(Schema schema, byte[] data) {
+    if (!schemas.contains(schema)) {
+      schemas.add(schema);
+    }
+    int id = schemas.indexOf(schema) + 1;
+    ByteBuffer message = ByteBuffer.allocate(1 + idBytes + data.length).put((byte) 0);
+    if (idBytes == Long.BYTES) {
+      message.putLong(id);
+    } else {
+      message.putInt(id);
+    }
+    return message.put(data).array();
   }
 
   /** Decodes a message and returns what was told of it. */

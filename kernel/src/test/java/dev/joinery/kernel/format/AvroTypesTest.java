@@ -112,7 +112,8 @@ class AvroTypesTest {
     assertEquals(
         wrong("a number where timestamp is declared"),
         value("timestamp", logical("int", "time-millis"), "3723000"));
-    assertEquals("1767323045123", value("bigint", logical("long", "timestamp-millis"), "1767323045123"));
+    assertEquals(
+        "1767323045123", value("bigint", logical("long", "timestamp-millis"), "1767323045123"));
   }
 
   @Test

@@ -2,80 +2,11 @@ package dev.joinery.kernel.format;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.IOException;
-import java.io.InputStream;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class DebeziumJsonTest {
-  private static final String REAL = "id int, name string, amt decimal(12,2), d date, extra int";
-
   private final Recorder pair = Recorder.debezium("id", "id bigint, name string");
-
-  /** Decodes a message that a real connector sent. */
-  private static List<String> real(Recorder recorder, String file) throws IOException {
-    String path = "/debezium/" + file + ".json";
-    try (InputStream in = DebeziumJsonTest.class.getResourceAsStream(path)) {
-      JsonNode message = new ObjectMapper().readTree(in);
-      JsonNode value = message.get("value_raw");
-      return recorder.decode(
-          message.get("key_raw").asText(), value.isNull() ? null : value.asText());
-    }
-  }
-
-  @Test
-  void realInsertWithSchemasIsAnUpsertAtItsLsn() throws IOException {
-    List<String> told = real(Recorder.debezium("id", REAL), "insert.sch.public.t_full.p0.16");
-
-    assertEquals(1, told.size());
-    String row =
-        "{\"id\":50,\"name\":\"ins\",\"amt\":12.50,\"d\":\"2026-01-02\",\"extra\":7}";
-    assertEquals(row, told.get(0).replaceFirst("upsert @\\d+ ", ""));
-  }
-
-  @Test
-  void realDeleteUnderDefaultIdentityHasItsKeyAlone() throws IOException {
-    assertEquals(
-        List.of(
-            "delete @24952624"
-                + " {\"id\":51,\"name\":null,\"amt\":null,\"d\":null,\"extra\":null}"),
-        real(Recorder.debezium("id", REAL), "delete.fix.public.t_def.p0.4"));
-  }
-
-  @Test
-  void realTombstoneIsKnownByItsKey() throws IOException {
-    assertEquals(
-        List.of("tombstone {\"id\":51}"),
-        real(Recorder.debezium("id", "id int"), "delete.fix.public.t_def.p0.5"));
-  }
-
-  @Test
-  void realTombstoneWithSchemaIsKnownByItsKey() throws IOException {
-    assertEquals(
-        List.of("tombstone {\"id\":51}"),
-        real(Recorder.debezium("id", "id int"), "delete.sch.public.t_full.p0.22"));
-  }
-
-  @Test
-  void realUpdateThatLeavesOutALargeValueMarksItAbsent() throws IOException {
-    assertEquals(
-        List.of("upsert @24933568 {\"id\":50,\"big\":null,\"extra\":7} absent {1}"),
-        real(
-            Recorder.debezium("id", "id int, big string, extra int"),
-            "update_toast_kept.fix.public.t_def.p2.1"));
-  }
-
-  @Test
-  void realCreateAfterAKeyChangeCountsItsUnavailableValue() throws IOException {
-    List<String> told =
-        real(
-            Recorder.debezium("id", "id int, big string"), "update_pk.fix.public.t_def.p0.3");
-
-    assertEquals("count unavailable_values", told.get(0));
-    assertEquals("{\"id\":51,\"big\":null}", told.get(1).replaceFirst("upsert @\\d+ ", ""));
-  }
 
   @Test
   void updateWithTheSameKeyIsOneUpsert() {

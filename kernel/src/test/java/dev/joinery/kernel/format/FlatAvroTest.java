@@ -3,9 +3,11 @@ package dev.joinery.kernel.format;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
@@ -55,7 +57,8 @@ class FlatAvroTest {
   @Test
   void columnsMayBeWidenedWhileItRuns() {
     AvroTopic topic = new AvroTopic("avro", "id", "id bigint, v double");
-    String narrow = record("{\"name\":\"id\",\"type\":\"int\"}", "{\"name\":\"v\",\"type\":\"float\"}");
+    String narrow =
+        record("{\"name\":\"id\",\"type\":\"int\"}", "{\"name\":\"v\",\"type\":\"float\"}");
     String wide = record(ID, "{\"name\":\"v\",\"type\":[\"null\",\"double\"]}");
 
     assertEquals(
@@ -227,7 +230,8 @@ class FlatAvroTest {
                     "{\"name\":\"m\",\"type\":{\"type\":\"map\",\"values\":"
                         + "{\"type\":\"array\",\"items\":\"int\"}}}",
                     "{\"name\":\"s\",\"type\":{\"type\":\"record\",\"name\":\"s\",\"fields\":["
-                        + "{\"name\":\"a\",\"type\":\"int\"},{\"name\":\"b\",\"type\":\"string\"}]}}",
+                        + "{\"name\":\"a\",\"type\":\"int\"},"
+                        + "{\"name\":\"b\",\"type\":\"string\"}]}}",
                     "{\"name\":\"l\",\"type\":{\"type\":\"array\",\"items\":{\"type\":\"record\","
                         + "\"name\":\"l\",\"fields\":[{\"name\":\"x\",\"type\":\"string\"}]}}}",
                     "{\"name\":\"d\",\"type\":{\"type\":\"bytes\",\"logicalType\":\"decimal\","
@@ -246,8 +250,8 @@ class FlatAvroTest {
     data.put("id", 1L);
     data.put("s", inner);
     data.put("l", List.of(item, item));
-    data.put("m", java.util.Map.of("k", List.of(1, 2)));
-    data.put("d", ByteBuffer.wrap(new java.math.BigInteger("12345678901234567890123").toByteArray()));
+    data.put("m", Map.of("k", List.of(1, 2)));
+    data.put("d", ByteBuffer.wrap(new BigInteger("12345678901234567890123").toByteArray()));
     data.put("f", List.of(1.5f, -0.0f));
     data.put("e", Arrays.asList(20455, null));
 
