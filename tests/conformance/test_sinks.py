@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from joinery.connect.files import files_sink
+from joinery.connect.foreach import foreach_sink
 from joinery.connect.guarantee import Guarantee
 from joinery.connect.line import StagedRow, read_rows
 from joinery.connect.protocol import StagedBatch, Written
@@ -75,6 +76,42 @@ def test_the_plug_in_of_the_examples(case: SinkCase, tmp_path: Path) -> None:
     options = {"path": "out"}
     keep(
         case, SinkTarget(make=lambda name: plug_in.folder_sink(name, options, tmp_path), read=read)
+    )
+
+
+FUNCTION = r"""
+import json, re
+from pathlib import Path
+
+def deliver(documents):
+    refused = [each for each in documents if each.value and each.value["title"] == "refused"]
+    with Path(documents[0].product).open("a") as lines:
+        for each in documents:
+            if each not in refused:
+                row = {"key": each.key, "value": each.value, "version": each.version}
+                text = json.dumps(row, default=lambda number: f"decimal {number}", separators=",:")
+                lines.write(re.sub('"decimal ([^"]+)"', r"\1", text) + "\n")
+    return [(each, "it is called so") for each in refused]
+"""
+
+
+@EACH_CASE
+def test_foreach(case: SinkCase, tmp_path: Path) -> None:
+    (tmp_path / "hooks.py").write_text(FUNCTION)
+
+    def read(product: str) -> Iterator[StagedRow]:
+        return read_rows([tmp_path / product])
+
+    def refused(number: int, version: int) -> StagedRow:
+        key = f'{{"owner":"ann","number":{number}}}'
+        return StagedRow(key, '{"title":"refused"}', version)
+
+    options = {"function": "hooks:deliver"}
+    keep(
+        case,
+        SinkTarget(
+            make=lambda name: foreach_sink(name, options, tmp_path), read=read, refused=refused
+        ),
     )
 
 
