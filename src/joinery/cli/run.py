@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from joinery.cli.live import Display, display_for_output
+from joinery.cli.log import log_to
 from joinery.cli.project import load_project
 from joinery.cli.report import DONE, FAILED
 from joinery.cli.warning import Warnings
@@ -125,13 +126,16 @@ class Command:
         self._plan = plan
         self._ending = ending
         self._display = display
-        self._log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+        logs = spec.path_of(spec.run.checkpoint) / "_logs"
+        self._log = logs / "spark.log"
+        self._own_log = logs / "joinery.jsonl"
         self._warnings = Warnings()
         self._session: SparkSession | None = None
 
     def run(self) -> int:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
         try:
+            log_to(self._own_log)
             plan = self._plan or self._analysed()
             if self._arguments.rebuild:
                 self._undertake(plan, rebuild=True)

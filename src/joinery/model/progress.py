@@ -26,6 +26,9 @@ class BatchProgress:
         remaining: By relation, the bytes still to read; empty where nobody can tell.
         remaining_rows: By relation, the records still to read, where the log counts them.
         lag: By topic and partition, the records still to read.
+        state_bytes: Join state on disk; None where nobody can tell.
+        freshness_s: How old the newest change was, by its source's clock, when the batch
+            had published it; None where changes carry no time.
     """
 
     query: str
@@ -40,6 +43,8 @@ class BatchProgress:
     remaining: Counts = field(default_factory=dict)
     remaining_rows: Counts = field(default_factory=dict)
     lag: Mapping[str, Counts] = field(default_factory=dict)
+    state_bytes: int | None = None
+    freshness_s: float | None = None
 
     @property
     def read(self) -> int:
@@ -141,6 +146,7 @@ class Progress:
         totals: Over the whole run.
         relations: By relation, the counts of the whole run.
         documents: By product, the counts of the whole run.
+        counters: By product, what else was counted over the whole run.
         latest: By query, its last batch.
         waiting: By target, what is waited for now.
     """
@@ -148,6 +154,7 @@ class Progress:
     totals: Totals = Totals()
     relations: Mapping[str, Counts] = field(default_factory=dict)
     documents: Mapping[str, Counts] = field(default_factory=dict)
+    counters: Mapping[str, Counts] = field(default_factory=dict)
     latest: Mapping[str, BatchProgress] = field(default_factory=dict)
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
 
@@ -158,6 +165,7 @@ class Progress:
             totals=self.totals.plus(batch),
             relations=_added(self.relations, batch.relations),
             documents=_added(self.documents, batch.documents),
+            counters=_added(self.counters, batch.counters),
             latest={**self.latest, batch.query: batch},
         )
 

@@ -65,8 +65,9 @@ class ProgressBoard:
         batch_id: int,
         durations_ms: Mapping[str, int],
         backlog: Backlog,
+        state_bytes: int | None = None,
     ) -> None:
-        """Tell where the time of a batch went, and what its topics still have to read."""
+        """Tell where the time of a batch went, what is still to read, and how much is kept."""
         with self._mutex:
             counted = self._untimed.pop((query, batch_id), None)
             if counted is None:
@@ -78,6 +79,7 @@ class ProgressBoard:
                 remaining=backlog.bytes,
                 remaining_rows=backlog.rows,
                 lag=backlog.lag,
+                state_bytes=state_bytes,
                 seconds=durations_ms.get("triggerExecution", counted.seconds * 1000) / 1000,
             )
             self._progress = self._progress.timed(batch)
@@ -127,7 +129,8 @@ class BatchListener(StreamingQueryListener):
                 self._groups.note(query, read.source.name, source.endOffset)
             else:
                 backlog = backlog.plus(files_backlog(read, source.metrics or {}))
-        self._board.time(query, told.batchId, dict(told.durationMs), backlog)
+        state = _state_bytes(told.stateOperators)
+        self._board.time(query, told.batchId, dict(told.durationMs), backlog, state)
 
     def close(self) -> None:
         """Tell the groups what is still to be told."""
@@ -138,6 +141,13 @@ class BatchListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing to note."""
+
+
+def _state_bytes(operators: Sequence[Any]) -> int | None:
+    """Return what RocksDB keeps in files, over all operators; None without one."""
+    sizes = [each.customMetrics.get("rocksdbSstFileSize") for each in operators]
+    known = [int(size) for size in sizes if size is not None]
+    return sum(known) if known else None
 
 
 def wait_for_listeners(spark: SparkSession) -> None:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery._registry import make_sink
 from joinery.connect.dead_letters import DeadLetterFolder
-from joinery.connect.protocol import FencedError
-from joinery.errors import JoineryError, RunError
+from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.checkpoint import committed_positions
+from joinery.spark.failure import QueryFailedError, failed_query
 from joinery.spark.kafka_group import KafkaGroups
+from joinery.spark.operate import Operation
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
@@ -36,12 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_S = 0.05
-
-
-class QueryFailedError(RunError):
-    """A query ended before its time."""
-
-    code = "RUN_QUERY"
 
 
 class KernelOpener(Protocol):
@@ -99,12 +94,14 @@ class Run:
         self._once = options.once
         root = spec.path_of(spec.run.checkpoint)
         self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
-        self._board = ProgressBoard(options.on_batch, options.on_wait)
+        self._board = ProgressBoard(self._note_batch, options.on_wait)
+        self._on_batch = options.on_batch
         self._ended = threading.Event()
         self._error: JoineryError | None = None
         self._active: dict[str, StreamingQuery] = {}
         chosen = select_queries(plan.products, options.products, solution=options.solution)
         self._queries = [self._query(name, members) for name, members in chosen.items()]
+        self._operation = Operation(spec, chosen, lambda: self.progress)
 
     @property
     def progress(self) -> Progress:
@@ -151,9 +148,12 @@ class Run:
     def start(self, spark: SparkSession, opener: KernelOpener | None = None) -> None:
         """Start all queries in `spark`, once the run is prepared."""
         try:
+            self._operation.open()
             listener = self._open(spark, opener or open_query_kernel)
-        except BaseException:
+            self._operation.started()
+        except BaseException as error:
             self._close()
+            self._operation.close(error if isinstance(error, Exception) else None)
             raise
         watcher = threading.Thread(
             target=self._watch, args=(spark, listener), name="joinery-run", daemon=True
@@ -264,6 +264,7 @@ class Run:
             try:
                 self._close()
             finally:
+                self._operation.close(self._error)
                 self._ended.set()
 
     def _drain(self) -> None:
@@ -271,6 +272,10 @@ class Run:
         for query in self._queries:
             if self._once and self._error is None and not query.ending.is_set():
                 query.drain()
+
+    def _note_batch(self, batch: BatchProgress) -> None:
+        self._operation.batch(batch)
+        self._on_batch(batch)
 
     def _running(self) -> bool:
         running = [query for query in self._queries if self._still_running(query)]
@@ -286,7 +291,7 @@ class Run:
         if query.lease.lost:
             failure = query.lease.lost
         if failure is not None and not isinstance(failure, BatchRefusedError):
-            self._error = self._error or _failed(query, failure)
+            self._error = self._error or failed_query(query.name, failure)
             self.request_stop()
         return False
 
@@ -366,31 +371,3 @@ def _jvm_process(spark: SparkSession) -> int:
 def _idle(active: StreamingQuery) -> bool:
     status: Mapping[str, Any] = active.status
     return not status["isTriggerActive"]
-
-
-def _failed(query: QueryRun, failure: Exception) -> JoineryError:
-    """Return a failure as one that tells why, what was kept and what to do."""
-    if isinstance(failure, FencedError):
-        return failure
-    kept = (
-        "All batches before this one are kept; this one was not committed"
-        " and runs again at the next start."
-    )
-    if isinstance(failure, JoineryError):
-        why, hint, code = failure.message, failure.hint, failure.code
-        detail = f"{failure.detail} {kept}".strip()
-    else:
-        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, kept
-    message = f'query "{query.name}" failed: {why}'
-    return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
-
-
-def cause_of(failure: Exception) -> str:
-    """Return the innermost reason of a failure inside Spark, as one line."""
-    java: Any = getattr(failure, "_origin", None)
-    if java is None:
-        return " ".join(str(failure).split())[:400] or type(failure).__name__
-    while java.getCause() is not None:
-        java = java.getCause()
-    ours = str(java.getClass().getName()).startswith("dev.joinery.")
-    return " ".join(str(java.getMessage() if ours else java.toString()).split())[:400]

@@ -125,6 +125,13 @@ RUN: Names = {
     "tombstone_retention": _ref("duration", "How long a delete is remembered."),
     "max_record_bytes": _ref("size", "A larger record is a dead letter."),
     "max_document_bytes": _ref("size", "A larger document is a dead letter."),
+    "http": _text("host:port of /metrics, /health and /ready; none where left out."),
+    "lineage": _ref("lineage", "Where OpenLineage events go."),
+}
+LINEAGE: Names = {
+    "url": _text("The collector, such as http://host:5000."),
+    "namespace": _text("The jobs' namespace; by default joinery."),
+    "api_key": _text("Sent as a bearer token."),
 }
 _WORD_OR_OFFSET: Fragment = {
     "anyOf": [{"enum": list(STARTS)}, {"type": "integer", "minimum": 0}],

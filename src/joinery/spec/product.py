@@ -138,6 +138,8 @@ class RunSpec:
     tombstone_retention_ms: int = 7 * 24 * 60 * 60 * 1000
     max_record_bytes: int = 8 * 1024 * 1024
     max_document_bytes: int = 16 * 1024 * 1024
+    http: str | None = None
+    lineage: Pairs = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,29 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         ),
         max_record_bytes=_size(reader, parts, "max_record_bytes", default.max_record_bytes),
         max_document_bytes=_size(reader, parts, "max_document_bytes", default.max_document_bytes),
+        http=_address(reader, parts.get("http")),
+        lineage=_lineage(reader, parts.get("lineage")),
     )
+
+
+def _address(reader: Reader, tree: Tree | None) -> str | None:
+    if tree is None:
+        return None
+    text = reader.text(tree, '"http" of "run"')
+    host, _, port = text.rpartition(":")
+    if text and not (host and port.isdecimal()):
+        reader.shape(tree, '"http" of "run"', "host:port", "Write 127.0.0.1:9464.")
+    return text
+
+
+def _lineage(reader: Reader, tree: Tree | None) -> Pairs:
+    if tree is None:
+        return ()
+    what = '"lineage" of "run"'
+    parts = reader.named(tree, what, grammar.LINEAGE)
+    if "url" not in parts:
+        reader.shape(tree, what, 'a map with "url"', "Write {url: http://host:5000}.")
+    return tuple((name, reader.text(each, f'"{name}" of {what}')) for name, each in parts.items())
 
 
 def _duration(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:

@@ -41,6 +41,7 @@ def _definitions() -> dict[str, Any]:
         },
         "emit": _object(grammar.EMIT),
         "run": _object(grammar.RUN),
+        "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(grammar.SOURCE_KINDS, grammar.SOURCE_OPTIONS),
         "sink_map": _kinds(grammar.SINK_KINDS, grammar.SINK_OPTIONS),
         "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},

@@ -28,6 +28,7 @@ _RUN_SCALARS = (
     "max_bytes_per_batch",
     "max_record_bytes",
     "max_document_bytes",
+    "http",
 )
 
 
@@ -146,4 +147,5 @@ def _run(spec: RunSpec) -> Data:
     for name in ("trigger", "tombstone_retention"):
         if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
             data[name] = f"{getattr(spec, f'{name}_ms')}ms"
+    data |= _section("lineage", dict(spec.lineage))
     return data | _section("spark", dict(spec.spark))

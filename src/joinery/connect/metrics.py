@@ -1,0 +1,147 @@
+"""A run's progress as Prometheus metrics, made anew at each scrape.
+
+Invariant: a counter never falls while the run lasts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from joinery.errors import RunError
+from joinery.model.progress import BatchProgress, Progress
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+
+class MetricsMissingError(RunError):
+    """The library that writes metrics is not installed."""
+
+    code = "RUN_METRICS"
+
+
+class ProgressMetrics:
+    """Tells Prometheus how far a run is.
+
+    Args:
+        progress: Returns the run as it stands.
+    """
+
+    def __init__(self, progress: Callable[[], Progress]) -> None:
+        self._progress = progress
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format.
+
+        Raises:
+            MetricsMissingError: `prometheus-client` is not installed.
+        """
+        try:
+            from prometheus_client import CollectorRegistry, generate_latest
+        except ImportError as error:
+            raise MetricsMissingError(
+                "metrics need prometheus-client", hint="Run `pip install 'joinery[metrics]'`."
+            ) from error
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics; Prometheus' registry calls this."""
+        progress = self._progress()
+        yield from _counted(progress)
+        yield from _latest(list(progress.latest.values()))
+        yield from _waiting(progress)
+
+
+def _counted(progress: Progress) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily
+
+    totals = progress.totals
+    batches = CounterMetricFamily("joinery_batches", "Batches that were committed to all sinks.")
+    batches.add_metric([], totals.batches)
+    dead = CounterMetricFamily("joinery_dead_letters", "Records and documents that became letters.")
+    dead.add_metric([], totals.dead)
+    changes = CounterMetricFamily(
+        "joinery_changes", "Changes, by what became of them.", labels=["relation", "outcome"]
+    )
+    for relation, counts in progress.relations.items():
+        for outcome, count in counts.items():
+            changes.add_metric([relation, outcome], count)
+    documents = CounterMetricFamily(
+        "joinery_documents", "Documents sent, by kind.", labels=["product", "kind"]
+    )
+    size = CounterMetricFamily(
+        "joinery_document_bytes", "Bytes of the documents sent.", labels=["product"]
+    )
+    for product, counts in progress.documents.items():
+        for kind in ("upserts", "tombstones"):
+            documents.add_metric([product, kind], counts.get(kind, 0))
+        size.add_metric([product], counts.get("bytes", 0))
+    events = CounterMetricFamily(
+        "joinery_events", "What products and sinks counted.", labels=["product", "event"]
+    )
+    for product, counts in progress.counters.items():
+        for event, count in counts.items():
+            events.add_metric([product, event], count)
+    yield from (batches, dead, changes, documents, size, events)
+
+
+def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    step = GaugeMetricFamily(
+        "joinery_batch_step_seconds",
+        "Where the time of the last batch went.",
+        labels=["query", "step"],
+    )
+    whole = GaugeMetricFamily(
+        "joinery_batch_seconds", "How long the last batch took.", labels=["query"]
+    )
+    ended = GaugeMetricFamily(
+        "joinery_batch_ended_timestamp_seconds", "When the last batch ended.", labels=["query"]
+    )
+    state = GaugeMetricFamily(
+        "joinery_state_bytes", "Join state on disk, as of the last batch.", labels=["query"]
+    )
+    fresh = GaugeMetricFamily(
+        "joinery_freshness_seconds",
+        "How old the newest change was, by its source's clock, when the last batch published it.",
+        labels=["query"],
+    )
+    lag = GaugeMetricFamily(
+        "joinery_lag_records", "Records still to read.", labels=["topic", "partition"]
+    )
+    left = GaugeMetricFamily(
+        "joinery_remaining_bytes", "Bytes of files still to read.", labels=["relation"]
+    )
+    for batch in batches:
+        whole.add_metric([batch.query], batch.seconds)
+        ended.add_metric([batch.query], batch.ended_at)
+        if batch.state_bytes is not None:
+            state.add_metric([batch.query], batch.state_bytes)
+        if batch.freshness_s is not None:
+            fresh.add_metric([batch.query], batch.freshness_s)
+        for name, spent in batch.durations_ms.items():
+            step.add_metric([batch.query, name], spent / 1000)
+        for topic, partitions in batch.lag.items():
+            for partition, records in partitions.items():
+                lag.add_metric([topic, str(partition)], records)
+        for relation, size in batch.remaining.items():
+            left.add_metric([relation], size)
+    yield from (whole, step, ended, state, fresh, lag, left)
+
+
+def _waiting(progress: Progress) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    waiting = GaugeMetricFamily(
+        "joinery_sink_waiting_seconds",
+        "For how long a sink has been waited for; absent while none is.",
+        labels=["product", "target"],
+    )
+    for each in progress.waiting.values():
+        waiting.add_metric([each.product, each.target], max(0.0, time.time() - each.since))
+    yield waiting
