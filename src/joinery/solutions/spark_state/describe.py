@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from joinery.solutions.spark_state.program import (
     Address,
     AggregateColumn,
+    Arm,
     Assembler,
     Branch,
     ChildUse,
@@ -145,11 +146,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     _upward(program, row, node.merge.upward),
                 )
         case Match():
-            yield f"{title}: kept by", f"a Match at level {node.level}"
-            yield f"{title}: limit", str(node.limit or "none")
-            yield f"{title}: window", _window(node)
-            for number, aggregate in enumerate(node.aggregates):
-                yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+            for arm in node.arms:
+                yield from _arm(node, arm)
         case Fold():
             yield (
                 f"{title}: assembled by",
@@ -160,6 +158,17 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 yield f"{title}: goes on", _upward(program, row, node.upward)
             for branch in node.branches:
                 yield from _branch(node, branch)
+
+
+def _arm(node: Match, arm: Arm) -> Iterator[Part]:
+    title = path_title(arm.name)
+    others = [each.name.rpartition("/")[2] for each in node.arms if each != arm]
+    shared = f", with {', '.join(others)}" if others else ""
+    yield f"{title}: kept by", f"a Match at level {node.level}{shared}"
+    yield f"{title}: limit", str(arm.limit or "none")
+    yield f"{title}: window", _window(arm)
+    for number, aggregate in enumerate(arm.aggregates):
+        yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
 def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
@@ -185,9 +194,9 @@ def _branch(node: Fold, branch: Branch) -> Iterator[Part]:
     yield f"{title}: fails above", str(branch.fail_above or "nothing")
 
 
-def _window(node: Match) -> str:
-    told = ["one row" if node.one else "rows"] if node.entries else []
-    told += ["total"] if node.total else []
+def _window(arm: Arm) -> str:
+    told = ["one row" if arm.one else "rows"] if arm.entries else []
+    told += ["total"] if arm.total else []
     return ", ".join(told) or "nothing"
 
 

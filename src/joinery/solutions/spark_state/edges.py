@@ -73,10 +73,10 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Retract():
             row = visible_row(program, node.relation)
             yield from (_use(row, use) for use in node.uses)
-        case Lookup(merge=None) | Match():
-            fold = program.nodes[node.fold]
-            assert isinstance(fold, Fold)
-            yield Arrow(fold.branches[node.branch].name, node.fold)
+        case Lookup(merge=None):
+            yield _answer(program, node.fold, [node.branch])
+        case Match():
+            yield _answer(program, node.fold, [arm.branch for arm in node.arms])
         case Lookup(merge=merge):
             assert merge is not None
             row = visible_row(program, merge.relation)
@@ -86,6 +86,12 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
                 yield Arrow("documents", SINKS)
             else:
                 yield _upward(visible_row(program, node.relation), node.upward, "assembled rows")
+
+
+def _answer(program: KernelProgram, index: int, branches: Sequence[int]) -> Arrow:
+    fold = program.nodes[index]
+    assert isinstance(fold, Fold)
+    return Arrow(", ".join(fold.branches[each].name for each in branches), index)
 
 
 def _use(row: Sequence[Slot], use: Use) -> Arrow:

@@ -12,6 +12,8 @@ from joinery.model.type import LONG, Array, Atomic, DataType, Map
 from joinery.plan.nodes import Aggregate, Expression, JoinPair, Node
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
+# A Match numbers the pages of its parents and of each arm's children in four bits.
+MAX_ARMS = 15
 _WHOLE = frozenset({"byte", "short", "int", "long"})
 
 
@@ -100,6 +102,28 @@ def is_fusible(node: Node, embed: Node) -> bool:
     if aggregates_of(node, embed) or shape_of(node, embed) == "none":
         return False
     return embed.limit is None if embed.cardinality == "many" else is_lookup(embed)
+
+
+def join_of(embed: Node) -> tuple[JoinPair, ...]:
+    """Return the pairs of an edge in an order that the parent's columns alone decide."""
+    return tuple(sorted(embed.on, key=lambda pair: (pair.parent, str(pair.type))))
+
+
+def sharing(node: Node, embed: Node) -> tuple[Node, ...]:
+    """Return the embeds that stand in one Match with `embed`, itself among them, in order."""
+    alike = [each for each in node.embeds if _is_matched(node, each) and _hang_alike(each, embed)]
+    start = alike.index(embed) // MAX_ARMS * MAX_ARMS
+    return tuple(alike[start : start + MAX_ARMS])
+
+
+def _is_matched(node: Node, embed: Node) -> bool:
+    return not is_fusible(node, embed) and not is_lookup(embed)
+
+
+def _hang_alike(one: Node, other: Node) -> bool:
+    """True where a row of the parent has one join value for both."""
+    joins = ([(pair.parent, pair.type) for pair in join_of(each)] for each in (one, other))
+    return next(joins) == next(joins)
 
 
 def _same_code(one: DataType, other: DataType) -> bool:

@@ -19,7 +19,7 @@ from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.program import KernelProgram
 
 # Rises whenever the kernel's state layout, addresses or messages change their meaning.
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 FILE_NAME = "joinery.json"
 _TOLD = 4
 

@@ -4,6 +4,7 @@ Each node of a product becomes a Fold, each edge a Match or a Lookup, each relat
 Retract. Then what is not needed is left out, with its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
+- a Match of embeds that hang on the same columns as another: it is an arm of that one;
 - a Fold over a lone Lookup: the Lookup assembles its parents in place;
 - a Retract whose key holds every join column used: its rows never move.
 
@@ -24,14 +25,17 @@ from joinery.solutions.spark_state.embedding import (
     is_fusible,
     is_lookup,
     is_total_used,
+    join_of,
     pair_of,
     shape_of,
+    sharing,
     sql_over,
 )
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
     Address,
+    Arm,
     Assembler,
     Branch,
     ChildUse,
@@ -177,8 +181,14 @@ class _Lowering:
             self._child(embed, Upward(fold, branch, address))
         elif is_lookup(embed):
             self._lookup(node, embed, fold=fold, branch=branch, merge=None)
+        elif (arms := sharing(node, embed))[0] is embed:
+            self._match(node, arms, fold=fold)
         else:
-            self._match(node, embed, fold=fold, branch=branch)
+            columns = [pair.parent for pair in join_of(embed)]
+            self._reasons.append(
+                f"{embed.path}: no Match of its own, since it hangs on {', '.join(columns)} "
+                f"like {arms[0].path}, whose Match keeps both"
+            )
         return self._branch(node, embed, fused=fused)
 
     def _lookup(
@@ -200,32 +210,26 @@ class _Lowering:
             merge=merge,
         )
         address = parents.address([pair.parent for pair in pairs], types)
-        parents.uses.append(ParentUse(index, address, fold, branch, merged=merge is not None))
+        parents.uses.append(ParentUse(index, address, fold, (branch,), merged=merge is not None))
         children = self._relations[embed.relation.name]
         child = children.address([pair.child for pair in pairs], types)
         self._child(embed, Upward(index, 0, child))
 
-    def _match(self, node: Node, embed: Node, *, fold: int, branch: int) -> None:
+    def _match(self, node: Node, embeds: Sequence[Node], *, fold: int) -> None:
         index = self._reserve()
-        types = [pair.type for pair in embed.on]
-        self._nodes[index] = Match(
-            name=embed.path,
-            level=0,
-            child_type=embed.output,
-            limit=embed.limit or 0,
-            one=embed.cardinality == "one",
-            entries=shape_of(node, embed) != "none",
-            total=is_total_used(node, embed),
-            aggregates=aggregate_columns(node, embed),
-            fold=fold,
-            branch=branch,
-        )
+        arms = tuple(_arm(node, embed) for embed in embeds)
+        names = "+".join(embed.name for embed in embeds)
+        self._nodes[index] = Match(f"{node.path}/{names}", 0, arms, fold)
+        pairs = join_of(embeds[0])
+        types = [pair.type for pair in pairs]
         parents = self._relations[node.relation.name]
-        address = parents.address([pair.parent for pair in embed.on], types)
-        parents.uses.append(ParentUse(index, address, fold, branch, merged=False))
-        children = self._relations[embed.relation.name]
-        child = children.address([pair.child for pair in embed.on], types)
-        self._child(embed, Upward(index, 0, child))
+        address = parents.address([pair.parent for pair in pairs], types)
+        branches = tuple(arm.branch for arm in arms)
+        parents.uses.append(ParentUse(index, address, fold, branches, merged=False))
+        for place, embed in enumerate(embeds):
+            children = self._relations[embed.relation.name]
+            child = children.address([pair.child for pair in join_of(embed)], types)
+            self._child(embed, Upward(index, place, child))
 
     def _child(self, embed: Node, upward: Upward) -> None:
         """Lower an embedded node whose rows go to `upward`."""
@@ -394,6 +398,19 @@ class _Lowering:
         deepest = max((depth(index) for index in range(len(self._nodes))), default=0)
         for index, node in enumerate(self._nodes):
             self._nodes[index] = replace(node, level=deepest + 1 - depth(index))
+
+
+def _arm(node: Node, embed: Node) -> Arm:
+    return Arm(
+        name=embed.path,
+        child_type=embed.output,
+        limit=embed.limit or 0,
+        one=embed.cardinality == "one",
+        entries=shape_of(node, embed) != "none",
+        total=is_total_used(node, embed),
+        aggregates=aggregate_columns(node, embed),
+        branch=node.embeds.index(embed),
+    )
 
 
 def _targets(node: KernelNode) -> list[int]:

@@ -75,7 +75,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Upward:
-    """Where an assembled row goes; `branch` matters where the target is a Fold."""
+    """Where an assembled row goes; `branch` is a Fold's branch or a Match's arm."""
 
     target: int
     branch: int
@@ -112,12 +112,15 @@ class OwnUse:
 
 @dataclass(frozen=True, slots=True)
 class ParentUse:
-    """The row is announced to a Match or a Lookup; with itself where that merges it."""
+    """The row is announced to a Match or a Lookup; with itself where that merges it.
+
+    `branches` are those of the Fold that the target answers for.
+    """
 
     target: int
     address: Address
     fold: int
-    branch: int
+    branches: tuple[int, ...]
     merged: bool
     use: Literal["parent"] = "parent"
 
@@ -181,19 +184,27 @@ class AggregateColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """Remembers parents and children of one join value."""
+class Arm:
+    """What a Match keeps of one embed."""
 
     name: str
-    level: int
     child_type: Struct
     limit: int
     one: bool
     entries: bool
     total: bool
     aggregates: tuple[AggregateColumn, ...]
-    fold: int
     branch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Remembers the parents of one join value, and the children of each arm."""
+
+    name: str
+    level: int
+    arms: tuple[Arm, ...]
+    fold: int
     kind: Literal["match"] = "match"
 
 

@@ -17,6 +17,7 @@ from joinery.solutions.spark_state.describe import (
 from joinery.solutions.spark_state.edges import SINKS, arrows, keys
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
+    Arm,
     Assembler,
     Fold,
     KernelNode,
@@ -61,7 +62,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
     """Yield what is to be said of a node beside its kind, its key and what it sends."""
     match node:
         case Match():
-            yield from _window(program, node)
+            for arm in node.arms:
+                yield from _window(program, arm, named=len(node.arms) > 1)
         case Lookup():
             kept = (node.child_relation, node.parent_relation)
             names = [program.relations[each].name for each in kept if each >= 0]
@@ -80,20 +82,21 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"keeps {', '.join(slot.name for slot in row)}"
 
 
-def _window(program: KernelProgram, node: Match) -> Iterator[str]:
+def _window(program: KernelProgram, arm: Arm, *, named: bool) -> Iterator[str]:
     told = []
-    if node.one:
+    if arm.one:
         told.append("the first row")
-    elif node.limit:
-        told.append(f"the first {node.limit} rows")
-    assembler = _assembler_of(program, node.name)
+    elif arm.limit:
+        told.append(f"the first {arm.limit} rows")
+    assembler = _assembler_of(program, arm.name)
     if assembler is not None and assembler.order:
         rows = "" if told else "rows "
         told.append(f"{rows}in the order of {order_text(assembler)}")
-    told += ["their total"] if node.total else []
-    told += [aggregate_text(each) for each in node.aggregates]
+    told += ["their total"] if arm.total else []
+    told += [aggregate_text(each) for each in arm.aggregates]
     if told:
-        yield f"keeps {', '.join(told)}"
+        of = f"{arm.name.rpartition('/')[2]}: " if named else ""
+        yield f"{of}keeps {', '.join(told)}"
 
 
 def _assembler_of(program: KernelProgram, path: str) -> Assembler | None:

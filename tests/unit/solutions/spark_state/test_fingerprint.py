@@ -9,7 +9,12 @@ import pytest
 
 import joinery as jn
 from joinery.errors import StateMismatchError
-from joinery.solutions.spark_state.fingerprint import FILE_NAME, claim_checkpoint, fingerprint
+from joinery.solutions.spark_state.fingerprint import (
+    FILE_NAME,
+    STATE_FORMAT,
+    claim_checkpoint,
+    fingerprint,
+)
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 
@@ -125,7 +130,7 @@ def test_another_state_format_is_refused(checkpoint: Path, tmp_path: Path) -> No
 
     error = refusal(checkpoint, program(tmp_path))
 
-    assert "Its state has format 0, this version keeps 1" in error.detail
+    assert f"Its state has format 0, this version keeps {STATE_FORMAT}" in error.detail
 
 
 def test_a_broken_fingerprint_is_refused(checkpoint: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cases about links, two roles of one relation, and a relation under itself."""
+"""Cases about links, two roles of one relation, a relation under itself, shared columns."""
 
 from __future__ import annotations
 
@@ -48,6 +48,32 @@ products:
       manager: {one: employee, on: {id: manager_id}, fields: [name]}
       reports: {many: employee, on: {manager_id: id}, fields: [name]}
 """
+
+_SHARED = """
+relations:
+  team: {key: [id], fields: {id: long, area: string, code: int}}
+  member: {key: [name], fields: {name: string, area: string, team: long}}
+  tool: {key: [id], fields: {id: long, place: string, team: long, cost: long}}
+products:
+  p:
+    root: team
+    fields: []
+    embed:
+      members: {many: member, on: {area: area, team: code}, fields: [name]}
+      tools:
+        {many: tool, on: {team: code, place: area}, fields: [id, cost], order: [-cost], limit: 1}
+    values: {cost: sum(tools.cost)}
+"""
+
+
+def _team(members: list[str], tool: tuple[int, int] | None, *costs: int) -> dict[str, object]:
+    """A document of `_SHARED`: the dearest tool, by id and cost, and the costs of all."""
+    return {
+        "members": [{"name": each} for each in members],
+        "tools": [{"id": tool[0], "cost": tool[1]}] if tool else [],
+        "tools_total": len(costs),
+        "cost": sum(costs) if costs else None,
+    }
 
 
 CASES = (
@@ -182,6 +208,49 @@ CASES = (
         when(
             delete("employee", id=1),
             then=[gone(1), upsert(2, {"name": "c", "manager": None, "reports": []})],
+        ),
+    ),
+    case(
+        "embeds on the same columns each keep their own children, whatever the order of the pairs",
+        _SHARED,
+        when(
+            insert("tool", id=1, place="x", team=7, cost=5),
+            insert("member", name="ann", area="x", team=7),
+            insert("team", id=1, area="x", code=7),
+            insert("team", id=2, area="x", code=7),
+            then=[
+                upsert(1, _team(["ann"], (1, 5), 5)),
+                upsert(2, _team(["ann"], (1, 5), 5)),
+            ],
+        ),
+        when(
+            insert("tool", id=2, place="x", team=7, cost=3),
+            then=[
+                upsert(1, _team(["ann"], (1, 5), 5, 3)),
+                upsert(2, _team(["ann"], (1, 5), 5, 3)),
+            ],
+        ),
+        when(
+            delete("tool", id=1),
+            insert("member", name="bob", area="x", team=7),
+            then=[
+                upsert(1, _team(["ann", "bob"], (2, 3), 3)),
+                upsert(2, _team(["ann", "bob"], (2, 3), 3)),
+            ],
+        ),
+        when(
+            update("team", id=2, area="y", code=7),
+            insert("member", name="eve", area="y", team=7),
+            then=[upsert(2, _team(["eve"], None))],
+        ),
+        when(
+            update("team", id=1, area=None, code=7),
+            then=[upsert(1, _team([], None))],
+        ),
+        when(
+            update("team", id=1, area="x", code=7),
+            delete("member", name="ann"),
+            then=[upsert(1, _team(["bob"], (2, 3), 3))],
         ),
     ),
 )

@@ -65,43 +65,25 @@ final class Branch {
     }
   }
 
-  /** Applies those of a batch's messages that are about this branch. */
-  void apply(int index, List<byte[]> messages) {
-    if (program.fused()) {
-      applyChildren(index, messages);
-      settle();
-      total = items.size();
-    } else {
-      applyAnswers(index, messages);
-      settle();
-    }
-  }
-
-  private void applyAnswers(int index, List<byte[]> messages) {
+  /** Applies what a batch's messages say of this branch. */
+  void applyAnswers(List<BranchMessage.Section> sections) {
     long newest = epoch;
-    for (byte[] message : messages) {
-      if (Message.kind(message) == Message.BRANCH) {
-        ByteReader in = Message.body(message);
-        if (in.readVarInt() == index) {
-          newest = Math.max(newest, in.readVarLong());
-        }
-      }
+    for (BranchMessage.Section section : sections) {
+      newest = Math.max(newest, section.epoch());
     }
     if (newest > epoch) {
       epoch = newest;
       items.clear();
     }
-    for (byte[] message : messages) {
-      if (Message.kind(message) == Message.BRANCH) {
-        ByteReader in = Message.body(message);
-        if (in.readVarInt() == index && in.readVarLong() == epoch) {
-          applyBranch(in);
-        }
+    for (BranchMessage.Section section : sections) {
+      if (section.epoch() == epoch) {
+        applySection(section.body());
       }
     }
+    settle();
   }
 
-  private void applyBranch(ByteReader in) {
+  private void applySection(ByteReader in) {
     total = in.readVarLong();
     aggregates = in.readBlob();
     while (in.hasMore()) {
@@ -111,16 +93,11 @@ final class Branch {
     }
   }
 
-  private void applyChildren(int index, List<byte[]> messages) {
+  /** The same for a fused branch, whose children tell it themselves. */
+  void applyChildren(List<ChildMessage> messages) {
     Map<Slice, ChildMessage> newest = new LinkedHashMap<>();
-    for (byte[] message : messages) {
-      int kind = Message.kind(message);
-      if (kind == Message.CHILD_PUT || kind == Message.CHILD_REMOVE) {
-        ChildMessage child = ChildMessage.read(message);
-        if (child.branch() == index) {
-          newest.merge(child.key(), child, ChildMessage::newer);
-        }
-      }
+    for (ChildMessage message : messages) {
+      newest.merge(message.key(), message, ChildMessage::newer);
     }
     dropLate(newest);
     newest.forEach(
@@ -130,6 +107,8 @@ final class Branch {
                 message.remove()
                     ? null
                     : new Item(key, message.child().toSlice(), message.child())));
+    settle();
+    total = items.size();
   }
 
   /** Drops messages about children of which a newer sender has told. */

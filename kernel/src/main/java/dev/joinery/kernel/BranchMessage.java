@@ -1,48 +1,83 @@
 package dev.joinery.kernel;
 
 /**
- * What a Match or a Lookup tells a Fold about one of its embeds: a total, aggregates, and entries
- * put or removed.
+ * What a Match or a Lookup tells a Fold about some of its embeds: sections, each with a total,
+ * aggregates, and entries put or removed.
  *
- * <p>A message whose epoch the Fold has not seen replaces the whole branch; one with the epoch it
- * has changes it. Large windows travel in several messages of one epoch.
+ * <p>All sections are said to one parent under one epoch. A section whose epoch the Fold has not
+ * seen replaces the whole branch; one with the epoch it has changes it. Large windows travel in
+ * several messages of one epoch. The same sections can be sent to many parents.
  */
 final class BranchMessage {
   static final int MAX_BYTES = 1 << 20;
 
-  private final ByteWriter out;
-  private int entries;
+  private final ByteWriter sections = new ByteWriter(256);
+  private int begun;
+
+  /** One embed's part of a message, as a Fold reads it; {@code body} is for the branch. */
+  record Section(int branch, long epoch, ByteReader body) {}
 
   /** {@code aggregates} is empty where there are none, or nothing to aggregate. */
-  BranchMessage(long timestamp, int branch, long epoch, long total, Slice aggregates) {
-    out = new ByteWriter(256);
-    out.writeByte(Message.BRANCH).writeLong(timestamp).writeVarInt(branch).writeVarLong(epoch);
-    out.writeVarLong(total).writeBlob(aggregates);
+  BranchMessage begin(int branch, long total, Slice aggregates) {
+    begun = sections.size();
+    sections.writeInt(0).writeVarInt(branch).writeVarLong(total).writeBlob(aggregates);
+    return this;
   }
 
-  void put(Slice key, Slice value) {
-    entries++;
-    out.writeByte(1).writeBlob(key).writeBlob(value);
+  BranchMessage put(Slice key, Slice value) {
+    sections.writeByte(1).writeBlob(key).writeBlob(value);
+    return this;
   }
 
-  void remove(Slice key) {
-    entries++;
-    out.writeByte(0).writeBlob(key);
+  BranchMessage remove(Slice key) {
+    sections.writeByte(0).writeBlob(key);
+    return this;
+  }
+
+  BranchMessage end() {
+    sections.setInt(begun, sections.size() - begun - Integer.BYTES);
+    return this;
   }
 
   boolean isFull() {
-    return out.size() >= MAX_BYTES;
+    return sections.size() >= MAX_BYTES;
   }
 
-  int entries() {
-    return entries;
+  boolean isEmpty() {
+    return sections.size() == 0;
   }
 
-  byte[] toBytes() {
-    return out.toBytes();
+  int size() {
+    return sections.size();
   }
 
-  static byte[] empty(long timestamp, int branch, long epoch) {
-    return new BranchMessage(timestamp, branch, epoch, 0, Slice.EMPTY).toBytes();
+  /** The message to a parent that was announced under {@code epoch}. */
+  byte[] toBytes(long timestamp, long epoch) {
+    return new ByteWriter(sections.size() + 19)
+        .writeByte(Message.BRANCH)
+        .writeLong(timestamp)
+        .writeVarLong(epoch)
+        .writeRaw(sections.array(), 0, sections.size())
+        .toBytes();
+  }
+
+  /** Reads the sections of a message one after the other. */
+  static final class Sections {
+    private final ByteReader in;
+    private final long epoch;
+
+    Sections(byte[] message) {
+      in = Message.body(message);
+      epoch = in.readVarLong();
+    }
+
+    boolean hasNext() {
+      return in.hasMore();
+    }
+
+    Section next() {
+      ByteReader section = new ByteReader(in.readSlice(in.readInt()));
+      return new Section(section.readVarInt(), epoch, section);
+    }
   }
 }

@@ -6,8 +6,8 @@ import java.util.List;
 /**
  * A program with its expressions compiled: what is shipped to the workers.
  *
- * @param aggregates by node; empty where a node has none
+ * @param aggregates by node, then by arm; empty where there are none
  */
 record CompiledProgram(
-    Program program, List<AssemblerPlan> assemblers, List<List<AggregatePlan>> aggregates)
+    Program program, List<AssemblerPlan> assemblers, List<List<List<AggregatePlan>>> aggregates)
     implements Serializable {}

@@ -57,10 +57,9 @@ final class Compiler {
     for (Program.AssemblerProgram assembler : program.assemblers()) {
       assemblers.add(compile(assembler));
     }
-    List<List<AggregatePlan>> aggregates = new ArrayList<>();
+    List<List<List<AggregatePlan>>> aggregates = new ArrayList<>();
     for (Program.NodeProgram node : program.nodes()) {
-      aggregates.add(
-          node instanceof Program.MatchProgram match ? aggregates(match.aggregates()) : List.of());
+      aggregates.add(node instanceof Program.MatchProgram match ? aggregates(match) : List.of());
     }
     return new CompiledProgram(program, assemblers, aggregates);
   }
@@ -86,6 +85,12 @@ final class Compiler {
     }
     return new AssemblerPlan(
         program, given, types, steps, where, order, output, inliner(steps, given));
+  }
+
+  private List<List<AggregatePlan>> aggregates(Program.MatchProgram match) {
+    List<List<AggregatePlan>> plans = new ArrayList<>();
+    match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates())));
+    return plans;
   }
 
   List<AggregatePlan> aggregates(List<Program.AggregateProgram> programs) {

@@ -57,9 +57,7 @@ final class Fold implements Node {
     ownState = applyOwn(ownState, messages, timestamp, outbox);
     Slice after = view(ownState);
     forgetBranches(messages);
-    for (int i = 0; i < branches.length; i++) {
-      branches[i].apply(i, messages);
-    }
+    applyBranches(messages);
     delivery.send(after == null ? null : assemble(after), before, after, key, timestamp, outbox);
     state.write(write(ownState));
   }
@@ -73,6 +71,43 @@ final class Fold implements Node {
         }
       }
     }
+  }
+
+  private void applyBranches(List<byte[]> messages) {
+    List<List<BranchMessage.Section>> sections = lists();
+    List<List<ChildMessage>> children = lists();
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.BRANCH -> {
+          BranchMessage.Sections each = new BranchMessage.Sections(message);
+          while (each.hasNext()) {
+            BranchMessage.Section section = each.next();
+            sections.get(section.branch()).add(section);
+          }
+        }
+        case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
+          ChildMessage child = ChildMessage.read(message);
+          children.get(child.branch()).add(child);
+        }
+        default -> {}
+      }
+    }
+    for (int i = 0; i < branches.length; i++) {
+      if (!sections.get(i).isEmpty()) {
+        branches[i].applyAnswers(sections.get(i));
+      }
+      if (!children.get(i).isEmpty()) {
+        branches[i].applyChildren(children.get(i));
+      }
+    }
+  }
+
+  private <T> List<List<T>> lists() {
+    List<List<T>> lists = new ArrayList<>(branches.length);
+    for (int i = 0; i < branches.length; i++) {
+      lists.add(new ArrayList<>(0));
+    }
+    return lists;
   }
 
   private Slice read(byte[] stored) {

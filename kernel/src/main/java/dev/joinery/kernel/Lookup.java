@@ -247,14 +247,15 @@ final class Lookup implements Node {
 
   /** A parent's Fold holds one child, so what it holds goes before the new one comes. */
   private void sendChild(Slice parent, long epoch, Child child, long timestamp, Outbox outbox) {
-    BranchMessage message =
-        new BranchMessage(timestamp, program.branch(), epoch, child == null ? 0 : 1, Slice.EMPTY);
+    BranchMessage message = new BranchMessage();
+    message.begin(program.branch(), child == null ? 0 : 1, Slice.EMPTY);
     if (child == null) {
       message.remove(Slice.EMPTY);
     } else {
       message.put(Slice.EMPTY, child.toSlice());
     }
-    outbox.send(program.fold(), parent.toBytes(), message.toBytes());
+    message.end();
+    outbox.send(program.fold(), parent.toBytes(), message.toBytes(timestamp, epoch));
   }
 
   private static boolean same(Child one, Child other) {

@@ -68,7 +68,7 @@ record Program(
   /** Columns of a row as an address, with the types they are compared as. */
   record Address(int[] ordinals, DataType[] types) implements Serializable {}
 
-  /** Where an assembled row goes: to a node, at its address; {@code branch} is used by a Fold. */
+  /** Where an assembled row goes: a node, its address, and a Fold's branch or a Match's arm. */
   record Upward(int target, int branch, Address address) implements Serializable {}
 
   sealed interface NodeProgram extends Serializable
@@ -86,8 +86,11 @@ record Program(
 
   record OwnUse(int target) implements Use {}
 
-  /** {@code merged}: the target assembles the row itself, so the row travels with it. */
-  record ParentUse(int target, Address address, int fold, int branch, boolean merged)
+  /**
+   * {@code branches} are those of the fold that the target answers for; {@code merged}: the target
+   * assembles the row itself, so the row travels with it.
+   */
+  record ParentUse(int target, Address address, int fold, int[] branches, boolean merged)
       implements Use {}
 
   record ChildUse(int assembler, Upward upward) implements Use {}
@@ -110,19 +113,21 @@ record Program(
 
   record Merge(int assembler, int relation, Upward upward) implements Serializable {}
 
+  /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
+  record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
+      implements NodeProgram {}
+
   /** {@code entries} is false where only totals and aggregates are used. */
-  record MatchProgram(
+  record ArmProgram(
       String name,
-      int level,
       StructType childType,
       int limit,
       boolean one,
       boolean entries,
       boolean total,
       List<AggregateProgram> aggregates,
-      int fold,
       int branch)
-      implements NodeProgram {}
+      implements Serializable {}
 
   record AggregateProgram(String function, Sql argument, Sql filter, DataType type)
       implements Serializable {}

@@ -113,7 +113,7 @@ final class ProgramReader {
               node.get("target").asInt(),
               address(node.get("address")),
               node.get("fold").asInt(),
-              node.get("branch").asInt(),
+              ints(node.get("branches")),
               node.get("merged").asBoolean());
       default ->
           new Program.ChildUse(node.get("assembler").asInt(), upward(node.get("upward")));
@@ -143,13 +143,19 @@ final class ProgramReader {
     return new Program.MatchProgram(
         text(node, "name"),
         node.get("level").asInt(),
+        list(node.get("arms"), ProgramReader::arm),
+        node.get("fold").asInt());
+  }
+
+  private static Program.ArmProgram arm(JsonNode node) {
+    return new Program.ArmProgram(
+        text(node, "name"),
         struct(node.get("child_type")),
         node.get("limit").asInt(),
         node.get("one").asBoolean(),
         node.get("entries").asBoolean(),
         node.get("total").asBoolean(),
         list(node.get("aggregates"), ProgramReader::aggregate),
-        node.get("fold").asInt(),
         node.get("branch").asInt());
   }
 

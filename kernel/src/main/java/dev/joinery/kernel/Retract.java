@@ -88,10 +88,7 @@ final class Retract implements Node {
       }
       if (to == null) {
         if (change.after() != null && (change.before() == null || from != null)) {
-          outbox.send(
-              use.fold(),
-              change.key(),
-              BranchMessage.empty(change.timestamp(), use.branch(), change.epoch()));
+          outbox.send(use.fold(), change.key(), nothing(change, use));
         }
       } else if (!stays || use.merged()) {
         Slice own = use.merged() ? change.after() : Slice.EMPTY;
@@ -101,6 +98,15 @@ final class Retract implements Node {
             Message.parentPut(change.timestamp(), change.epoch(), change.key(), own));
       }
     };
+  }
+
+  /** What the target would answer if it had no children. */
+  private static byte[] nothing(Change change, Program.ParentUse use) {
+    BranchMessage message = new BranchMessage();
+    for (int branch : use.branches()) {
+      message.begin(branch, 0, Slice.EMPTY).end();
+    }
+    return message.toBytes(change.timestamp(), change.epoch());
   }
 
   /**

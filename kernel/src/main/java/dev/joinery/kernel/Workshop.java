@@ -74,8 +74,8 @@ final class Workshop {
     return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
   }
 
-  /** The compiled aggregates of a match, made anew for each node. */
-  Aggregates aggregates(int node) {
-    return new Aggregates(compiled.aggregates().get(node));
+  /** The compiled aggregates of an arm of a match, made anew for each node. */
+  Aggregates aggregates(int node, int arm) {
+    return new Aggregates(compiled.aggregates().get(node).get(arm));
   }
 }

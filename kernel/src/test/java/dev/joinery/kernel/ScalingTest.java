@@ -21,6 +21,7 @@ class ScalingTest {
       Table.of("repo", 2, "owner long, name long, description string");
   private static final Table USER = Table.of("user", 1, "email long, username long");
   private static final Table POST = Table.of("post", 1, "id long, topic long, score long");
+  private static final Table NOTE = Table.of("note", 1, "id long, topic long, text string");
   private static final Table TOPIC = Table.of("topic", 1, "id long, slug long");
 
   private long place;
@@ -113,6 +114,22 @@ class ScalingTest {
     assertTrue(network.largestMessage() < 300, network.largestMessage() + " bytes");
     assertTrue(match.pageReads <= FEW_PAGES + 5, match.pageReads + " pages read");
     assertTrue(match.pageWrites <= FEW_PAGES, match.pageWrites + " pages written");
+  }
+
+  @Test
+  void embedsOnTheSameColumnsAreToldInOneMessage() {
+    Tree posts = Tree.many("posts", POST, "topic=slug");
+    Tree notes = Tree.many("notes", NOTE, "topic=slug");
+    Tree topic = Tree.root("topic", TOPIC, posts, notes);
+    Network network = new Network(new Chain(TreeProgram.of(true, topic)));
+
+    send(network, upsert(TOPIC, 1L, 7L));
+
+    assertEquals(4, network.messages(), "raw change, announcement, own row, one answer");
+
+    send(network, upsert(POST, 1L, 7L, 1L), upsert(NOTE, 1L, 7L, "text"));
+
+    assertEquals(5, network.messages(), "raw changes, children, one message to the parent");
   }
 
   @Test

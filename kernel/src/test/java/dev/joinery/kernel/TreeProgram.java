@@ -2,6 +2,7 @@ package dev.joinery.kernel;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,12 +33,13 @@ final class TreeProgram {
   private final List<Program.AssemblerProgram> assemblers = new ArrayList<>();
   private final List<Program.ProductProgram> products = new ArrayList<>();
   private final Map<String, Uses> tables = new LinkedHashMap<>();
+  private final Map<String, Integer> matches = new HashMap<>();
 
   private TreeProgram(boolean elide) {
     this.elide = elide;
   }
 
-  /** {@code elide}: leave out a Retract wherever the planner would. */
+  /** {@code elide}: leave out a Retract, and share a Match, wherever the planner would. */
   static Program of(boolean elide, Tree... roots) {
     TreeProgram lowering = new TreeProgram(elide);
     for (Tree root : roots) {
@@ -146,34 +148,50 @@ final class TreeProgram {
         .uses
         .add(
             new Program.ParentUse(
-                index, address(tree.table(), parentColumns), fold, branch, merge != null));
+                index,
+                address(tree.table(), parentColumns),
+                fold,
+                new int[] {branch},
+                merge != null));
     child(embed, new Program.Upward(index, 0, address(embed.table(), childColumns)), path);
   }
 
   private void match(Tree tree, Tree embed, int fold, int branch, String path) {
-    int index = reserve();
-    nodes.set(
-        index,
-        new Program.MatchProgram(
+    Program.ArmProgram arm =
+        new Program.ArmProgram(
             path,
-            0,
             embed.output(),
             embed.limit(),
             !embed.many(),
             true,
             embed.hasTotal(),
             embed.aggregatePrograms(),
-            fold,
-            branch));
-    Program.Address parents = address(tree.table(), embed.parentColumns());
-    tables
-        .get(tree.table().name())
-        .uses
-        .add(new Program.ParentUse(index, parents, fold, branch, false));
+            branch);
+    String place = fold + " by " + embed.parentColumns();
+    boolean shared = elide && matches.containsKey(place);
+    int index = shared ? matches.get(place) : reserve();
+    matches.put(place, index);
+    List<Program.ArmProgram> arms = new ArrayList<>();
+    if (shared) {
+      arms.addAll(((Program.MatchProgram) nodes.get(index)).arms());
+    }
+    arms.add(arm);
+    nodes.set(index, new Program.MatchProgram(path, 0, arms, fold));
+    announce(tree, embed, index, arms, fold);
     child(
         embed,
-        new Program.Upward(index, 0, address(embed.table(), embed.childColumns())),
+        new Program.Upward(
+            index, arms.size() - 1, address(embed.table(), embed.childColumns())),
         path);
+  }
+
+  private void announce(
+      Tree tree, Tree embed, int match, List<Program.ArmProgram> arms, int fold) {
+    List<Program.Use> uses = tables.get(tree.table().name()).uses;
+    uses.removeIf(use -> use instanceof Program.ParentUse parent && parent.target() == match);
+    int[] branches = arms.stream().mapToInt(Program.ArmProgram::branch).toArray();
+    Program.Address parents = address(tree.table(), embed.parentColumns());
+    uses.add(new Program.ParentUse(match, parents, fold, branches, false));
   }
 
   private void child(Tree embed, Program.Upward upward, String path) {
@@ -356,9 +374,7 @@ final class TreeProgram {
           at.parentRelation(), at.fold(), at.branch(), at.merge());
     }
     if (node instanceof Program.MatchProgram at) {
-      return new Program.MatchProgram(
-          at.name(), level, at.childType(), at.limit(), at.one(), at.entries(), at.total(),
-          at.aggregates(), at.fold(), at.branch());
+      return new Program.MatchProgram(at.name(), level, at.arms(), at.fold());
     }
     Program.FoldProgram at = (Program.FoldProgram) node;
     return new Program.FoldProgram(

@@ -1,0 +1,65 @@
+"""What a program leaves out is left out only where nothing needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import joinery as jn
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram, Match
+
+PROJECT = """\
+name: teams
+sources: {changes: {files: {path: data}}}
+relations:
+  team: {key: [id], fields: {id: long, area: string, code: int}}
+  member: {key: [name], fields: {name: string, area: string, team: long}}
+  tool: {key: [id], fields: {id: long, place: string, team: long}}
+products:
+  team:
+    root: team
+    embed:
+      members: {many: member, on: {area: area, team: code}}
+      tools: {many: tool, on: {team: code, place: area}}
+    sink: {files: {path: out}}
+"""
+
+
+def program(tmp_path: Path, old: str = "", new: str = "") -> KernelProgram:
+    """Return the program of the project with one text replaced."""
+    assert old in PROJECT
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT.replace(old, new) if old else PROJECT)
+    return lower(jn.load(file).plan.products)
+
+
+def matches(lowered: KernelProgram) -> list[list[str]]:
+    """Return the embeds that each Match serves."""
+    nodes = [node for node in lowered.nodes if isinstance(node, Match)]
+    return [[arm.name for arm in node.arms] for node in nodes]
+
+
+def test_embeds_on_the_same_columns_share_a_match_whatever_the_order_of_the_pairs(
+    tmp_path: Path,
+) -> None:
+    assert [["team/members", "team/tools"]] == matches(program(tmp_path))
+
+
+def test_embeds_on_other_columns_have_a_match_of_their_own(tmp_path: Path) -> None:
+    lowered = program(tmp_path, "{team: code, place: area}", "{place: area}")
+
+    assert [["team/members"], ["team/tools"]] == matches(lowered)
+
+
+def test_embeds_compared_as_other_types_have_a_match_of_their_own(tmp_path: Path) -> None:
+    lowered = program(tmp_path, "place: string, team: long", "place: string, team: int")
+
+    assert [["team/members"], ["team/tools"]] == matches(lowered)
+
+
+def test_a_match_serves_at_most_fifteen_embeds(tmp_path: Path) -> None:
+    more = "".join(f"\n      e{n}: {{many: tool, on: {{place: area}}}}" for n in range(17))
+
+    lowered = program(tmp_path, "tools: {many: tool, on: {team: code, place: area}}", more)
+
+    assert [1, 15, 2] == [len(embeds) for embeds in matches(lowered)]
