@@ -61,6 +61,9 @@ golden: setup ## Rewrite the golden texts of tests/plans and the JSON Schema, th
 oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
+chaos: setup ## Kill, suspend and damage real runs, and compare their documents
+	@$(PYTEST) -m chaos tests/chaos
+
 bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
 	@$(BIN)/python bench/run.py $(ARGS)
 
@@ -75,4 +78,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel jdk demo test check format golden oracle bench docs wheel clean
+.PHONY: help setup kernel jdk demo test check format golden oracle chaos bench docs wheel clean
