@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from confluent_kafka import Consumer
 
 pytestmark = pytest.mark.services
 
@@ -56,6 +57,33 @@ def test_servers_come_up_stay_up_and_go_down(tmp_path: Path) -> None:
     assert stopped.stdout == "stopping redis\nstopping postgres\n"
     assert states(tmp_path) == {"postgres": "stopped", "redis": "stopped"}
     assert [row["pid"] for row in rows if psutil.pid_exists(row["pid"])] == []
+
+
+def test_a_captured_table_is_read_into_its_topic(tmp_path: Path) -> None:
+    try:
+        started = dev(tmp_path, "up")
+        addresses = dict(line.split("=", 1) for line in started.stdout.split() if "=" in line)
+        with psycopg.connect(addresses["POSTGRES"], autocommit=True) as link:
+            link.execute("CREATE TABLE captured AS SELECT 1 AS id")
+            link.execute("ALTER TABLE captured ADD PRIMARY KEY (id)")
+
+        told = dev(tmp_path, "capture", "shop", "public.captured")
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": addresses["KAFKA"],
+                "group.id": "test",
+                "auto.offset.reset": "earliest",
+            }
+        )
+        consumer.subscribe(["shop.public.captured"])
+        message = consumer.poll(60)
+        consumer.close()
+    finally:
+        dev(tmp_path, "down")
+    assert (told.stdout, told.stderr) == ("shop.public.captured\n", "")
+    assert message is not None
+    assert json.loads(message.value())["after"] == {"id": 1}
 
 
 def test_wiping_leaves_nothing_of_a_server(tmp_path: Path) -> None:

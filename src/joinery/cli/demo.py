@@ -19,6 +19,7 @@ from pathlib import Path
 
 from joinery.cli.follow import Follower
 from joinery.cli.live import summary_line
+from joinery.cli.real import RealOptions, run_real_demo
 from joinery.cli.report import DONE
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.errors import SpecError
@@ -161,9 +162,25 @@ class DemoDisplay:
         return self._progress().totals.read
 
 
-def run_demo(folder: Path | None, *, seed: int) -> int:
-    """Run the demo in `folder`, by default a new temporary one, to its end."""
+def run_demo(folder: Path | None, *, seed: int, real: RealOptions | None = None) -> int:
+    """Run the demo in `folder`, by default a new temporary one, to its end.
+
+    Args:
+        folder: New or empty.
+        seed: Another seed, another history.
+        real: Run it on real servers; what they kept in a temporary folder goes with them.
+    """
     place = _place(folder)
+    if real:
+        try:
+            return run_real_demo(place, real)
+        finally:
+            if folder is None:
+                shutil.rmtree(place, ignore_errors=True)
+    return _run_on_files(place, seed)
+
+
+def _run_on_files(place: Path, seed: int) -> int:
     story = Story(place / "data" / "changes", seed)
     project = place / "joinery.yaml"
     project.write_text(project_text(), encoding="utf-8")

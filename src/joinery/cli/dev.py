@@ -67,6 +67,26 @@ def down(
 
 
 @dev.command()
+def capture(
+    name: Annotated[str, typer.Argument(help="Of the connector; topics are NAME.SCHEMA.TABLE.")],
+    tables: Annotated[list[str], typer.Argument(metavar="SCHEMA.TABLE...")],
+    database: Annotated[
+        str, typer.Option("--database", metavar="URL", help="By default the local PostgreSQL.")
+    ] = "",
+    folder: Folder = _FOLDER,
+) -> None:
+    """Let Debezium capture tables, now and whenever Connect is started again."""
+    from joinery.stack import connect, debezium
+    from joinery.stack.development import DevelopmentStack
+
+    stack = DevelopmentStack(folder)
+    worker = stack.service("connect")
+    url = database or stack.service("postgres").address
+    connect.create(worker, name, debezium.capture(name, database=url, tables=tables))
+    _say("".join(f"{name}.{table}\n" for table in tables))
+
+
+@dev.command()
 def status(
     folder: Folder = _FOLDER,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,

@@ -85,6 +85,30 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+class Followed:
+    """The documents that are followed, as they were last shown."""
+
+    def __init__(self, write: Callable[[str], object] | None = None) -> None:
+        self.documents: dict[str, Document | None] = {}
+        self._write = write or sys.stdout.write
+        self._coloured = sys.stdout.isatty()
+
+    def show(self, key: str, name: str, document: Document | None) -> None:
+        """Show what changed in a document, under a name, and remember it."""
+        before = self.documents.get(key)
+        if document != before:
+            self._show(name, differences(before, document))
+        self.documents[key] = document
+
+    def _show(self, name: str, changes: Iterator[tuple[str, str]]) -> None:
+        told = list(changes)
+        for mark, text in told[:_LINES_A_CHANGE]:
+            colour, plain = (_MARKS[mark], _PLAIN) if self._coloured else ("", "")
+            self._write(f"  {name:<18} {colour}{mark} {text}{plain}\n")
+        if len(told) > _LINES_A_CHANGE:
+            self._write(f"  {name:<18}   and {len(told) - _LINES_A_CHANGE} more\n")
+
+
 class Follower:
     """Reads the files that a files sink puts in place, and shows the followed documents.
 
@@ -101,13 +125,16 @@ class Follower:
         column: str,
         write: Callable[[str], object] | None = None,
     ) -> None:
-        self.documents: dict[str, Document | None] = {}
         self._folder = folder
         self._keys = keys
         self._column = column
         self._seen: set[Path] = set()
-        self._write = write or sys.stdout.write
-        self._coloured = sys.stdout.isatty()
+        self._followed = Followed(write)
+
+    @property
+    def documents(self) -> Mapping[str, Document | None]:
+        """The followed documents as they were last seen, by key."""
+        return self._followed.documents
 
     def look(self) -> None:
         """Show what the files that are new since the last look changed."""
@@ -122,15 +149,4 @@ class Follower:
                 emission = json.loads(line)
                 key = emission["key"][self._column]
                 if key in self._keys:
-                    self._show(
-                        self._keys[key], differences(self.documents.get(key), emission["value"])
-                    )
-                    self.documents[key] = emission["value"]
-
-    def _show(self, name: str, changes: Iterator[tuple[str, str]]) -> None:
-        told = list(changes)
-        for mark, text in told[:_LINES_A_CHANGE]:
-            colour, plain = (_MARKS[mark], _PLAIN) if self._coloured else ("", "")
-            self._write(f"  {name:<18} {colour}{mark} {text}{plain}\n")
-        if len(told) > _LINES_A_CHANGE:
-            self._write(f"  {name:<18}   and {len(told) - _LINES_A_CHANGE} more\n")
+                    self._followed.show(key, self._keys[key], emission["value"])

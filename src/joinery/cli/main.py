@@ -125,11 +125,20 @@ def demo(
         Path | None, typer.Argument(help="Where it runs; by default a new temporary folder.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, another history.")] = 7,
+    real: Annotated[
+        bool, typer.Option("--real", help="On PostgreSQL, Debezium, Kafka and OpenSearch.")
+    ] = False,
+    rate: Annotated[float, typer.Option("--rate", help="With --real: commits a second.")] = 30.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="With --real: how long; 0 until Ctrl-C.")
+    ] = 60.0,
 ) -> None:
     """Watch documents appear and change while a code-hosting history grows."""
     from joinery.cli.demo import run_demo
+    from joinery.cli.real import RealOptions
 
-    raise typer.Exit(run_demo(folder, seed=seed))
+    chosen = RealOptions(rate=rate, seconds=seconds, seed=seed) if real else None
+    raise typer.Exit(run_demo(folder, seed=seed, real=chosen))
 
 
 def main() -> None:

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from joinery.errors import SpecError
 from joinery.stack.connect import ConnectRecipe
-from joinery.stack.dynamodb import dynamodb
-from joinery.stack.kafka import kafka
-from joinery.stack.opensearch import opensearch
-from joinery.stack.postgres import postgres
-from joinery.stack.redis import redis
-from joinery.stack.registry import registry
-from joinery.stack.service import Service, State
+from joinery.stack.dynamodb import DynamoRecipe
+from joinery.stack.kafka import KafkaRecipe
+from joinery.stack.opensearch import OpenSearchRecipe
+from joinery.stack.postgres import PostgresRecipe
+from joinery.stack.redis import RedisRecipe
+from joinery.stack.registry import RegistryRecipe
+from joinery.stack.service import Recipe, Service, State
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "postgres": (),
@@ -35,6 +35,15 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """All services, in the order they start, each with those it cannot do without."""
 
+_RECIPES: dict[str, Recipe] = {
+    "postgres": PostgresRecipe(),
+    "kafka": KafkaRecipe(),
+    "registry": RegistryRecipe(),
+    "opensearch": OpenSearchRecipe(),
+    "redis": RedisRecipe(),
+    "dynamodb": DynamoRecipe(),
+}
+
 ALWAYS = ("postgres", "kafka", "connect")
 """What `up` starts in a new folder when nothing is named."""
 
@@ -46,10 +55,16 @@ class UnknownServiceError(SpecError):
 
 
 class DevelopmentStack:
-    """The services of one folder."""
+    """The services of one folder.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Where all is kept.
+        tied: Whether what is started here is killed when the starting thread ends.
+    """
+
+    def __init__(self, folder: Path, *, tied: bool = False) -> None:
         self.folder = folder.absolute()
+        self._tied = tied
 
     @property
     def env(self) -> Path:
@@ -58,19 +73,13 @@ class DevelopmentStack:
 
     def service(self, name: str) -> Service:
         """Return one service, started or not."""
-        folder = self.folder / name
-        simple = {
-            "postgres": postgres,
-            "kafka": kafka,
-            "registry": registry,
-            "opensearch": opensearch,
-            "redis": redis,
-            "dynamodb": dynamodb,
-        }
-        if name in simple:
-            return simple[name](folder)
-        broker = self.service("kafka")
-        return Service(ConnectRecipe(kafka=broker.address if broker.ports else ""), folder)
+        return Service(self._recipe(name), self.folder / name, tied=self._tied)
+
+    def _recipe(self, name: str) -> Recipe:
+        if name == "connect":
+            broker = self.service("kafka")
+            return ConnectRecipe(kafka=broker.address if broker.ports else "")
+        return _RECIPES[name]
 
     def known(self) -> list[Service]:
         """Return the services that were ever started here, in the order they start."""
