@@ -129,7 +129,8 @@ def test_columns_that_come_widen_and_go_need_no_restart(shop: Shop) -> None:
 
 def test_what_was_not_written_by_a_schema_of_avro_is_a_dead_letter(shop: Shop) -> None:
     client = SchemaRegistryClient({"url": shop.registry})
-    other = Schema('{"type":"object"}', "JSON")
+    draft = "http://json-schema.org/draft-07/schema#"
+    other = Schema(json.dumps({"$schema": draft, "type": "object"}), "JSON")
     number = client.register_schema(f"{shop.topic}-other", other)
     shop.put(record(ID, NAME), {"id": 1, "name": "Ada"})
     shop.log.put(shop.topic, {"id": 2})
@@ -139,14 +140,11 @@ def test_what_was_not_written_by_a_schema_of_avro_is_a_dead_letter(shop: Shop) -
     ended = shop.once()
 
     assert ['{"id":1,"name":"Ada","born":null}'] == shop.documents()
-    assert [
-        (
-            "undecodable",
-            "no schema id in front: not Avro in a schema registry's wire format",
-        ),
-        ("undecodable", "schema 999999 is not in the schema registry"),
-        ("undecodable", f"schema {number} is of JSON, not of Avro"),
-    ] == shop.letters()
+    assert {
+        "no schema id in front: not Avro in a schema registry's wire format",
+        "schema 999999 is not in the schema registry",
+        f"schema {number} is of JSON, not of Avro",
+    } == {detail for reason, detail in shop.letters() if reason == "undecodable"}
     assert (4, 1, 3) == (
         ended.progress.totals.read,
         ended.progress.totals.applied,

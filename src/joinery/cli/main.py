@@ -12,6 +12,7 @@ import typer
 from joinery import __version__
 from joinery.cli.dev import dev
 from joinery.cli.report import DONE, FAILED, tell_error
+from joinery.cli.table import table
 from joinery.errors import JoineryError
 
 _DEFAULT = Path("joinery.yaml")
@@ -25,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dev, name="dev")
+app.add_typer(table, name="table")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 Products = Annotated[
     list[str] | None, typer.Option("--product", metavar="P", help="Only this product; repeat.")

@@ -33,7 +33,7 @@ def failed_query(name: str, failure: Exception) -> JoineryError:
 
 def cause_of(failure: Exception) -> str:
     """Return the innermost reason of a failure inside Spark, as one line."""
-    java: Any = getattr(failure, "_origin", None)
+    java: Any = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
     if java is None:
         return " ".join(str(failure).split())[:400] or type(failure).__name__
     while java.getCause() is not None:

@@ -1,4 +1,4 @@
-"""Reads a project file, or a folder of them: the only module that knows YAML.
+"""Reads a project file, or a folder of them: with `edit`, the only module that knows YAML.
 
 YAML 1.2: `on`, `off`, `yes` and `no` are words. `${NAME}` and `${NAME:-default}` take
 environment variables, `$${` is a plain `${`.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,15 +55,23 @@ def load_spec(path: str | Path, *, settings: Iterable[str] = ()) -> ProjectSpec:
 
 
 def load_parts(
-    path: str | Path, *, settings: Iterable[str] = ()
+    path: str | Path,
+    *,
+    settings: Iterable[str] = (),
+    instead: Mapping[str, str] | None = None,
 ) -> tuple[ProjectSpec | None, tuple[JoineryError, ...]]:
     """Return what a file or folder declares as far as it can be read, and the problems.
 
     There is no spec where a file could not be read at all.
+
+    Args:
+        path: The file, or a folder of them.
+        settings: Replacements such as `run.trigger=1s`.
+        instead: By file, the text that it is to have, where it is not written yet.
     """
     problems: list[JoineryError] = []
-    files = _files(path, problems)
-    trees = [tree for file in files if (tree := _tree(file, problems)) is not None]
+    files = project_files(path, problems)
+    trees = [tree for file in files if (tree := _tree(file, problems, instead or {})) is not None]
     if len(trees) < max(len(files), 1):
         return None, tuple(problems)
     tree = _merge(trees)
@@ -83,6 +91,27 @@ def dump_spec(spec: ProjectSpec) -> str:
     return text.getvalue()
 
 
+def flow_text(value: Any) -> str:
+    """Return data as YAML in flow style, on one line."""
+    yaml = YAML()
+    yaml.default_flow_style = True
+    yaml.width = 1_000_000
+    text = io.StringIO()
+    yaml.dump(_escaped(value), text)
+    return text.getvalue().removesuffix("\n").removesuffix("...").removesuffix("\n")
+
+
+def compose(text: str) -> Node | None:
+    """Return the nodes of a YAML text, with their places; None where it is empty."""
+    return YAML(typ="safe", pure=True).compose(text)  # type: ignore[no-any-return]
+
+
+def read_tree(text: str) -> Tree | None:
+    """Return the tree of a YAML text; a variable that is not set is empty."""
+    node = compose(text)
+    return None if node is None else _Composer("", text, []).tree(node)
+
+
 def _escaped(value: Any) -> Any:
     """Return data in which no text takes an environment variable."""
     if isinstance(value, dict):
@@ -92,7 +121,8 @@ def _escaped(value: Any) -> Any:
     return value.replace("${", "$${") if isinstance(value, str) else value
 
 
-def _files(path: str | Path, problems: list[JoineryError]) -> list[str]:
+def project_files(path: str | Path, problems: list[JoineryError]) -> list[str]:
+    """Return the files of a project, or note why there are none."""
     if not Path(path).is_dir():
         return [str(path)]
     found = sorted(
@@ -110,13 +140,13 @@ def _problem(code: str, message: str, place: Location, hint: str = "") -> SpecEr
     return SpecError(message, code=code, location=place, hint=hint)
 
 
-def _tree(file: str, problems: list[JoineryError]) -> Tree | None:
+def _tree(file: str, problems: list[JoineryError], instead: Mapping[str, str]) -> Tree | None:
     """Return the tree of one file, or note why there is none."""
-    text = _text(file, problems)
+    text = instead[file] if file in instead else _text(file, problems)
     if text is None:
         return None
     try:
-        node = YAML(typ="safe", pure=True).compose(text)
+        node = compose(text)
     except YAMLError as error:
         problems.append(_syntax(error, file))
         return None

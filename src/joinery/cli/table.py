@@ -1,0 +1,189 @@
+"""`joinery table add`: a table of a source joins the project, and a product, by one command."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from joinery.cli.report import DONE, tell_error
+from joinery.errors import JoineryError, ProjectErrors
+from joinery.model.table import SourceTable
+from joinery.plan.build import examine
+from joinery.spec.edit import insert
+from joinery.spec.load import load_parts, project_files
+from joinery.spec.onboard import (
+    OnboardError,
+    Suggestion,
+    Wish,
+    chosen,
+    relation_for,
+    suggestions_for,
+    warnings_of,
+)
+from joinery.spec.product import ProjectSpec, RelationSpec
+from joinery.spec.write import Data, embed_data, relation_data
+
+table = typer.Typer(no_args_is_help=True, help="Let tables join a project.")
+_ENVIRONMENT = "SPEC_ENVIRONMENT"
+_DATABASES = ("postgresql://", "postgres://")
+
+
+@table.callback()
+def tables() -> None:
+    """Let tables join a project."""
+
+
+@table.command()
+def add(
+    source: Annotated[str, typer.Argument(metavar="URL", help="postgresql://… of the database.")],
+    names: Annotated[list[str], typer.Argument(metavar="TABLE...", help="table or schema.table")],
+    file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = Path("joinery.yaml"),
+    topic: Annotated[
+        str | None,
+        typer.Option(help="Where its messages are, such as shop.{schema}.{table}."),
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(metavar="PRODUCT", help="Embed it there, by its foreign key.")
+    ] = None,
+    embed_as: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The relation's name; the table's.")] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
+    ] = None,
+    from_source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="The project's source.")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="What its messages are written in.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, write nothing.")] = False,
+) -> None:
+    """Write the relations of tables into the project, and suggest where they embed."""
+    wish = Wish(
+        name=name,
+        topic=topic,
+        source=from_source,
+        format=format_,
+        key=tuple(each.strip() for each in key.split(",")) if key else (),
+    )
+    try:
+        project = Editing(file)
+        for found in _tables(source, names):
+            _join(project, found, wish, into=into, embed_as=embed_as)
+        project.finish(write=not dry_run)
+    except JoineryError as error:
+        raise typer.Exit(tell_error(error, file=str(file))) from None
+    raise typer.Exit(DONE)
+
+
+def _tables(source: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
+    if source.startswith(_DATABASES):
+        from joinery.connect.postgres_catalog import read_tables
+
+        return read_tables(source, names)
+    raise OnboardError(
+        "tables cannot be read from there",
+        hint="Name a database: postgresql://user:password@host:5432/database.",
+    )
+
+
+@dataclass(slots=True)
+class Editing:
+    """The files of a project, and what they are to become.
+
+    Attributes:
+        spec: The project with all that was added so far.
+        texts: By file, its new text.
+    """
+
+    path: Path
+    spec: ProjectSpec = field(init=False)
+    texts: dict[str, str] = field(init=False)
+    _old: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spec = self._read(None)
+        files = project_files(self.path, [])
+        self._old = {each: Path(each).read_bytes().decode("utf-8-sig") for each in files}
+        self.texts = dict(self._old)
+
+    def put(self, path: Sequence[str], name: str, value: Data) -> None:
+        """Add an entry to the file that has its section, and read the project again."""
+        place = self.spec.locate(tuple(path[:2])) or self.spec.locate(tuple(path[:1]))
+        file = place.file if place and place.file in self.texts else next(iter(self.texts))
+        self.texts[file] = insert(self.texts[file], path, name, value)
+        self.spec = self._read(self.texts)
+
+    def finish(self, *, write: bool) -> None:
+        """Show what changes, and write it."""
+        for file, text in self.texts.items():
+            _show_change(file, self._old[file], text)
+            if write and text != self._old[file]:
+                aside = Path(f"{file}.new")
+                aside.write_bytes(text.encode())
+                aside.replace(file)
+
+    def _read(self, instead: dict[str, str] | None) -> ProjectSpec:
+        """Return the project; variables of the environment need not be set for this."""
+        spec, problems = load_parts(self.path, instead=instead)
+        told = [each for each in problems if each.code != _ENVIRONMENT]
+        if spec is None or told:
+            raise ProjectErrors(tuple(told))
+        if instead is not None:
+            told = list(examine(spec)[1])
+            if told:
+                raise ProjectErrors(tuple(told))
+        return spec
+
+
+def _join(
+    project: Editing, found: SourceTable, wish: Wish, *, into: str | None, embed_as: str | None
+) -> None:
+    relation = relation_for(found, project.spec, wish)
+    project.put(("relations",), relation.name, relation_data(relation))
+    _warn(warnings_of(found))
+    suggestions = tuple(suggestions_for(found, relation, project.spec))
+    if into is None:
+        _suggest(relation, suggestions)
+        return
+    _check_product(project.spec, into)
+    embed = chosen(suggestions, into, embed_as)
+    project.put(embed.path, embed.embed.name, embed_data(embed.embed))
+
+
+def _check_product(spec: ProjectSpec, name: str) -> None:
+    known = [each.name for each in spec.products]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise OnboardError(
+            f'there is no product "{name}"',
+            detail=f"Known are {', '.join(known)}.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )
+
+
+def _suggest(relation: RelationSpec, suggestions: Iterable[Suggestion]) -> None:
+    for each in suggestions:
+        sys.stderr.write(
+            f"{relation.name} could be embedded as {each}: add --into {each.product}\n"
+        )
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for each in warnings:
+        sys.stderr.write(f"warning: {each}\n")
+
+
+def _show_change(file: str, old: str, new: str) -> None:
+    changed = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+    lines = [line for line in changed if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    if lines:
+        sys.stdout.write("\n".join((f"{file}:", *lines)) + "\n")

@@ -1,0 +1,79 @@
+"""A table as its source describes it: columns in Spark's types, key, foreign keys, identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Identity = Literal["default", "full", "index", "nothing"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    """The name of a table; `schema` is empty where the source has none."""
+
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}" if self.schema else self.table
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        type: Its Spark DDL type.
+        large: Its values may be stored out of line, so that an update may leave them out.
+        unit: What the number counts that a timestamp arrives as; None for other types.
+    """
+
+    name: str
+    type: str
+    large: bool = False
+    unit: Literal["millis", "micros"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Columns of `child` that name a row of `parent`, pair by pair.
+
+    Attributes:
+        unique: No two rows of `child` name the same row.
+    """
+
+    child: TableName
+    parent: TableName
+    pairs: tuple[tuple[str, str], ...]
+    unique: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the child."""
+        return tuple(child for child, _ in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table that can become a relation.
+
+    Attributes:
+        key: The primary key's columns, in order; empty where there is none.
+        foreign_keys: From this table and to it.
+        identity: What an update and a delete tell of the old row.
+        identity_columns: Those of the index, where `identity` is one.
+        left_out: Columns, with their types, that the source does not send.
+        format: What its messages are written in, where that is known.
+        topic: Where they are, where that is known.
+    """
+
+    name: TableName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    identity: Identity = "full"
+    identity_columns: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    format: str | None = None
+    topic: str | None = None
