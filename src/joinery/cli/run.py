@@ -194,11 +194,19 @@ class Command:
                 self._spec.name,
                 log=self._log,
                 master=self._arguments.master,
-                settings=dict(self._spec.run.spark),
+                settings={**self._real_time_settings(), **dict(self._spec.run.spark)},
             )
             add_jars(self._session, jars)
             self._ending.listen()
         return self._session
+
+    def _real_time_settings(self) -> dict[str, str]:
+        from joinery.spark.real_time_run import real_time_settings
+
+        if not self._spec.run.real_time:
+            return {}
+        given = self._arguments.master or dict(self._spec.run.spark).get("spark.master")
+        return real_time_settings(master_given=given is not None)
 
     def _started(self, run: Run, session: SparkSession) -> None:
         if self._ending.asked:

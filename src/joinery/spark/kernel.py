@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,7 +21,12 @@ from joinery.spark.jar import kernel_jar
 from joinery.spark.topic import Topic
 from joinery.spec.schema_registry import RegistryOptions
 
+if TYPE_CHECKING:
+    from joinery.spark.real_time import RealTimeTarget
+    from joinery.spark.uncommitted import PendingRoots
+
 _KERNEL = "dev.joinery.kernel.Kernel"
+_READING = "dev.joinery.kernel.Reading"
 
 
 class SessionError(RunError):
@@ -44,25 +49,39 @@ class Kernel:
     relations: Sequence[Relation]
     _jvm_kernel: Any
 
-    def chain(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
         """Decode raw records and send them through all levels.
 
         Args:
             raw: Columns topic (its place in `topics`), major, minor, file, key, value, error
                 and name, as every source gives them.
             topics: What each number in `raw` stands for: the topics that relations name.
+            pending: Roots whose documents are sent again by one batch.
 
         Returns:
             The kernel's output, tagged rows; to be given to `stage`.
         """
-        jdf = self._jvm_kernel.chain(
+        reading = self._reading(raw, topics)
+        roots = (pending.batch, pending.roots) if pending else ()
+        return DataFrame(self._jvm_kernel.chain(reading, *roots), self.session)
+
+    def real_time(self) -> RealTimeKernel:
+        """Return the kernel as real-time mode runs it."""
+        return RealTimeKernel(self, self._jvm_kernel.realTime(self.session._jsparkSession))
+
+    def _reading(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> Any:
+        return _class(self.session, _READING)(
             raw._jdf,
             formats_json(self.program, self.relations),
             strings(self.session, [each.source for each in self.relations]),
             strings(self.session, [each.topic for each in self.relations]),
             json.dumps([self._readers(each) for each in topics]),
         )
-        return DataFrame(jdf, self.session)
 
     def _readers(self, topics: Collection[Topic]) -> list[int]:
         """Return the places of the relations that read any of some topics."""
@@ -87,6 +106,33 @@ class Kernel:
     def frames(self) -> Any:
         """Return the kernel's door for the frames of one product."""
         return self._jvm_kernel.frames(self.session._jsparkSession)
+
+
+@dataclass(frozen=True, slots=True)
+class RealTimeKernel:
+    """A kernel whose output goes out row by row; to be closed."""
+
+    _kernel: Kernel
+    _jvm_door: Any
+
+    def records(
+        self, raw: DataFrame, topics: Sequence[Collection[Topic]], target: RealTimeTarget
+    ) -> DataFrame:
+        """Return what Spark's Kafka sink takes: topic, key, value and headers."""
+        session, products = self._kernel.session, self._kernel.program.products
+        written = ["\n".join(target.topics[each.name]) for each in products]
+        reading = self._kernel._reading(raw, topics)
+        records = self._jvm_door.records(reading, strings(session, written), target.dead_letters)
+        return DataFrame(records, session)
+
+    def counts(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Return what was counted since this was made, in the form of `Kernel.stage`."""
+        counts: dict[str, dict[str, dict[str, int]]] = json.loads(self._jvm_door.counts())
+        return counts
+
+    def close(self) -> None:
+        """End the counting."""
+        self._jvm_door.close()
 
 
 def open_kernel(

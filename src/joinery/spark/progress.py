@@ -85,6 +85,12 @@ class ProgressBoard:
             self._progress = self._progress.timed(batch)
         self._on_batch(batch)
 
+    def tick(self, batch: BatchProgress) -> None:
+        """Count what happened within a batch that goes on."""
+        with self._mutex:
+            self._progress = self._progress.plus(batch)
+        self._on_batch(batch)
+
     def wait(self, target: str, waiting: Waiting | None) -> None:
         """Tell what the sink of `target` is waited for; None once it is back."""
         with self._mutex:

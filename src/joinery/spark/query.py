@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame
 
@@ -36,6 +36,9 @@ from joinery.spark.delay import Delay, undelayed
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
+if TYPE_CHECKING:
+    from joinery.spark.uncommitted import PendingRoots
+
 _DEAD_LETTERS = "dead_letters"
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
@@ -47,7 +50,12 @@ class KernelLike(Protocol):
     def relations(self) -> Sequence[Relation]:
         """The relations that the products read."""
 
-    def chain(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
         """Return the tagged rows that the products' levels give for a raw stream."""
 
     def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:

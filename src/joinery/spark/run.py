@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from joinery._registry import make_sink
 from joinery.connect.dead_letters import DeadLetterFolder
@@ -26,15 +26,20 @@ from joinery.spark.operate import Operation
 from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
+from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
+from joinery.spark.real_time_run import RealTimeRun
 from joinery.spark.rebuild import Rebuilding
 from joinery.spark.selection import SelectionError, select_queries
 from joinery.spark.source import open_sources, sources_of
+from joinery.spark.uncommitted import RealTimeMark
 from joinery.spark.undertaking import Keeping, Undertaking
 from joinery.spec.product import ProjectSpec, RunSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from joinery.spark.kernel import Kernel
 
 _POLL_S = 0.05
 
@@ -88,8 +93,8 @@ class Run:
     """
 
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
-        if spec.run.real_time:
-            raise _no_real_time()
+        if spec.run.real_time and options.once:
+            raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
         self._spec = spec
         self._once = options.once
         root = spec.path_of(spec.run.checkpoint)
@@ -99,6 +104,8 @@ class Run:
         self._ended = threading.Event()
         self._error: JoineryError | None = None
         self._active: dict[str, StreamingQuery] = {}
+        live = spec.run.real_time and not options.rebuild
+        self._real_time = RealTimeRun(spec, self._board) if live else None
         chosen = select_queries(plan.products, options.products, solution=options.solution)
         self._queries = [self._query(name, members) for name, members in chosen.items()]
         self._operation = Operation(spec, chosen, lambda: self.progress)
@@ -187,7 +194,10 @@ class Run:
 
     def _query(self, name: str, products: Sequence[Product]) -> QueryRun:
         place = self._undertaking.place(name)
-        ends = Ends(place.checkpoint, sources_of(self._spec, products))
+        reads = sources_of(self._spec, products)
+        ends = Ends(place.checkpoint, reads)
+        if self._real_time:
+            self._real_time.add(name, products, reads)
         return QueryRun(
             name,
             [ProductSinks(each, self._sinks(each)) for each in products],
@@ -227,24 +237,40 @@ class Run:
     def _start_query(
         self, spark: SparkSession, opener: KernelOpener, query: QueryRun
     ) -> StreamingQuery:
-        run = self._spec.run
-        kernel = opener(spark, query.products, run)
+        kernel = opener(spark, query.products, self._spec.run)
+        start = partial(self._start_batches, spark, kernel, query)
+        if self._real_time is None:
+            return start(at_end=self._once)
+        return self._real_time.start(
+            spark,
+            query.name,
+            cast("Kernel", kernel),
+            checkpoint=self._undertaking.place(query.name).checkpoint,
+            catch_up=partial(start, at_end=True),
+        )
+
+    def _start_batches(
+        self, spark: SparkSession, kernel: KernelLike, query: QueryRun, *, at_end: bool
+    ) -> StreamingQuery:
+        """Start a query in batches; `at_end` ends it at the end that its logs have now."""
         reads = sources_of(self._spec, query.products)
         checkpoint = self._undertaking.place(query.name).checkpoint
         if self._undertaking.waits(query.products):
             Ends(checkpoint, reads).take(spark, self._spec)
         raw = open_sources(spark, self._spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
+        written = kafka_topics(self._spec, query.products, reads)
+        pending = RealTimeMark(checkpoint).pending(spark, written)
         writer = (
-            kernel.chain(raw.frame, raw.topics)
+            kernel.chain(raw.frame, raw.topics, pending)
             .writeStream.queryName(query.name)
             .outputMode("update")
             .option("checkpointLocation", str(checkpoint))
             .foreachBatch(partial(query.run_batch, kernel))
         )
-        if self._once:
+        if at_end:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{run.trigger_ms} milliseconds").start()
+        return writer.trigger(processingTime=f"{self._spec.run.trigger_ms} milliseconds").start()
 
     def _watch(self, spark: SparkSession, listener: BatchListener) -> None:
         """Wait for all queries; when one fails, end the others after their batch."""
@@ -253,6 +279,8 @@ class Run:
                 self._ended.wait(_POLL_S)
             self._drain()
             wait_for_listeners(spark)
+            if self._real_time:
+                self._real_time.close()
             self._board.flush()
             spark.streams.removeListener(listener)
             listener.close()
@@ -284,7 +312,7 @@ class Run:
     def _still_running(self, query: QueryRun) -> bool:
         active = self._active[query.name]
         if active.isActive:
-            if query.lease.lost or (query.ending.is_set() and _idle(active)):
+            if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
                 active.stop()
             return True
         failure = query.failure or active.exception()
@@ -293,7 +321,17 @@ class Run:
         if failure is not None and not isinstance(failure, BatchRefusedError):
             self._error = self._error or failed_query(query.name, failure)
             self.request_stop()
+        elif self._real_time and not query.ending.is_set():
+            following = self._real_time.after(query.name, active)
+            if following is not None:
+                self._active[query.name] = following
+            return following is not None
         return False
+
+    def _may_stop(self, query: QueryRun, active: StreamingQuery) -> bool:
+        """True between two batches; real-time mode has no such moment."""
+        live = self._real_time is not None and self._real_time.live(query.name)
+        return live or _idle(active)
 
     def _close(self) -> None:
         for query in self._queries:
@@ -335,14 +373,6 @@ def dead_letters_folder(spec: ProjectSpec) -> Path:
             f'dead letters cannot go to "{sink.kind}" yet', hint="Use {files: {path: …}}."
         )
     return spec.path_of(str(dict(sink.options)["path"]))
-
-
-def _no_real_time() -> SelectionError:
-    return SelectionError(
-        "real-time mode needs a Kafka source and a Kafka sink, which are not there yet",
-        detail="A files source has no real-time mode.",
-        hint="Leave real_time out.",
-    )
 
 
 def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:

@@ -109,6 +109,8 @@ def session_settings(
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.stateStore.providerClass": _PROVIDER,
+        # Lets a checkpoint go on in real-time mode, and tells a batch's state from a lost one's.
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",

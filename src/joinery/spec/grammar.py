@@ -119,6 +119,7 @@ RUN: Names = {
     "dead_letters": _ref("sink_map", "Where records go that cannot be used."),
     "trigger": _ref("duration", "The time between batches; 0s is as fast as possible."),
     "real_time": _flag("Spark's real-time mode."),
+    "checkpoint_interval": _ref("duration", "How often real-time mode commits; 5m by default."),
     "max_rows_per_batch": _count("At most so many changes of a source a batch.", default=200_000),
     "max_bytes_per_batch": _ref("size", "At most about so many bytes of a source a batch."),
     "spark": {"type": "object", "description": "Any Spark setting."},

@@ -126,12 +126,18 @@ class ProductSpec:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """How the project runs; `trigger_ms` 0 is as fast as possible."""
+    """How the project runs.
+
+    Attributes:
+        trigger_ms: The time between batches; 0 is as fast as possible.
+        checkpoint_interval_ms: How often real-time mode commits what it did.
+    """
 
     checkpoint: str = ".joinery/checkpoint"
     dead_letters: SinkSpec = SinkSpec("files", (("path", ".joinery/dead_letters"),))
     trigger_ms: int = 0
     real_time: bool = False
+    checkpoint_interval_ms: int = 5 * 60 * 1000
     max_rows_per_batch: int = 200_000
     max_bytes_per_batch: int | None = None
     spark: Pairs = ()

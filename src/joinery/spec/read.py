@@ -21,6 +21,9 @@ from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree, marks_of
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
 
 
+_SHORTEST_INTERVAL_MS = 5000
+
+
 def read_project(tree: Tree, *, folder: Path) -> ProjectSpec:
     """Return the project that `tree` declares, its relative paths beginning at `folder`.
 
@@ -214,6 +217,7 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         checkpoint=_text(reader, parts, "checkpoint", what) or default.checkpoint,
         dead_letters=sink,
         trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
+        checkpoint_interval_ms=_interval(reader, parts, default.checkpoint_interval_ms),
         real_time="real_time" in parts and reader.flag(parts["real_time"], '"real_time"'),
         max_rows_per_batch=reader.count(parts["max_rows_per_batch"], '"max_rows_per_batch"')
         if "max_rows_per_batch" in parts
@@ -254,6 +258,16 @@ def _lineage(reader: Reader, tree: Tree | None) -> Pairs:
 
 def _duration(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:
     return reader.duration_ms(parts[name], f'"{name}"') if name in parts else default
+
+
+def _interval(reader: Reader, parts: Mapping[str, Tree], default: int) -> int:
+    interval = _duration(reader, parts, "checkpoint_interval", default)
+    tree = parts.get("checkpoint_interval")
+    if isinstance(tree, Scalar) and interval < _SHORTEST_INTERVAL_MS:
+        message = f'"checkpoint_interval" cannot be "{tree.text}"'
+        hint = "Spark takes 5s and more; 5m is the default."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+    return interval
 
 
 def _size(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:

@@ -144,7 +144,7 @@ def _run(spec: RunSpec) -> Data:
     for name in _RUN_SCALARS:
         if getattr(spec, name) != getattr(default, name):
             data[name] = getattr(spec, name)
-    for name in ("trigger", "tombstone_retention"):
+    for name in ("trigger", "checkpoint_interval", "tombstone_retention"):
         if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
             data[name] = f"{getattr(spec, f'{name}_ms')}ms"
     data |= _section("lineage", dict(spec.lineage))

@@ -125,7 +125,7 @@ def test_real_time_is_refused_with_the_reason(
 ) -> None:
     assert joinery("run", "--real-time") == 2
 
-    assert "files source has no real-time mode" in capsys.readouterr().err
+    assert "real time reads Kafka alone" in capsys.readouterr().err
 
 
 def test_a_sink_that_is_not_installed_is_told(

@@ -21,6 +21,15 @@ final class Counters {
     return counts.isEmpty();
   }
 
+  /** Adds the counts to a tally and starts again from zero. */
+  void drainTo(Tally tally) {
+    counts.forEach(
+        (name, count) ->
+            tally.add(
+                name.relation() ? "relations" : "counters", name.owner(), name.counter(), count));
+    counts.clear();
+  }
+
   /** Sends the counts out of the chain and starts again from zero. */
   void drainTo(Outbox outbox, long timestamp) {
     counts.forEach(

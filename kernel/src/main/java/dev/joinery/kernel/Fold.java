@@ -41,6 +41,9 @@ final class Fold implements Node {
 
     void write(ByteWriter out);
 
+    /** The sink may hold a document of this root that was never committed. */
+    void reopen(ByteReader pending);
+
     /** {@code row} is null where there is none; {@code before} and {@code after} are own rows. */
     void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
   }
@@ -50,7 +53,7 @@ final class Fold implements Node {
 
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
-    long timestamp = Message.timestamp(messages.get(0));
+    long timestamp = Message.latest(messages);
     byte[] stored = state.read();
     Slice ownState = read(stored);
     Slice before = view(ownState);
@@ -58,6 +61,11 @@ final class Fold implements Node {
     Slice after = view(ownState);
     forgetBranches(messages);
     applyBranches(messages);
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.PENDING) {
+        delivery.reopen(Message.body(message));
+      }
+    }
     delivery.send(after == null ? null : assemble(after), before, after, key, timestamp, outbox);
     state.write(write(ownState));
   }
@@ -196,6 +204,7 @@ final class Fold implements Node {
     private boolean failed;
     private long version;
     private long hash;
+    private Slice pending;
 
     RootDelivery(Program.FoldProgram program, Workshop workshop) {
       this.product = program.product();
@@ -209,11 +218,18 @@ final class Fold implements Node {
 
     @Override
     public void read(ByteReader in) {
+      pending = null;
       int flags = in == null ? 0 : in.readByte();
       sent = (flags & SENT) != 0;
       failed = (flags & FAILED) != 0;
       version = in == null ? 0 : in.readVarLong();
       hash = sent ? in.readLong() : 0;
+    }
+
+    @Override
+    public void reopen(ByteReader in) {
+      version = Math.max(version, in.readLong());
+      pending = in.rest();
     }
 
     @Override
@@ -229,11 +245,10 @@ final class Fold implements Node {
         Assembled document, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
       if (document == null) {
         failed = false;
-        if (sent) {
+        if (sent || pending != null) {
           sent = false;
           version = Math.max(timestamp, version + 1);
-          outbox.emit(
-              Message.tombstone(timestamp, product, version, keyRow(after == null ? before : after)));
+          outbox.emit(Message.tombstone(timestamp, product, version, goneKey(before, after)));
         }
         return;
       }
@@ -249,12 +264,17 @@ final class Fold implements Node {
       }
       Slice row = document.row();
       long content = Hash.longOf(row.array(), row.offset(), row.length());
-      if (!sent || wasFailed || content != hash) {
+      if (!sent || wasFailed || pending != null || content != hash) {
         sent = true;
         hash = content;
         version = Math.max(timestamp, version + 1);
         outbox.emit(Message.document(timestamp, product, version, keyRow(after), row));
       }
+    }
+
+    private Slice goneKey(Slice before, Slice after) {
+      Slice own = after == null ? before : after;
+      return own == null ? pending : keyRow(own);
     }
 
     private Slice keyRow(Slice ownRow) {
@@ -279,6 +299,11 @@ final class Fold implements Node {
     public void read(ByteReader in) {
       sentTo = in == null ? Slice.EMPTY : in.readBlob();
       hash = sentTo.isEmpty() ? 0 : in.readLong();
+    }
+
+    @Override
+    public void reopen(ByteReader pending) {
+      throw new IllegalStateException("only roots are sent to sinks");
     }
 
     @Override

@@ -150,12 +150,12 @@ public final class Frames {
     return functions.unix_micros(functions.current_timestamp()).as("timestamp");
   }
 
-  private static Expression literal(Object value) {
+  static Expression literal(Object value) {
     return Literal.fromObject(value);
   }
 
   /** A method of {@code target} as a column, without a user-defined function. */
-  private static Column call(Expression target, String method, DataType type, Column... inputs) {
+  static Column call(Expression target, String method, DataType type, Column... inputs) {
     List<Expression> arguments =
         Arrays.stream(inputs).map(ExpressionUtils::expression).toList();
     boolean deterministic = inputs.length > 0;

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Iterator;
 import java.util.List;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -30,11 +31,16 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
   private static final int KEPT_BYTES = 64 * 1024;
 
+  /** Where Spark tells a task the number of its batch. */
+  private static final String BATCH = "streaming.sql.batchId";
+
   private final Program program;
   private final Format[] formats;
   private final String[] sources;
   private final String[] topics;
   private final int[][] relationsOf;
+  private PendingRoots pending = PendingRoots.NONE;
+  private Tally tally;
 
   /**
    * {@code sources} and {@code topics} are by relation; {@code relationsOf} holds, for each number
@@ -53,10 +59,26 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     this.relationsOf = relationsOf;
   }
 
+  /** Also tells pending roots, in the one batch that is theirs. */
+  Ingress telling(PendingRoots roots) {
+    pending = roots;
+    return this;
+  }
+
+  /** Counts into {@code counts} as records come, where no end of a batch is near. */
+  Ingress countingInto(Tally counts) {
+    tally = counts;
+    return this;
+  }
+
   @Override
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
     Outbox outbox = new Outbox();
     Sender sender = new Sender(outbox);
+    if (isTelling()) {
+      outbox.later(
+          pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
+    }
     outbox.later(
         new Iterator<>() {
           private boolean counted;
@@ -77,6 +99,13 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
           }
         });
     return outbox;
+  }
+
+  private boolean isTelling() {
+    TaskContext task = TaskContext.get();
+    return !pending.roots().isEmpty()
+        && task.partitionId() == 0
+        && Long.toString(pending.batch()).equals(task.getLocalProperty(BATCH));
   }
 
   /** Sends what a decoder tells about the record at hand. */
@@ -110,6 +139,10 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
           deadLetter(relation, row.getString(6), "the record is longer than max_record_bytes");
         }
       }
+      if (tally != null) {
+        count();
+        counters.drainTo(tally);
+      }
     }
 
     @Override
@@ -140,16 +173,22 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     }
 
     void finish() {
+      count();
+      counters.drainTo(outbox, timestamp);
+    }
+
+    private void count() {
       for (int i = 0; i < read.length; i++) {
         String name = program.relations().get(i).name();
         if (read[i] > 0) {
           counters.relation(name, "read", read[i]);
+          read[i] = 0;
         }
         if (dead[i] > 0) {
           counters.relation(name, "dead", dead[i]);
+          dead[i] = 0;
         }
       }
-      counters.drainTo(outbox, timestamp);
     }
 
     private byte[] letter(int relation, String reason, String detail) {

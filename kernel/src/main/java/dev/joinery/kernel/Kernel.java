@@ -1,11 +1,9 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.joinery.kernel.format.Format;
-import dev.joinery.kernel.format.Formats;
 import java.util.List;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
@@ -46,43 +44,34 @@ public final class Kernel {
   /**
    * Decodes raw records and sends them down the chain.
    *
-   * @param raw columns topic (its place in {@code readJson}), major, minor, file, key, value,
-   *     error, name (the topic's own name where a relation reads several, else null)
-   * @param relationsJson what {@link Formats#of} reads
-   * @param sources of each relation
-   * @param topics of each relation
-   * @param readJson for each number in the column topic, the places of its relations
    * @return two binary columns, a message and its address; for {@link #stage} or {@link #documents}
    */
-  public Dataset<Row> chain(
-      Dataset<Row> raw,
-      String relationsJson,
-      String[] sources,
-      String[] topics,
-      String readJson) {
-    Format[] formats = Formats.of(relationsJson, raw.sparkSession());
-    Dataset<Row> stamped =
-        raw.select(
-            raw.col("topic"),
-            raw.col("major"),
-            raw.col("minor"),
-            raw.col("file").cast("binary").as("file"),
-            raw.col("key"),
-            raw.col("value"),
-            raw.col("error"),
-            functions.unix_micros(functions.current_timestamp()).as("timestamp"),
-            raw.col("name"));
-    Ingress ingress =
-        new Ingress(compiled.program(), formats, sources, topics, numbers(readJson));
-    return levels(stamped.mapPartitions(ingress, WIRE)).toDF();
+  public Dataset<Row> chain(Reading reading) {
+    return chain(reading, PendingRoots.NONE);
   }
 
-  private static int[][] numbers(String json) {
-    try {
-      return new ObjectMapper().readValue(json, int[][].class);
-    } catch (JsonProcessingException notNumbers) {
-      throw new IllegalArgumentException("not a list of lists of numbers", notNumbers);
-    }
+  /**
+   * The same, and sends the documents of pending roots again.
+   *
+   * @param batch the one batch that tells the roots
+   * @param roots what {@link PendingRoots#read} reads
+   */
+  public Dataset<Row> chain(Reading reading, long batch, String roots) {
+    return chain(reading, PendingRoots.read(compiled.program(), batch, roots));
+  }
+
+  private Dataset<Row> chain(Reading reading, PendingRoots pending) {
+    Column batch = functions.unix_micros(functions.current_timestamp());
+    Ingress ingress = reading.ingress(compiled.program()).telling(pending);
+    return levels(reading.through(ingress, batch)).toDF();
+  }
+
+  /** Opens the door for a query in real-time mode, in {@code session}. */
+  public RealTime realTime(SparkSession session) {
+    return new RealTime(
+        ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
+        compiled.program(),
+        this::levels);
   }
 
   /** Opens the door for frames that are planned in {@code session}. */

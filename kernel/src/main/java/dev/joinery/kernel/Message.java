@@ -1,5 +1,7 @@
 package dev.joinery.kernel;
 
+import java.util.List;
+
 /**
  * The messages that travel between levels, as bytes: a kind, the batch's timestamp, then fields.
  *
@@ -20,6 +22,7 @@ final class Message {
   static final int TOMBSTONE = 10;
   static final int DEAD_LETTER = 11;
   static final int COUNT = 12;
+  static final int PENDING = 13;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   static final int ROLE_PARENT = 1;
@@ -129,6 +132,14 @@ final class Message {
         .toBytes();
   }
 
+  /** Tells a root's Fold that the sink may hold what was never committed; without a time. */
+  static byte[] pending(long version, Slice key) {
+    return start(PENDING, 0, key.length() + 16)
+        .writeLong(version)
+        .writeRaw(key)
+        .toBytes();
+  }
+
   static byte[] deadLetter(long timestamp, byte[] json) {
     return start(DEAD_LETTER, timestamp, json.length).writeRaw(json).toBytes();
   }
@@ -145,6 +156,15 @@ final class Message {
 
   static long timestamp(byte[] message) {
     return new ByteReader(message, 1, 8).readLong();
+  }
+
+  /** The time of a group of messages, some of which may have none. */
+  static long latest(List<byte[]> messages) {
+    long latest = timestamp(messages.get(0));
+    for (int i = 1; i < messages.size(); i++) {
+      latest = Math.max(latest, timestamp(messages.get(i)));
+    }
+    return latest;
   }
 
   static ByteReader body(byte[] message) {

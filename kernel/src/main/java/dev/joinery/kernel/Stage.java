@@ -28,7 +28,15 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
   static final String DEAD_LETTERS = "dead_letters";
 
   /** How often something happened to an owner in one task. */
-  record Count(String kind, String owner, String counter, long count) implements Serializable {}
+  record Count(String kind, String owner, String counter, long count) implements Serializable {
+    /** Reads the body of a count's message. */
+    static Count read(ByteReader in) {
+      String kind = in.readByte() == 1 ? "relations" : "counters";
+      String owner = new String(in.readBlob().toBytes(), StandardCharsets.UTF_8);
+      String counter = new String(in.readBlob().toBytes(), StandardCharsets.UTF_8);
+      return new Count(kind, owner, counter, in.readLong());
+    }
+  }
 
   private final List<Program.ProductProgram> products;
   private final String folder;
@@ -64,7 +72,7 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
       switch (Message.kind(message)) {
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
         case Message.DEAD_LETTER -> deadLetter(in.rest());
-        case Message.COUNT -> count(in);
+        case Message.COUNT -> count(Count.read(in));
         default -> throw new IllegalStateException("message kind " + Message.kind(message));
       }
     }
@@ -89,11 +97,8 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
       add("dead_letters", "", "count", 1);
     }
 
-    private void count(ByteReader in) {
-      String kind = in.readByte() == 1 ? "relations" : "counters";
-      String owner = new String(in.readBlob().toBytes(), StandardCharsets.UTF_8);
-      String counter = new String(in.readBlob().toBytes(), StandardCharsets.UTF_8);
-      add(kind, owner, counter, in.readLong());
+    private void count(Count count) {
+      add(count.kind(), count.owner(), count.counter(), count.count());
     }
 
     private void add(String kind, String owner, String counter, long count) {

@@ -21,6 +21,13 @@ final class MemoryState implements State {
     bytesWritten = 0;
   }
 
+  MemoryState copy() {
+    MemoryState copy = new MemoryState();
+    copy.value = value;
+    copy.pages.putAll(pages);
+    return copy;
+  }
+
   int pageCount() {
     return pages.size();
   }

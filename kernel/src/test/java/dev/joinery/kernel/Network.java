@@ -33,19 +33,32 @@ final class Network {
 
   /** Handles one batch, level by level; the messages of a group come in random order. */
   List<Emission> batch(List<LogChange> changes, long timestamp, Random random) {
+    return batch(changes, PendingRoots.NONE, timestamp, random);
+  }
+
+  /** The same, and tells pending roots. */
+  List<Emission> batch(
+      List<LogChange> changes, PendingRoots pending, long timestamp, Random random) {
     Outbox source = new Outbox();
     for (LogChange change : changes) {
       chain.send(change, timestamp, source);
     }
     List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
+    pending.roots().forEach(each -> each.tell(source));
     source.forEachRemaining(wire::add);
-    for (int level = 1; level <= chain.program().levels(); level++) {
-      wire = level(level, wire, random);
-    }
-    for (Tuple2<byte[], byte[]> each : wire) {
+    List<Tuple2<byte[], byte[]>> last = levels(wire, random);
+    for (Tuple2<byte[], byte[]> each : last) {
       emit(each._1());
     }
     return drain();
+  }
+
+  private List<Tuple2<byte[], byte[]>> levels(List<Tuple2<byte[], byte[]>> first, Random random) {
+    List<Tuple2<byte[], byte[]>> wire = first;
+    for (int level = 1; level <= chain.program().levels(); level++) {
+      wire = level(level, wire, random);
+    }
+    return wire;
   }
 
   private List<Tuple2<byte[], byte[]>> level(
@@ -134,6 +147,28 @@ final class Network {
       }
       queue.add(each._1());
     }
+  }
+
+  /** Puts the telling of pending roots in flight. */
+  void send(PendingRoots pending) {
+    Outbox outbox = new Outbox();
+    pending.roots().forEach(each -> each.tell(outbox));
+    post(Slice.of("pending".getBytes()), outbox);
+  }
+
+  /** All states, as a checkpoint keeps them. */
+  Map<Slice, MemoryState> checkpoint() {
+    Map<Slice, MemoryState> copy = new HashMap<>();
+    states.forEach((address, state) -> copy.put(address, state.copy()));
+    return copy;
+  }
+
+  /** Loses everything since a checkpoint, and what was in flight. */
+  void restore(Map<Slice, MemoryState> checkpoint) {
+    states.clear();
+    checkpoint.forEach((address, state) -> states.put(address, state.copy()));
+    inFlight.clear();
+    busy.clear();
   }
 
   boolean isBusy() {

@@ -29,6 +29,11 @@ public final class Formats {
                 options, each -> new SharedSchemas(context.broadcast(new Registry(each)))));
   }
 
+  /** Returns formats that need no schemas, for relations of {@code json}. */
+  public static Format[] of(String relationsJson) {
+    return of(relationsJson, options -> null);
+  }
+
   /**
    * @param schemas where the schemas of a registry's messages come from
    */

@@ -1,0 +1,153 @@
+"""Finds the documents that real-time mode sent and never committed.
+
+Real-time mode sends before it commits. What it sent since the last commit is in the topics,
+and join state knows nothing of it; the same changes may later give other documents, or none.
+So the next run reads the ends of the topics, and its first batch sends those roots again.
+
+Limits: a tombstone that the broker has compacted away is not found, so a run that ended
+without a commit is to be started again within the topic's `delete.retention.ms` (a day).
+
+Invariant: the mark is at the checkpoint before the first document is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.spark.kafka_client import KafkaClient
+from joinery.spark.real_time import KafkaTopic
+from joinery.spec.kafka import KafkaOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE = "real_time.json"
+# The commit log is written beside the first records of the next batch, and clocks differ.
+_MARGIN_S = 60.0
+_VERSION = "joinery.version"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRoots:
+    """Roots whose documents are to be sent again.
+
+    Attributes:
+        batch: The batch that sends them: the first after the last commit.
+        roots: A JSON list of `{"product", "key", "version"}`.
+    """
+
+    batch: int
+    roots: str
+
+
+class RealTimeMark:
+    """Tells, beside a query's checkpoint, that real-time mode ran on it.
+
+    Args:
+        checkpoint: The checkpoint of the query.
+    """
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+        self._file = checkpoint / _FILE
+
+    def begin(self) -> None:
+        """Note that real-time mode begins to send."""
+        self._write({"since": time.time()})
+
+    def pending(
+        self, spark: SparkSession, topics: Mapping[str, Sequence[KafkaTopic]]
+    ) -> PendingRoots | None:
+        """Return what is to be sent again, and note the batch that does.
+
+        Args:
+            spark: A session with the Kafka connector.
+            topics: By product, where its documents go.
+        """
+        mark = self._read()
+        if mark is None:
+            return None
+        last, committed_at = last_commit(self._checkpoint)
+        if "told_in" in mark and mark["told_in"] <= last:
+            self._file.unlink()
+            return None
+        since = max(committed_at, float(mark["since"])) - _MARGIN_S
+        found = [
+            root
+            for product, places in topics.items()
+            for place in places
+            for root in _newest(spark, product, place, since)
+        ]
+        if not found:
+            return None
+        self._write({**mark, "told_in": last + 1})
+        return PendingRoots(last + 1, json.dumps(_highest(found)))
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            return dict(json.loads(self._file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def _write(self, mark: Mapping[str, Any]) -> None:
+        fresh = self._file.with_name(f".{_FILE}.part")
+        fresh.write_text(json.dumps(mark), encoding="utf-8")
+        fresh.replace(self._file)
+
+
+def last_commit(checkpoint: Path) -> tuple[int, float]:
+    """Return the number of the newest committed batch and when it was; (-1, 0.0) without one."""
+    commits = checkpoint / "commits"
+    numbers = [int(each.name) for each in commits.glob("*") if each.name.isdigit()]
+    if not numbers:
+        return -1, 0.0
+    return max(numbers), (commits / str(max(numbers))).stat().st_mtime
+
+
+def _newest(
+    spark: SparkSession, product: str, place: KafkaTopic, since: float
+) -> Iterable[dict[str, Any]]:
+    """Yield the keys that a topic was given since a moment, with their highest version."""
+    from pyspark.sql import functions as F
+
+    options = KafkaOptions(bootstrap=place.bootstrap, properties=place.properties)
+    with KafkaClient(spark, place.topic, options) as client:
+        if not client.partitions(re.escape(place.topic)):
+            return
+    read = {
+        "subscribe": place.topic,
+        "includeHeaders": "true",
+        "startingTimestamp": str(int(since * 1000)),
+        "startingOffsetsByTimestampStrategy": "latest",
+        **{f"kafka.{name}": value for name, value in place.properties},
+        "kafka.bootstrap.servers": place.bootstrap,
+    }
+    frame = spark.read.format("kafka").options(**read).load()
+    header = F.filter("headers", lambda each: each["key"] == _VERSION)
+    version = F.element_at(header, -1)["value"].cast("string").cast("long")
+    newest = (
+        frame.where(F.col("key").isNotNull())
+        .select(F.col("key").cast("string").alias("key"), version.alias("version"))
+        .where(F.col("version").isNotNull())
+        .groupBy("key")
+        .agg(F.max("version").alias("version"))
+    )
+    for row in newest.toLocalIterator():
+        yield {"product": product, "key": json.loads(row["key"]), "version": row["version"]}
+
+
+def _highest(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each root once, with its highest version over all topics of its product."""
+    roots: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in found:
+        name = (each["product"], json.dumps(each["key"]))
+        known = roots.get(name)
+        if known is None or known["version"] < each["version"]:
+            roots[name] = each
+    return list(roots.values())
