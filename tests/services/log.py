@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,13 @@ class Log:
         producer = Producer(self._settings())
         for value in values:
             producer.produce(topic, _bytes(value), _bytes(key), partition, timestamp=at_ms)
+        assert producer.flush(30) == 0
+
+    def put_all(self, records: Iterable[tuple[str, Data, Data]]) -> None:
+        """Append records of any topics: topic, key and value."""
+        producer = Producer(self._settings())
+        for topic, key, value in records:
+            producer.produce(topic, _bytes(value), _bytes(key))
         assert producer.flush(30) == 0
 
     def cut(self, topic: str, before: int, partition: int = 0) -> None:

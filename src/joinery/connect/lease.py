@@ -97,6 +97,16 @@ class Lease:
         self._thread: threading.Thread | None = None
 
     @property
+    def file(self) -> Path:
+        """Where the lease stands."""
+        return self._file
+
+    @property
+    def owner(self) -> str:
+        """The id of this run, as the file names it; empty while it is not held."""
+        return self._held.owner if self._held else ""
+
+    @property
     def epoch(self) -> int:
         """The number of this taking."""
         return self._held.epoch if self._held else 0

@@ -22,6 +22,7 @@ from joinery.spark.topic import Topic
 from joinery.spec.schema_registry import RegistryOptions
 
 if TYPE_CHECKING:
+    from joinery.connect.lease import Lease
     from joinery.spark.real_time import RealTimeTarget
     from joinery.spark.uncommitted import PendingRoots
 
@@ -116,13 +117,27 @@ class RealTimeKernel:
     _jvm_door: Any
 
     def records(
-        self, raw: DataFrame, topics: Sequence[Collection[Topic]], target: RealTimeTarget
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        target: RealTimeTarget,
+        lease: Lease,
     ) -> DataFrame:
-        """Return what Spark's Kafka sink takes: topic, key, value and headers."""
+        """Return what Spark's Kafka sink takes: topic, key, value and headers.
+
+        Args:
+            raw: As `Kernel.chain` takes it.
+            topics: As `Kernel.chain` takes them.
+            target: Where records go.
+            lease: Held; once another run holds it, nothing more is sent.
+        """
         session, products = self._kernel.session, self._kernel.program.products
         written = ["\n".join(target.topics[each.name]) for each in products]
         reading = self._kernel._reading(raw, topics)
-        records = self._jvm_door.records(reading, strings(session, written), target.dead_letters)
+        holder = (str(lease.file), lease.owner)
+        records = self._jvm_door.records(
+            reading, strings(session, written), target.dead_letters, *holder
+        )
         return DataFrame(records, session)
 
     def counts(self) -> dict[str, dict[str, dict[str, int]]]:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.connect.lease import Lease
 from joinery.plan.nodes import Product
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.kafka_client import KafkaClient
@@ -73,6 +74,7 @@ class RealTimeRun:
         kernel: Kernel,
         *,
         checkpoint: Path,
+        lease: Lease,
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
@@ -86,14 +88,14 @@ class RealTimeRun:
             shuffle_partitions=_shuffle_partitions(spark, checkpoint),
         )
         check_slots(name, self._slots, _slots_there(spark))
-        door, target = kernel.real_time(), self._targets[name]
+        door = kernel.real_time()
         query = RealTimeQuery(
             name,
             checkpoint,
-            target,
+            self._targets[name],
             interval_ms=self._spec.run.checkpoint_interval_ms,
             catch_up=catch_up,
-            records=partial(self._records, spark, name, door, checkpoint),
+            records=partial(self._records, spark, name, door, checkpoint, lease),
             counts=door.counts,
             close_counts=door.close,
             board=self._board,
@@ -116,11 +118,16 @@ class RealTimeRun:
             query.close()
 
     def _records(
-        self, spark: SparkSession, name: str, door: RealTimeKernel, checkpoint: Path
+        self,
+        spark: SparkSession,
+        name: str,
+        door: RealTimeKernel,
+        checkpoint: Path,
+        lease: Lease,
     ) -> DataFrame:
         begun = committed_positions(checkpoint)
         raw = open_sources(spark, self._spec, self._reads[name], begun)
-        return door.records(raw.frame, raw.topics, self._targets[name])
+        return door.records(raw.frame, raw.topics, self._targets[name], lease)
 
     def _partitions(self, spark: SparkSession, name: str) -> int:
         found = 0

@@ -246,6 +246,7 @@ class Run:
             query.name,
             cast("Kernel", kernel),
             checkpoint=self._undertaking.place(query.name).checkpoint,
+            lease=query.lease,
             catch_up=partial(start, at_end=True),
         )
 

@@ -58,10 +58,13 @@ public final class RealTime implements AutoCloseable {
    *
    * @param topics those of each product, in the program's order, with a line break between several
    * @param deadLetters the topic of dead letters
+   * @param lease the file of the query's lease
+   * @param owner who holds it: this run
    */
-  public Dataset<Row> records(Reading reading, String[] topics, String deadLetters) {
+  public Dataset<Row> records(
+      Reading reading, String[] topics, String deadLetters, String lease, String owner) {
     String[][] byProduct = Arrays.stream(topics).map(each -> each.split("\n")).toArray(String[][]::new);
-    SinkRows sink = new SinkRows(program.products(), byProduct, deadLetters, tally);
+    SinkRows sink = new SinkRows(program.products(), byProduct, deadLetters, tally, new Fence(lease, owner));
     Column now = Frames.call(Frames.literal(new WallClock()), "micros", DataTypes.LongType);
     Ingress ingress = reading.ingress(program).countingInto(tally);
     Dataset<Row> rows =

@@ -22,17 +22,20 @@ final class SinkRows
   private final String[][] topics;
   private final String deadLetters;
   private final Tally tally;
+  private final Fence fence;
 
   /** {@code topics} are those of each product, {@code deadLetters} is the one for dead letters. */
   SinkRows(
       List<Program.ProductProgram> products,
       String[][] topics,
       String deadLetters,
-      Tally tally) {
+      Tally tally,
+      Fence fence) {
     this.products = products;
     this.topics = topics;
     this.deadLetters = deadLetters;
     this.tally = tally;
+    this.fence = fence;
   }
 
   @Override
@@ -57,6 +60,7 @@ final class SinkRows
     public boolean hasNext() {
       while (ready.isEmpty() && rows.hasNext()) {
         take(rows.next()._1());
+        fence.check();
       }
       return !ready.isEmpty();
     }
