@@ -21,6 +21,7 @@ _BUILT_IN = {
     "console": "joinery.connect.console:console_sink",
     "files": "joinery.connect.files:files_sink",
     "foreach": "joinery.connect.foreach:foreach_sink",
+    "kafka": "joinery.connect.kafka:kafka_sink",
     "opensearch": "joinery.connect.opensearch:opensearch_sink",
     "redis": "joinery.connect.redis:redis_sink",
     "sqlite": "joinery.connect.sqlite:sqlite_sink",

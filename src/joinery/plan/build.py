@@ -15,10 +15,11 @@ from joinery.plan.context import Context
 from joinery.plan.expression import Analyser
 from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation, Sink
+from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation
+from joinery.plan.sink import build_sink
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
-from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
 
 _INTEGRAL = ("byte", "short", "int", "long")
 
@@ -183,7 +184,7 @@ def _product(
     context.solution = spec.solution
     path = ("products", spec.name)
     _check_ready(context, spec, relations)
-    sinks = tuple(_sink(context, each, spec, index) for index, each in enumerate(spec.sinks))
+    sinks = tuple(build_sink(context, each, spec, index) for index, each in enumerate(spec.sinks))
     root = build_root(context, spec.root, path, relations)
     if root is None:
         return None
@@ -212,29 +213,6 @@ def _check_ready(
         elif name not in read:
             message = f'product "{spec.name}" does not read relation "{name}"'
             context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
-
-
-def _sink(context: Context, spec: SinkSpec, product: ProductSpec, index: int) -> Sink:
-    """Return a sink with its paths made absolute, and a named one looked up."""
-    kind, options = spec.kind, dict(spec.options)
-    if spec.use is not None:
-        known = dict(context.spec.sinks)
-        found = known.get(spec.use)
-        if found is None:
-            path = _sink_path(context, product, index)
-            message = f'there is no sink "{spec.use}"'
-            context.unknown("PLAN_UNKNOWN_SINK", message, path, name=spec.use, known=known)
-        else:
-            kind, options = found.kind, {**dict(found.options), **options}
-    if isinstance(options.get("path"), str):
-        options["path"] = str(context.spec.path_of(str(options["path"])))
-    return Sink(kind, tuple(options.items()))
-
-
-def _sink_path(context: Context, product: ProductSpec, index: int) -> tuple[str | int, ...]:
-    listed = ("products", product.name, "sink", index)
-    alone = ("products", product.name, "sink")
-    return (*(listed if len(product.sinks) > 1 else alone), "use")
 
 
 def _check_queries(context: Context) -> None:

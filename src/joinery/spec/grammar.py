@@ -15,6 +15,7 @@ TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
 OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
+MODES = ("jsonb", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "reference")
 SOURCE_KINDS = ("files", "kafka")
@@ -28,8 +29,8 @@ def _text(description: str, **more: Any) -> Fragment:
     return {"type": "string", "description": description, **more}
 
 
-def _flag(description: str) -> Fragment:
-    return {"type": "boolean", "default": False, "description": description}
+def _flag(description: str, *, default: bool = False) -> Fragment:
+    return {"type": "boolean", "default": default, "description": description}
 
 
 def _count(description: str, **more: Any) -> Fragment:
@@ -150,15 +151,16 @@ REGISTRY: Names = {
         "description": "The bytes of a schema's id in front of a message.",
     },
 }
+_PROPERTIES: Fragment = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number", "boolean"]},
+    "description": "Properties of Kafka's client, such as security.protocol.",
+}
 SOURCE_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("A folder with one folder a topic.")},
     "kafka": {
         "bootstrap": _text("The brokers to begin with: host:port, with commas between."),
-        "properties": {
-            "type": "object",
-            "additionalProperties": {"type": ["string", "number", "boolean"]},
-            "description": "Properties of Kafka's client, such as security.protocol.",
-        },
+        "properties": _PROPERTIES,
         "starting": {
             "description": "Where reading begins on a fresh checkpoint; earliest by default.",
             "anyOf": [
@@ -192,9 +194,31 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
 }
 SINK_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("The folder; each product gets one below it.")},
+    "kafka": {
+        "topic": _text("The topic."),
+        "bootstrap": _text("The brokers to begin with; by default those of the source."),
+        "properties": _PROPERTIES,
+        "create": _flag("Create a missing topic, compacted.", default=True),
+        "partitions": _count("Of a topic that is created; by default the brokers' own."),
+        "replication": _count("Replicas of a topic that is created; by default the brokers' own."),
+        "transactions": _flag("A batch is one transaction.", default=True),
+    },
+    "postgres": {
+        "url": _text("Where the database is: postgresql://user:password@host:5432/name."),
+        "table": _text("The table; by default the product's name."),
+        "schema": _text("The table's schema; by default the first of the search path."),
+        "mode": {"enum": list(MODES), "description": "One jsonb column, or one a field."},
+        "connections": _count("How many write at once; 1 keeps a batch one transaction."),
+    },
     "sqlite": {
         "path": _text("The database file."),
         "table": _text("The table; by default the product's name."),
     },
     "console": {},
+}
+SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "files": ("path",),
+    "kafka": ("topic",),
+    "postgres": ("url",),
+    "sqlite": ("path",),
 }

@@ -12,7 +12,7 @@ from joinery.model.ddl import TypeTextError, parse_type
 from joinery.spec import grammar
 from joinery.spec.location import Locations
 from joinery.spec.location import Path as SpecPath
-from joinery.spec.product import DefaultsSpec, Pairs, ProjectSpec, RelationSpec, RunSpec
+from joinery.spec.product import DefaultsSpec, Pairs, ProjectSpec, RelationSpec, RunSpec, SinkSpec
 from joinery.spec.read_node import read_product
 from joinery.spec.read_sink import read_sink, read_source
 from joinery.spec.reader import Reader
@@ -80,11 +80,15 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
             for each in _entries(reader, parts, "products")
         ),
         sinks=tuple(
-            (each.name, read_sink(reader, each.value, f'sink "{each.name}"', ("sinks", each.name)))
-            for each in _entries(reader, parts, "sinks")
+            (each.name, _named_sink(reader, each)) for each in _entries(reader, parts, "sinks")
         ),
         run=_run(reader, parts["run"]) if "run" in parts else RunSpec(),
     )
+
+
+def _named_sink(reader: Reader, entry: Entry) -> SinkSpec:
+    path = ("sinks", entry.name)
+    return read_sink(reader, entry.value, f'sink "{entry.name}"', path, named=True)
 
 
 def _entries(reader: Reader, parts: Mapping[str, Tree], name: str) -> tuple[Entry, ...]:

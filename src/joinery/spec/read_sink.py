@@ -8,18 +8,27 @@ from importlib.metadata import entry_points
 from joinery.spec import grammar
 from joinery.spec.kafka import check_kafka
 from joinery.spec.location import Path
+from joinery.spec.option import check_options
 from joinery.spec.product import Options, SinkSpec, SourceSpec
 from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
-_NEEDED = {"files": ("path",), "sqlite": ("path",)}
+_SOURCE_NEEDED = {"files": ("path",)}
 
 
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:
     """Return the source that an entry of `sources` declares."""
     what = f'source "{entry.name}"'
     kinds, known = grammar.SOURCE_KINDS, {"files": grammar.SOURCE_OPTIONS["files"]}
-    kind, options = _kind(reader, entry.value, what, kinds, group="joinery.sources", known=known)
+    kind, options = _kind(
+        reader,
+        entry.value,
+        what,
+        kinds,
+        group="joinery.sources",
+        known=known,
+        needed=_SOURCE_NEEDED,
+    )
     if kind == "kafka" and isinstance(entry.value, MapTree):
         check_kafka(reader, entry.value.entries[0], f'"kafka" of {what}')
     return SourceSpec(entry.name, kind, options)
@@ -35,8 +44,13 @@ def read_sinks(reader: Reader, tree: Tree, what: str, path: Path) -> tuple[SinkS
     )
 
 
-def read_sink(reader: Reader, tree: Tree, what: str, path: Path) -> SinkSpec:
-    """Return one sink: `{kind: options}`, a name, or `{use: name, option: …}`."""
+def read_sink(
+    reader: Reader, tree: Tree, what: str, path: Path, *, named: bool = False
+) -> SinkSpec:
+    """Return one sink: `{kind: options}`, a name, or `{use: name, option: …}`.
+
+    A `named` one may lack what it needs, since each use can add to it.
+    """
     if isinstance(tree, Scalar) and isinstance(tree.value, str) and tree.value:
         reader.alias((*path, "use"), tree)
         return SinkSpec(use=tree.value)
@@ -52,6 +66,7 @@ def read_sink(reader: Reader, tree: Tree, what: str, path: Path) -> SinkSpec:
         grammar.SINK_KINDS,
         group="joinery.sinks",
         known=grammar.SINK_OPTIONS,
+        needed={} if named else grammar.SINK_NEEDED,
     )
     return SinkSpec(kind, options)
 
@@ -64,6 +79,7 @@ def _kind(
     *,
     group: str,
     known: Mapping[str, grammar.Names],
+    needed: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, Options]:
     """Return a kind and its options from `{kind: {option: value}}`."""
     entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
@@ -76,17 +92,8 @@ def _kind(
         reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds, entry.place)
         return entry.name, ()
     if entry.name in known:
-        _check_options(reader, entry, part, known[entry.name])
+        check_options(reader, entry, part, known[entry.name], needed.get(entry.name, ()))
     return entry.name, reader.options(entry.value, part)
-
-
-def _check_options(reader: Reader, entry: Entry, part: str, known: grammar.Names) -> None:
-    found = reader.named(entry.value, part, known)
-    for name, value in found.items():
-        reader.text(value, f'"{name}" of {part}')
-    for name in _NEEDED.get(entry.name, ()):
-        if name not in found and isinstance(entry.value, MapTree | Scalar):
-            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', entry.place)
 
 
 def _plug_ins(group: str) -> set[str]:

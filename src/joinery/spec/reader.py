@@ -14,12 +14,9 @@ from dataclasses import replace
 from joinery.errors import Location, SpecError
 from joinery.spec.location import Mark, Path
 from joinery.spec.product import Options
+from joinery.spec.quantity import duration_ms, size_bytes
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
-_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
-_BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -160,16 +157,16 @@ class Reader:
 
     def duration_ms(self, tree: Tree, what: str) -> int:
         """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
-        found = milliseconds(tree.text) if isinstance(tree, Scalar) else None
+        found = duration_ms(tree.text) if isinstance(tree, Scalar) else None
         if found is None:
             self.shape(tree, what, "a duration", "Write one such as 500ms, 2s, 5m, 1h or 7d.")
-        return found or 0
+            return 0
+        return found
 
     def size_bytes(self, tree: Tree, what: str) -> int:
         """Return a size such as `8 MiB`, or a number of bytes."""
-        found = _SIZE.fullmatch(tree.text.strip()) if isinstance(tree, Scalar) else None
-        size = int(found.group(1)) * _BYTES[found.group(2)] if found else 0
-        if size < 1:
+        size = size_bytes(tree.text) if isinstance(tree, Scalar) else None
+        if size is None:
             self.shape(tree, what, "a size from 1", "Write one such as 1000000 or 8 MiB.")
             return 1
         return size
@@ -198,12 +195,6 @@ class Reader:
                 place,
                 hint="Use a name without /, that does not begin with __.",
             )
-
-
-def milliseconds(text: str) -> int | None:
-    """Return a duration such as `500ms`, `2s` or `7d`; None where it is none."""
-    found = _DURATION.fullmatch(text.strip())
-    return int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
 
 
 def _kind(tree: Tree) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from joinery.spec import grammar
-from joinery.spec.reader import Reader, milliseconds
+from joinery.spec.quantity import duration_ms
+from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, MapTree, Scalar, Tree
 
 WAIT_MS = 60_000
@@ -43,7 +44,7 @@ def registry_options(value: object) -> RegistryOptions | None:
     if not isinstance(value, tuple):
         return RegistryOptions(url=str(value))
     given: dict[str, Any] = dict(value)
-    wait = milliseconds(str(given["wait"])) if "wait" in given else None
+    wait = duration_ms(str(given["wait"])) if "wait" in given else None
     return RegistryOptions(
         url=str(given.get("url", "")),
         user=_secret(given, "user"),

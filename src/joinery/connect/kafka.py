@@ -1,0 +1,217 @@
+"""The kafka sink: every emission as a record of a compacted topic, partitioned by key.
+
+A record has the root key as JSON, the document as JSON or null, and the header
+`joinery.version`. A batch is one transaction unless `transactions: false`.
+
+Limits: a log cannot compare versions; a reader takes the highest of each key. Emissions of
+an interrupted batch may stand twice, with equal versions and contents.
+
+Invariant: nothing is committed once another run of the query has begun to write.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from joinery.connect.guarantee import Guarantee, Promise
+from joinery.connect.kafka_client import (
+    Brokers,
+    Topic,
+    client_properties,
+    create_topic,
+    describe_topic,
+)
+from joinery.connect.kafka_producer import Producer
+from joinery.connect.line import StagedRow, read_chunks, read_rows
+from joinery.connect.option import (
+    SinkOptionError,
+    check_names,
+    count_option,
+    flag_option,
+    map_option,
+    text_option,
+)
+from joinery.connect.protocol import Refusal, SinkError, StagedBatch, Written
+
+VERSION_HEADER = "joinery.version"
+_log = logging.getLogger(__name__)
+_OPTIONS = (
+    "topic",
+    "bootstrap",
+    "properties",
+    "create",
+    "partitions",
+    "replication",
+    "transactions",
+)
+_CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
+_SETTINGS: dict[str, Any] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "compression.type": "lz4",
+    "message.timeout.ms": 60_000,
+    # As Kafka's Java client partitions, so that a key has one partition whoever writes it.
+    "partitioner": "murmur2_random",
+    "queue.buffering.max.kbytes": 64 << 10,
+    "queue.buffering.max.messages": 200_000,
+}
+_TRANSACTION_MS = 300_000
+_SUMMARY = (
+    "Every emission stands in the log; for a reader of committed records a batch appears whole."
+)
+_NEITHER = {
+    Promise.FENCE: "without transactions the broker knows no runs; the lease is checked",
+    Promise.ATOMIC: "without transactions records appear one after the other",
+}
+
+
+class KafkaSink:
+    """Appends the documents of one product to a topic."""
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        topic: str,
+        *,
+        create: bool = True,
+        partitions: int | None = None,
+        replication: int | None = None,
+        transactions: bool = True,
+    ) -> None:
+        self.target = f"kafka topic {topic} at {brokers.bootstrap}"
+        self.guarantee = Guarantee(
+            summary=_SUMMARY, keeps="log", gaps={} if transactions else _NEITHER
+        )
+        self._brokers = brokers
+        self._topic = topic
+        self._create = create
+        self._partitions = partitions
+        self._replication = replication
+        self._transactions = transactions
+        self._standing: Topic | None = None
+        self._producer: Producer | None = None
+        self._producer_of = ""
+
+    def open(self) -> None:
+        """Find the topic, or create it compacted."""
+        standing = describe_topic(self._brokers, self._topic)
+        if standing is None:
+            standing = self._created()
+        if not standing.compacted:
+            facts = {"topic": self._topic}
+            _log.warning("topic is not compacted, so old documents are lost", extra=facts)
+        self._standing = standing
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Produce all documents of `batch`, and wait until the brokers have them."""
+        producer = self._producer_for(batch)
+        refused: dict[str, Refusal] = {}
+        while not self._sent(producer, batch, refused):
+            # What the brokers refused spoiled the transaction: once more without it.
+            pass
+        return Written(refused=tuple(refused.values()))
+
+    def close(self) -> None:
+        """Close the producer."""
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    def _created(self) -> Topic:
+        if not self._create:
+            raise SinkError(
+                f'there is no topic "{self._topic}" at {self._brokers.bootstrap}',
+                hint="Create it, or leave create: false out.",
+            )
+        create_topic(
+            self._brokers,
+            self._topic,
+            partitions=self._partitions,
+            replication=self._replication,
+            settings=_CREATED,
+        )
+        return Topic(max_bytes=int(_CREATED["max.message.bytes"]))
+
+    def _producer_for(self, batch: StagedBatch) -> Producer:
+        """Return the producer of the batch's query; a fresh one fences those before it."""
+        if self._producer is None or self._producer_of != batch.query_id:
+            self.close()
+            standing = self._standing or Topic()
+            settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
+            if self._transactions:
+                settings["transaction.timeout.ms"] = _TRANSACTION_MS
+            self._producer = Producer(
+                self._brokers, transactional_id=self._transactional_id(batch), **settings
+            )
+            self._producer_of = batch.query_id
+        return self._producer
+
+    def _transactional_id(self, batch: StagedBatch) -> str | None:
+        name = f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
+        return name if self._transactions else None
+
+    def _sent(self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]) -> bool:
+        """Send all but `refused`, to which is added what cannot be taken.
+
+        Returns:
+            False where nothing was taken because of documents that are in `refused` now.
+        """
+        producer.begin()
+        try:
+            for chunk in read_chunks(batch.files):
+                if not self._transactions:
+                    batch.check()
+                for row in chunk:
+                    if row.key not in refused and not self._send(producer, row):
+                        refused[row.key] = Refusal(row, "document_too_large", self._limit())
+            batch.check()
+        except BaseException:
+            producer.abandon()
+            raise
+        unsendable = producer.finish()
+        if unsendable:
+            rows = (row for row in read_rows(batch.files) if row.key in unsendable)
+            refused |= {
+                row.key: Refusal(row, "document_refused", unsendable[row.key]) for row in rows
+            }
+        return not (unsendable and self._transactions)
+
+    def _send(self, producer: Producer, row: StagedRow) -> bool:
+        headers = [(VERSION_HEADER, str(row.version).encode())]
+        return producer.send(self._topic, row.key, row.value, headers)
+
+    def _limit(self) -> str:
+        most = (self._standing or Topic()).max_bytes
+        return f'Topic "{self._topic}" takes at most {most} bytes (max.message.bytes).'
+
+
+def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> KafkaSink:
+    """Make the sink `{kafka: {topic: …, bootstrap: …}}`."""
+    check_names("kafka", options, _OPTIONS)
+    for name in ("topic", "bootstrap"):
+        if not options.get(name):
+            raise SinkOptionError(f'sink "kafka" needs "{name}"')
+    brokers = Brokers(
+        text_option("kafka", options, "bootstrap", ""),
+        {name: _text(value) for name, value in map_option("kafka", options, "properties").items()},
+    )
+    client_properties(brokers.properties)
+    return KafkaSink(
+        brokers,
+        text_option("kafka", options, "topic", ""),
+        create=flag_option("kafka", options, "create", True),
+        partitions=_count(options, "partitions"),
+        replication=_count(options, "replication"),
+        transactions=flag_option("kafka", options, "transactions", True),
+    )
+
+
+def _count(options: Mapping[str, object], name: str) -> int | None:
+    return count_option("kafka", options, name, 1) if name in options else None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,199 @@
+"""Produces records idempotently, a batch at a time; in transactions where it has an id.
+
+Invariant: `finish` returns only once the brokers have all that they did not refuse.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from joinery.connect.kafka_client import (
+    ANSWER_S,
+    FENCED,
+    Brokers,
+    code_of,
+    error_of,
+    failure,
+    kafka_errors,
+    make_producer,
+    told,
+)
+from joinery.connect.protocol import SinkUnavailableError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+_COMMIT_S = 5.0
+_ABORT_S = 2.0
+_STUCK_S = 120.0
+_DOWN_S = 5.0
+_POLL_EVERY = 2_000
+_OF_THE_RECORD = (
+    "MSG_SIZE_TOO_LARGE",
+    "INVALID_MSG_SIZE",
+    "INVALID_RECORD",
+    "RECORD_LIST_TOO_LARGE",
+)
+
+
+class Producer:
+    """A producer of Kafka's client, with its errors told as those of a sink.
+
+    Args:
+        brokers: Where.
+        transactional_id: Whoever opens a later producer of this id fences this one.
+        settings: Of librdkafka, beneath the properties of `brokers`.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+    """
+
+    def __init__(
+        self, brokers: Brokers, *, transactional_id: str | None = None, **settings: Any
+    ) -> None:
+        self._brokers = brokers
+        self._transactional = transactional_id is not None
+        self._begun = False
+        self._down: tuple[float, str] | None = None
+        self._undelivered: dict[str, KafkaError] = {}
+        self._sent = 0
+        if transactional_id is not None:
+            settings["transactional.id"] = transactional_id
+        self._client = make_producer(
+            brokers,
+            **{"delivery.report.only.error": True, **settings},
+            error_cb=self._heard,
+        )
+        if self._transactional:
+            self._call(lambda: self._client.init_transactions(ANSWER_S), "could not begin to write")
+
+    def begin(self) -> None:
+        """Begin a batch."""
+        self._undelivered.clear()
+        if self._transactional:
+            self._call(self._client.begin_transaction, "could not begin to write")
+            self._begun = True
+
+    def send(self, topic: str, key: str, value: str | None, headers: list[Any]) -> bool:
+        """Queue one record; return False where it is larger than a record may be."""
+        waited_from = time.monotonic()
+        while True:
+            try:
+                self._client.produce(
+                    topic, value, key, headers=headers, on_delivery=partial(self._delivered, key)
+                )
+                break
+            except BufferError:
+                self._call(lambda: self._client.poll(0.5), "could not write")
+                self._raise_where_stuck(waited_from)
+            except kafka_errors() as error:
+                if code_of(error) == "MSG_SIZE_TOO_LARGE":
+                    return False
+                raise self._failure(error, "could not write") from error
+        self._sent += 1
+        if self._sent % _POLL_EVERY == 0:
+            self._call(lambda: self._client.poll(0), "could not write")
+        return True
+
+    def finish(self) -> dict[str, str]:
+        """End the batch; what was sent is durable then.
+
+        Returns:
+            The keys of records that the brokers will never take, with the reason; in a
+            transaction nothing of the batch was taken then, and it may begin again.
+
+        Raises:
+            SinkUnavailableError, SinkError, FencedError: Nothing of a transaction was taken.
+        """
+        self._flush()
+        failed = self._undelivered
+        others = [each for each in failed.values() if each.name() not in _OF_THE_RECORD]
+        if others:
+            self.abandon()
+            raise self._failure(others[0], "could not write")
+        if failed and self._transactional:
+            self.abandon()
+        elif self._transactional:
+            self._commit()
+        return {key: told(error) for key, error in failed.items()}
+
+    def abandon(self) -> None:
+        """Give up the batch, as far as the brokers can still be told."""
+        self._client.purge(in_flight=False)
+        if not self._begun:
+            return
+        self._begun = False
+        try:
+            self._client.abort_transaction(_ABORT_S)
+        except kafka_errors() as error:
+            # Unless fenced, the next producer of this id ends it; until then nobody sees it.
+            if code_of(error) in FENCED:
+                raise self._failure(error, "could not write") from error
+
+    def close(self) -> None:
+        """Drop what was not finished, and close the connections."""
+        try:
+            self._client.purge()
+            self._client.poll(0)
+        except kafka_errors():
+            return  # a fatal error that was told before
+
+    def _flush(self) -> None:
+        waited_from, before = time.monotonic(), len(self._client)
+        while left := self._call(lambda: self._client.flush(1.0), "could not write"):
+            if left < before:
+                waited_from, before, self._down = time.monotonic(), left, None
+            self._raise_where_stuck(waited_from)
+
+    def _commit(self) -> None:
+        waited_from = time.monotonic()
+        while True:
+            try:
+                self._client.commit_transaction(_COMMIT_S)
+                self._begun, self._down = False, None
+                return
+            except kafka_errors() as error:
+                known = error_of(error)
+                if known.txn_requires_abort():
+                    self.abandon()
+                if not known.retriable() or known.txn_requires_abort():
+                    raise self._failure(error, "could not write") from error
+                self._raise_where_stuck(waited_from)
+
+    def _raise_where_stuck(self, waited_from: float) -> None:
+        now = time.monotonic()
+        down = self._down is not None and now - max(self._down[0], waited_from) > _DOWN_S
+        if down or now - waited_from > _STUCK_S:
+            raise SinkUnavailableError(
+                f"could not write to Kafka at {self._brokers.bootstrap}",
+                detail=self._reason() or "The brokers do not answer.",
+                hint="Check that a broker listens there.",
+            )
+
+    def _call(self, act: Callable[[], Any], what: str) -> Any:
+        try:
+            return act()
+        except kafka_errors() as error:
+            raise self._failure(error, what) from error
+
+    def _failure(self, error: Any, what: str) -> Exception:
+        return failure(self._brokers, error, what, self._reason())
+
+    def _reason(self) -> str:
+        return self._down[1] if self._down else ""
+
+    def _heard(self, error: KafkaError) -> None:
+        """Note a broker that cannot be reached; the client calls this."""
+        since = self._down[0] if self._down else time.monotonic()
+        self._down = (since, self._brokers.masked(told(error)))
+
+    def _delivered(self, key: str, error: KafkaError | None, message: Message) -> None:
+        """Note a record that was not delivered; the client calls this.
+
+        It must not look into `message`, which cannot be read while a fatal error is raised.
+        """
+        if error is not None:
+            self._undelivered[key] = error

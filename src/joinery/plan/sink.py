@@ -1,0 +1,114 @@
+"""From a declared sink to one with all its options: named ones looked up, defaults filled in.
+
+Invariant: a problem is told at the option, or at the sink where an option is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from joinery.plan.context import Context
+from joinery.plan.nodes import Sink
+from joinery.spec import grammar
+from joinery.spec.location import Path
+from joinery.spec.option import wanted_instead
+from joinery.spec.product import ProductSpec, SinkSpec, SourceSpec
+
+_SECURITY = ("security.", "sasl.", "ssl.")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def build_sink(context: Context, spec: SinkSpec, product: ProductSpec, index: int) -> Sink:
+    """Return a sink of a product, its paths made absolute."""
+    kind, options = spec.kind, dict(spec.options)
+    path = _path(product, index)
+    if spec.use is not None:
+        known = dict(context.spec.sinks)
+        found = known.get(spec.use)
+        if found is None:
+            message = f'there is no sink "{spec.use}"'
+            context.unknown(
+                "PLAN_UNKNOWN_SINK", message, (*path, "use"), name=spec.use, known=known
+            )
+            return Sink("")
+        kind = found.kind
+        _check_use(context, kind, options, path)
+        options = {**dict(found.options), **options}
+        _check_needed(context, kind, options, path)
+    if kind == "kafka":
+        options = _with_brokers(context, options, product, path)
+    if isinstance(options.get("path"), str):
+        options["path"] = str(context.spec.path_of(str(options["path"])))
+    return Sink(kind, tuple(options.items()))
+
+
+def _path(product: ProductSpec, index: int) -> Path:
+    listed = ("products", product.name, "sink", index)
+    return listed if len(product.sinks) > 1 else ("products", product.name, "sink")
+
+
+def _check_use(context: Context, kind: str, options: dict[str, Any], path: Path) -> None:
+    """Check the options that stand beside a `use`, whose kind the reader did not know."""
+    known = grammar.SINK_OPTIONS.get(kind)
+    for name, value in options.items() if known is not None else ():
+        assert known is not None  # as above
+        if name not in known:
+            message = f'sink "{kind}" has no option "{name}"'
+            context.unknown(
+                "SPEC_UNKNOWN_KEY", message, (*path, name), name=name, known=known, key=True
+            )
+        elif wanted := wanted_instead(value, known[name]):
+            message = f'"{name}" of sink "{kind}" needs {wanted}'
+            context.refuse("SPEC_SHAPE", message, (*path, name))
+
+
+def _check_needed(context: Context, kind: str, options: dict[str, Any], path: Path) -> None:
+    for name in grammar.SINK_NEEDED.get(kind, ()):
+        if name not in options:
+            context.refuse("SPEC_MISSING_KEY", f'sink "{kind}" needs "{name}"', path)
+
+
+def _with_brokers(
+    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
+) -> dict[str, Any]:
+    """Return the options of a Kafka sink, with the brokers of the source as a default.
+
+    Of the source's properties those of security come too, and no others.
+    """
+    _check_topic(context, options, path)
+    if options.get("bootstrap"):
+        return options
+    sources = _kafka_sources(context, product)
+    if len(sources) == 1:
+        given: dict[str, Any] = dict(sources[0].options)
+        properties = tuple(
+            each for each in given.get("properties") or () if each[0].startswith(_SECURITY)
+        )
+        return {"bootstrap": given.get("bootstrap"), "properties": properties, **options}
+    detail = "It is the default only where the product reads one Kafka source."
+    hint = "Write {kafka: {topic: …, bootstrap: host:9092}}."
+    message = 'sink "kafka" needs "bootstrap"'
+    context.refuse("SPEC_MISSING_KEY", message, path, detail=detail, hint=hint)
+    return options
+
+
+def _check_topic(context: Context, options: dict[str, Any], path: Path) -> None:
+    topic = options.get("topic")
+    if isinstance(topic, str) and topic and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
+        context.refuse(
+            "SPEC_NAME",
+            f'a topic cannot be named "{topic}"',
+            (*path, "kafka", "topic"),
+            hint="Use letters, digits, _ - and ., 249 at most.",
+        )
+
+
+def _kafka_sources(context: Context, product: ProductSpec) -> list[SourceSpec]:
+    """Return the Kafka sources that a product reads."""
+    sources = {each.name: each for each in context.spec.sources}
+    only = next(iter(sources)) if len(sources) == 1 else None
+    default = context.spec.defaults.source or only
+    read = {node.relation for node in product.root.walk()}
+    names = {each.source or default for each in context.spec.relations if each.name in read}
+    return [each for name, each in sources.items() if name in names and each.kind == "kafka"]
