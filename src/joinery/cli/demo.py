@@ -18,12 +18,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from joinery.cli.follow import Follower
-from joinery.cli.live import summary_line
+from joinery.cli.live import summary_line, waiting_line
 from joinery.cli.real import RealOptions, run_real_demo
 from joinery.cli.report import DONE
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.errors import SpecError
-from joinery.model.progress import BatchProgress, Progress, Totals
+from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 from joinery.testing.github import (
     STAR,
     TOPICS,
@@ -142,6 +142,11 @@ class DemoDisplay:
             f" in {batch.seconds:.1f} s{dead}\n"
         )
         self._follower.look()
+
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """Say what the run waits for; its own folder never makes it wait."""
+        if waiting is not None:
+            self._say(f"{waiting_line(waiting)}\n")
 
     def end(self, totals: Totals) -> None:
         """Tell how it went."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from joinery.model.progress import BatchProgress, Progress, Totals
+from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,6 +44,9 @@ class Display(Protocol):
     def batch(self, batch: BatchProgress) -> None:
         """One batch is through."""
 
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """A sink has to be waited for, again, or is back (None)."""
+
     def end(self, totals: Totals) -> None:
         """The run is over; writes the last line."""
 
@@ -58,6 +61,7 @@ class JsonDisplay:
 
     def __init__(self) -> None:
         self._started_at = time.monotonic()
+        self._waiting: set[str] = set()
 
     def prepare(self, log: Path) -> None:
         """Nothing to say yet."""
@@ -68,6 +72,15 @@ class JsonDisplay:
     def batch(self, batch: BatchProgress) -> None:
         """Write the batch as one line."""
         _write_json({"event": "batch", **batch.to_json()})
+
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """Write one line when a wait begins, and one when it is over."""
+        if waiting is None:
+            self._waiting.discard(target)
+            _write_json({"event": "back", "target": target})
+        elif target not in self._waiting:
+            self._waiting.add(target)
+            _write_json({"event": "waiting", **waiting.to_json()})
 
     def end(self, totals: Totals) -> None:
         """Write the totals as the last line."""
@@ -124,6 +137,9 @@ class TerminalDisplay:
             left = batch.remaining_rows if pace.in_rows else batch.remaining
             self._note_remaining(pace, left.get(topic), batch.ended_at)
 
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """Nothing to note: the table shows what the progress tells."""
+
     def end(self, totals: Totals) -> None:
         """Leave the table as it last was and write the last line."""
         if self._live is not None:
@@ -152,6 +168,7 @@ class TerminalDisplay:
             table.add_row(topic, *_cells(counts, pace))
         lines = [Text(_product_line(name, each)) for name, each in progress.documents.items()]
         lines += [Text(_batch_line(each), style="dim") for each in progress.latest.values()]
+        lines += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
         return Group(table, *lines)
 
 
@@ -181,6 +198,12 @@ def _product_line(name: str, counts: object) -> str:
         f"{name}: {each.get('upserts', 0):,} documents written,"
         f" {each.get('tombstones', 0):,} tombstones"
     )
+
+
+def waiting_line(waiting: Waiting) -> str:
+    """Return what a run waits for, for people."""
+    seconds = time.time() - waiting.since
+    return f"waiting for {waiting.target} since {seconds:,.0f} s: {waiting.reason}"
 
 
 def _batch_line(batch: BatchProgress) -> str:

@@ -24,11 +24,11 @@ from typing import Any
 from urllib.parse import quote
 
 from joinery.cli.follow import Followed
-from joinery.cli.live import summary_line
+from joinery.cli.live import summary_line, waiting_line
 from joinery.cli.pulse import Pulse
 from joinery.cli.report import DONE, FAILED
 from joinery.cli.run import Ending, RunArguments, run_project
-from joinery.model.progress import BatchProgress, Progress, Totals
+from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 from joinery.stack import connect
 from joinery.stack.debezium import capture
 from joinery.stack.development import DevelopmentStack
@@ -179,6 +179,11 @@ class RealDisplay:
         if time.monotonic() - self._told_at > _TOLD_EVERY_S:
             self._told_at = time.monotonic()
             self._tell_pulse()
+
+    def wait(self, target: str, waiting: Waiting | None) -> None:
+        """Say what the run waits for."""
+        if waiting is not None:
+            _say(f"{waiting_line(waiting)}\n")
 
     def end(self, totals: Totals) -> None:
         """Tell how it went."""

@@ -175,6 +175,7 @@ class Command:
             solution=self._arguments.solution,
             rebuild=rebuild,
             on_batch=self._note_batch,
+            on_wait=self._display.wait,
         )
         return Run(self._spec, plan, options)
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from joinery.cli.live import JsonDisplay, TerminalDisplay
-from joinery.model.progress import BatchProgress, Progress, Totals
+from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 
 
 def batch(batch_id: int = 0, *, remaining: int = 0, ended_at: float = 0) -> BatchProgress:
@@ -54,6 +54,39 @@ def test_the_table_has_a_line_a_topic() -> None:
     assert ["user", "10", "5", "2.0", "KiB", "1", "s", "1", "2"] == lines[1].split()
     assert ["star", "0", "0", "0", "0"] == lines[2].split()
     assert lines[3].startswith("profile: 4 documents written, 1 tombstones")
+
+
+def waiting(attempts: int) -> Waiting:
+    return Waiting(product="p", target="kafka topic t", reason="No.", attempts=attempts, since=1.0)
+
+
+def test_a_wait_is_one_json_line_and_so_is_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    display = JsonDisplay()
+
+    display.wait("kafka topic t", waiting(1))
+    display.wait("kafka topic t", waiting(2))
+    display.wait("kafka topic t", None)
+
+    first, last = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert ("waiting", "kafka topic t", "No.") == (
+        first["event"],
+        first["target"],
+        first["reason"],
+    )
+    assert {"event": "back", "target": "kafka topic t"} == last
+
+
+def test_the_table_tells_what_is_waited_for() -> None:
+    display = TerminalDisplay()
+    console = Console(record=True, width=200, file=None, force_terminal=False)
+    progress = Progress().waits("kafka topic t", waiting(1))
+    display._progress = lambda: progress
+
+    with console.capture() as captured:
+        console.print(display._drawn())
+
+    assert "waiting for kafka topic t since" in captured.get()
+    assert {} == progress.waits("kafka topic t", None).waiting
 
 
 def test_progress_adds_batches_up() -> None:

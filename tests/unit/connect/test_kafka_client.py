@@ -1,0 +1,58 @@
+"""Properties of Kafka's Java client mean the same to the client of the sink."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.connect.kafka import kafka_sink
+from joinery.connect.kafka_client import Brokers, client_properties
+from joinery.connect.option import SinkOptionError
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
+
+
+def test_a_login_of_the_java_client_is_understood() -> None:
+    found = client_properties({"sasl.mechanism": "PLAIN", "sasl.jaas.config": JAAS + '"p\\"q";'})
+
+    assert {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": 'p"q'} == found
+
+
+def test_certificates_as_pem_are_understood() -> None:
+    found = client_properties(
+        {"ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem", "ssl.keystore.key": "k"}
+    )
+
+    assert {"ssl.ca.location": "ca.pem", "ssl.key.pem": "k"} == found
+
+
+def test_a_java_key_store_is_refused_with_what_to_write() -> None:
+    with pytest.raises(SinkOptionError) as refused:
+        client_properties({"ssl.truststore.location": "ca.jks"})
+
+    assert "ssl.ca.location" in refused.value.hint
+
+
+def test_a_java_key_store_beside_a_pem_file_is_left_alone() -> None:
+    properties = {"ssl.truststore.location": "ca.jks", "ssl.ca.location": "ca.pem"}
+
+    assert {"ssl.ca.location": "ca.pem"} == client_properties(properties)
+
+
+def test_the_values_of_properties_are_shown_nowhere() -> None:
+    brokers = Brokers("b:9092", {"sasl.password": "hunter2"})
+
+    assert "hunter2" not in repr(brokers)
+    assert "wrong … given" == brokers.masked("wrong hunter2 given")
+
+
+def test_the_target_is_told_by_topic_and_brokers() -> None:
+    sink = kafka_sink("p", {"topic": "t", "bootstrap": "b:9092"}, Path())
+
+    assert "kafka topic t at b:9092" == sink.target
+
+
+def test_a_sink_without_brokers_is_refused() -> None:
+    with pytest.raises(SinkOptionError, match="bootstrap"):
+        kafka_sink("p", {"topic": "t"}, Path())

@@ -1,0 +1,102 @@
+"""Sinks of a product are whole: named ones looked up, options checked, brokers filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.plan.check import check
+
+PROJECT = """\
+sources:
+  changes: {kafka: {bootstrap: "b:9092", properties: {sasl.mechanism: PLAIN, fetch.min.bytes: 1}}}
+  other: {files: {path: data}}
+defaults: {source: changes, format: json}
+relations:
+  user: {key: [id], fields: {id: long}}
+  team: {key: [id], fields: {id: long}, source: other}
+sinks:
+  lake: {postgres: {table: t}}
+  bus: {kafka: {topic: t}}
+products:
+"""
+
+
+def problems(folder: Path, product: str) -> list[str]:
+    """Return what `check` says of a project with this product."""
+    file = folder / "joinery.yaml"
+    file.write_text(PROJECT + product, encoding="utf-8")
+    found = check(file)
+    return [f"{each.line}:{each.column} {each.code} {each.message}" for each in found]
+
+
+@pytest.mark.parametrize(
+    ("sink", "expected"),
+    [
+        ("{kafka: {topic: t}}", []),
+        ("{kafka: {topic: t, create: false, partitions: 3, transactions: false}}", []),
+        ("{postgres: {url: postgresql://h/d, mode: columns, connections: 2}}", []),
+        ("{kafka: {}}", ['12:26 SPEC_MISSING_KEY "kafka" of "sink" of product "p" needs "topic"']),
+        (
+            "{kafka: {topic: t, partitions: none}}",
+            [
+                '12:56 SPEC_SHAPE "partitions" of "kafka" of "sink" of product "p" needs a whole'
+                " number from 1"
+            ],
+        ),
+        (
+            "{kafka: {topic: t, create: 1}}",
+            ['12:52 SPEC_SHAPE "create" of "kafka" of "sink" of product "p" needs true or false'],
+        ),
+        (
+            "{kafka: {topic: t, properties: [a]}}",
+            [
+                '12:56 SPEC_SHAPE "properties" of "kafka" of "sink" of product "p" needs a map of'
+                " texts, numbers and booleans"
+            ],
+        ),
+        (
+            "{postgres: {url: u, mode: json}}",
+            ['12:51 SPEC_VALUE "mode" of "postgres" of "sink" of product "p" cannot be "json"'],
+        ),
+        (
+            "{kafka: {topic: 'a b'}}",
+            ['12:41 SPEC_NAME a topic cannot be named "a b"'],
+        ),
+        ("{use: bus}", []),
+        ("{use: lake}", ['12:25 SPEC_MISSING_KEY sink "postgres" needs "url"']),
+        (
+            "{use: lake, url: u, conections: 3}",
+            ['12:45 SPEC_UNKNOWN_KEY sink "postgres" has no option "conections"'],
+        ),
+        (
+            "{use: lake, url: u, connections: x}",
+            ['12:58 SPEC_SHAPE "connections" of sink "postgres" needs a whole number from 1'],
+        ),
+    ],
+)
+def test_options_are_checked_at_their_place(tmp_path: Path, sink: str, expected: list[str]) -> None:
+    assert expected == problems(tmp_path, f"  p: {{root: user, sink: {sink}}}\n")
+
+
+def test_without_one_kafka_source_the_brokers_have_to_be_named(tmp_path: Path) -> None:
+    found = problems(tmp_path, "  p: {root: team, sink: {kafka: {topic: t}}}\n")
+
+    assert ['12:25 SPEC_MISSING_KEY sink "kafka" needs "bootstrap"'] == found
+
+
+def test_the_brokers_of_the_source_come_with_its_security_only(tmp_path: Path) -> None:
+    from joinery.project import load
+
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT + "  p: {root: user, sink: {kafka: {topic: t}}}\n", encoding="utf-8")
+
+    options = dict(load(file).plan.products[0].sinks[0].options)
+
+    expected = {
+        "topic": "t",
+        "bootstrap": "b:9092",
+        "properties": (("sasl.mechanism", "PLAIN"),),
+    }
+    assert expected == options
