@@ -11,6 +11,7 @@ import typer
 
 from joinery import __version__
 from joinery.cli.dev import dev
+from joinery.cli.dlq import dlq
 from joinery.cli.report import DONE, FAILED, tell_error
 from joinery.cli.table import table
 from joinery.errors import JoineryError
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dev, name="dev")
+app.add_typer(dlq, name="dlq")
 app.add_typer(table, name="table")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 Products = Annotated[

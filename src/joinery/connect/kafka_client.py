@@ -237,6 +237,30 @@ def make_producer(brokers: Brokers, **settings: Any) -> Any:
     return _made(brokers, Producer, **settings)
 
 
+def make_consumer(brokers: Brokers) -> Any:
+    """Return a consumer without a group, that reads from where it is told and tells the end."""
+    from confluent_kafka import Consumer
+
+    return _made(
+        brokers,
+        Consumer,
+        **{
+            "group.id": "joinery",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        },
+    )
+
+
+def topic_partition(topic: str, partition: int, offset: int = -1001) -> Any:
+    """Return a place for Kafka's client; without an offset it is the partition."""
+    from confluent_kafka import TopicPartition
+
+    return TopicPartition(topic, partition, offset)
+
+
 def kafka_errors() -> tuple[type[Any], ...]:
     """Return what Kafka's client raises.
 

@@ -58,7 +58,7 @@ class Producer:
         self._transactional = transactional_id is not None
         self._begun = False
         self._down: tuple[float, str] | None = None
-        self._undelivered: dict[str, KafkaError] = {}
+        self._undelivered: dict[str | bytes, KafkaError] = {}
         self._sent = 0
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
@@ -77,7 +77,9 @@ class Producer:
             self._call(self._client.begin_transaction, "could not begin to write")
             self._begun = True
 
-    def send(self, topic: str, key: str, value: str | None, headers: list[Any]) -> bool:
+    def send(
+        self, topic: str, key: str | bytes, value: str | bytes | None, headers: list[Any]
+    ) -> bool:
         """Queue one record; return False where it is larger than a record may be."""
         waited_from = time.monotonic()
         while True:
@@ -98,7 +100,7 @@ class Producer:
             self._call(lambda: self._client.poll(0), "could not write")
         return True
 
-    def finish(self) -> dict[str, str]:
+    def finish(self) -> dict[str | bytes, str]:
         """End the batch; what was sent is durable then.
 
         Returns:
@@ -190,7 +192,7 @@ class Producer:
         since = self._down[0] if self._down else time.monotonic()
         self._down = (since, self._brokers.masked(told(error)))
 
-    def _delivered(self, key: str, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, key: str | bytes, error: KafkaError | None, message: Message) -> None:
         """Note a record that was not delivered; the client calls this.
 
         It must not look into `message`, which cannot be read while a fatal error is raised.

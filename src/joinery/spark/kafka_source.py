@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from joinery.connect.replay_key import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
 from joinery.spark.backlog import positions
 from joinery.spark.kafka_client import KafkaClient
 from joinery.spark.kafka_loss import check_loss
@@ -78,13 +79,14 @@ def client_options(options: KafkaOptions) -> dict[str, str]:
 
 
 def subscription(topics: Sequence[str]) -> str:
-    r"""Return the regular expression that matches the whole names of some topics.
+    r"""Return the regular expression that matches the whole names of topics and their replays.
 
     Example:
-        >>> subscription(["shop.user", "pattern:shard_[0-9]+"])
-        '(?:shop\\.user)|(?!__)(?:shard_[0-9]+)'
+        >>> subscription(["user", "pattern:shard_[0-9]+"])
+        '(?:(?:user)|(?!__)(?:shard_[0-9]+))(?:\\.joinery-replay)?'
     """
-    return "|".join(pattern_of(each) or f"(?:{_quoted(each)})" for each in topics)
+    names = "|".join(pattern_of(each) or f"(?:{_quoted(each)})" for each in topics)
+    return f"(?:{names})(?:{_quoted(REPLAY)})?"
 
 
 def numbering(topics: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -143,20 +145,48 @@ def _numbers(
 
 
 def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> DataFrame:
+    frame = _placed(frame)
     named = [each for each in topics if not pattern_of(each)]
     number = _number(named, [found for each in topics if (found := pattern_of(each))])
     own = F.when(number >= len(named), F.col("topic")) if len(named) < len(topics) else F.lit(None)
     key, value = (F.coalesce(F.octet_length(each), F.lit(0)) for each in ("key", "value"))
     return frame.select(
         number.alias("topic"),
-        F.col("partition").cast("bigint").alias("major"),
-        F.col("offset").alias("minor"),
+        F.col("major"),
+        F.col("minor"),
         F.lit(None).cast("string").alias("file"),
         F.col("key"),
         F.col("value"),
         F.when(key + value > max_record_bytes, F.lit("too_large")).alias("error"),
         own.cast("string").alias("name"),
     )
+
+
+def _placed(frame: DataFrame) -> DataFrame:
+    """Return the records at their places; those of a replay stand where they stood at first.
+
+    A replayed record's key begins with its place (`joinery.connect.replay_key`).
+    """
+    again = F.col("topic").endswith(REPLAY)
+    major, minor = (
+        F.expr(f"try_cast(cast(substring(key, {first}, {length}) as string) as bigint)")
+        for first, length in (PARTITION_AT, OFFSET_AT)
+    )
+    key = F.when(_flag() == "k", F.substring("key", KEY_AT, F.octet_length("key")))
+    placed = again & major.isNotNull() & minor.isNotNull()
+    return frame.select(
+        F.when(again, F.expr(f"left(topic, length(topic) - {len(REPLAY)})"))
+        .otherwise(F.col("topic"))
+        .alias("topic"),
+        F.when(placed, major).otherwise(F.col("partition")).cast("bigint").alias("major"),
+        F.when(placed, minor).otherwise(F.col("offset")).alias("minor"),
+        F.when(placed, key).otherwise(F.col("key")).alias("key"),
+        F.col("value"),
+    )
+
+
+def _flag() -> Column:
+    return F.substring("key", KEY_AT - 1, 1).cast("string")
 
 
 def _number(named: Sequence[str], patterns: Sequence[str]) -> Column:

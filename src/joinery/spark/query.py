@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame
 
-from joinery.connect.dead_letters import DeadLetterFolder
+from joinery.connect.dead_letters import DeadLetterWriter
 from joinery.connect.lease import Lease
 from joinery.connect.outlet import Delaying, Outcome, Outlet
+from joinery.connect.patient_letters import PatientLetters
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
 from joinery.connect.retry import PatientSink
@@ -93,6 +94,7 @@ class QueryRun:
         staging: A folder that is this query's own.
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
+        wait_for_letters: Wait while the place of dead letters is not there; else end.
         delay: Makes the outlets of its products, which may wait before they send.
 
     Attributes:
@@ -105,10 +107,11 @@ class QueryRun:
         members: Sequence[ProductSinks],
         *,
         lease: Lease,
-        dead_letters: DeadLetterFolder,
+        dead_letters: DeadLetterWriter,
         staging: Path,
         board: ProgressBoard,
         tombstone_retention_ms: int = _WEEK_MS,
+        wait_for_letters: bool = False,
         delay: Delay = undelayed,
     ) -> None:
         self.name = name
@@ -119,9 +122,18 @@ class QueryRun:
         self.ending = threading.Event()
         self.replaced = threading.Event()
         lease.when_asked(self._give_way)
-        self._dead_letters = dead_letters
         self._staging = staging
         self._board = board
+        self._keeping = threading.Lock()
+        self._dead_letters = (
+            PatientLetters(
+                dead_letters,
+                ended=self._ended,
+                tell=partial(self._board.wait, dead_letters.target),
+            )
+            if wait_for_letters
+            else dead_letters
+        )
         self._retention_ms = tombstone_retention_ms
         self._delay = delay
         self._outlets = tuple((each, self._outlet(each)) for each in self.members)
@@ -174,6 +186,7 @@ class QueryRun:
         try:
             for _, outlet in self._outlets:
                 outlet.close()
+            self._dead_letters.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
                 shutil.rmtree(self._staging, ignore_errors=True)
@@ -207,7 +220,7 @@ class QueryRun:
         counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
         dead = _parts(folder / _DEAD_LETTERS)
         letters = sum(_count_lines(part) for part in dead)
-        self._dead_letters.put(dead, query_id=query_id, batch_id=batch_id, check=self.lease.check)
+        self._keep(dead, query_id=query_id, batch_id=batch_id)
         written = time.monotonic()
         self._board.add(
             BatchProgress(
@@ -275,11 +288,13 @@ class QueryRun:
             letters = SinkLetters(part)
             for target, each in refused:
                 letters.add(product, target, each)
+            self._keep((part,), query_id=f"{product}-{uuid.uuid4()}", batch_id=0)
+
+    def _keep(self, parts: Sequence[Path], *, query_id: str, batch_id: int) -> None:
+        """Keep dead letters; what cannot be kept now ends the query, unless it may wait."""
+        with self._keeping:
             self._dead_letters.put(
-                (part,),
-                query_id=f"{product}-{uuid.uuid4()}",
-                batch_id=0,
-                check=self.lease.check,
+                parts, query_id=query_id, batch_id=batch_id, check=self.lease.check
             )
 
     def _fail(self, error: Exception) -> None:

@@ -9,11 +9,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from joinery._registry import make_sink
-from joinery.connect.dead_letters import DeadLetterFolder
+from joinery.connect.letter_place import letter_reader, letter_writer
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
@@ -29,7 +28,7 @@ from joinery.spark.ready import Ends
 from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
 from joinery.spark.real_time_run import RealTimeRun
 from joinery.spark.rebuild import Rebuilding
-from joinery.spark.selection import SelectionError, select_queries
+from joinery.spark.selection import select_queries
 from joinery.spark.source import open_sources, sources_of
 from joinery.spark.uncommitted import RealTimeMark
 from joinery.spark.undertaking import Keeping, Undertaking
@@ -127,9 +126,9 @@ class Run:
         return tuple(dict.fromkeys(each.name for one in products for each in one.relations))
 
     @property
-    def dead_letters(self) -> Path:
-        """The folder of the dead letters."""
-        return dead_letters_folder(self._spec)
+    def dead_letters(self) -> str:
+        """Where the dead letters are kept."""
+        return letter_reader(self._spec).target
 
     def prepare(self) -> None:
         """Take the leases and checkpoints of all queries, open their sinks; needs no Spark.
@@ -202,7 +201,8 @@ class Run:
             name,
             [ProductSinks(each, self._sinks(each)) for each in products],
             lease=place.lease,
-            dead_letters=DeadLetterFolder(self.dead_letters, name),
+            dead_letters=letter_writer(self._spec, name),
+            wait_for_letters=self._spec.run.dead_letters_wait,
             staging=place.staging,
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
@@ -364,16 +364,6 @@ def run(
     started.prepare()
     started.start(spark)
     return started
-
-
-def dead_letters_folder(spec: ProjectSpec) -> Path:
-    """Return where a project's dead letters go."""
-    sink = spec.run.dead_letters
-    if sink.kind != "files":
-        raise SelectionError(
-            f'dead letters cannot go to "{sink.kind}" yet', hint="Use {files: {path: …}}."
-        )
-    return spec.path_of(str(dict(sink.options)["path"]))
 
 
 def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:

@@ -118,6 +118,7 @@ EMIT: Names = {"settle": _ref("duration", "Wait until a key is quiet for so long
 RUN: Names = {
     "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),
     "dead_letters": _ref("sink_map", "Where records go that cannot be used."),
+    "dead_letters_wait": _flag("Wait while dead letters cannot be kept, instead of ending."),
     "trigger": _ref("duration", "The time between batches; 0s is as fast as possible."),
     "real_time": _flag("Spark's real-time mode."),
     "checkpoint_interval": _ref("duration", "How often real-time mode commits; 5m by default."),

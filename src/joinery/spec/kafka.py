@@ -20,6 +20,7 @@ from joinery.spec.tree import Entry, MapTree, Scalar, Tree
 Edge = Literal["earliest", "latest"]
 Offsets = Mapping[str, Mapping[int, int | Edge] | Edge]
 PATTERN = "pattern:"
+REPLAY = ".joinery-replay"  # after a topic's name: the one that holds its replayed records
 _OWN = {
     "bootstrap.servers": "Write bootstrap beside properties.",
     "auto.offset.reset": "Write starting beside properties.",
@@ -85,7 +86,7 @@ def is_named(named: str, topic: str) -> bool:
         >>> is_named("pattern:.*", "user"), is_named("pattern:.*", "__heartbeat")
         (True, False)
     """
-    pattern = pattern_of(named)
+    pattern, topic = pattern_of(named), topic.removesuffix(REPLAY)
     return named == topic if pattern is None else re.fullmatch(pattern, topic) is not None
 
 

@@ -135,6 +135,7 @@ class RunSpec:
 
     checkpoint: str = ".joinery/checkpoint"
     dead_letters: SinkSpec = SinkSpec("files", (("path", ".joinery/dead_letters"),))
+    dead_letters_wait: bool = False
     trigger_ms: int = 0
     real_time: bool = False
     checkpoint_interval_ms: int = 5 * 60 * 1000

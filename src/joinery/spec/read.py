@@ -220,9 +220,10 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
     return RunSpec(
         checkpoint=_text(reader, parts, "checkpoint", what) or default.checkpoint,
         dead_letters=sink,
+        dead_letters_wait=_flag(reader, parts, "dead_letters_wait"),
         trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
         checkpoint_interval_ms=_interval(reader, parts, default.checkpoint_interval_ms),
-        real_time="real_time" in parts and reader.flag(parts["real_time"], '"real_time"'),
+        real_time=_flag(reader, parts, "real_time"),
         max_rows_per_batch=reader.count(parts["max_rows_per_batch"], '"max_rows_per_batch"')
         if "max_rows_per_batch" in parts
         else default.max_rows_per_batch,
@@ -258,6 +259,10 @@ def _lineage(reader: Reader, tree: Tree | None) -> Pairs:
     if "url" not in parts:
         reader.shape(tree, what, 'a map with "url"', "Write {url: http://host:5000}.")
     return tuple((name, reader.text(each, f'"{name}" of {what}')) for name, each in parts.items())
+
+
+def _flag(reader: Reader, parts: Mapping[str, Tree], name: str) -> bool:
+    return name in parts and reader.flag(parts[name], f'"{name}"')
 
 
 def _duration(reader: Reader, parts: Mapping[str, Tree], name: str, default: int) -> int:

@@ -23,6 +23,7 @@ from joinery.spec.product import (
 Data = dict[str, Any]
 _RUN_SCALARS = (
     "checkpoint",
+    "dead_letters_wait",
     "real_time",
     "max_rows_per_batch",
     "max_bytes_per_batch",

@@ -29,7 +29,8 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name"
   };
 
-  private static final int KEPT_BYTES = 64 * 1024;
+  private static final int KEPT_OF_OVERSIZE = 64 * 1024;
+  private static final String POISON = "poison";
 
   /** Where Spark tells a task the number of its batch. */
   private static final String BATCH = "streaming.sql.batchId";
@@ -134,7 +135,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       for (int relation : relationsOf[row.getInt(0)]) {
         read[relation]++;
         if (row.isNullAt(6)) {
-          formats[relation].decode(relation, key, value, this);
+          decode(relation, key, value);
         } else {
           deadLetter(relation, row.getString(6), "the record is longer than max_record_bytes");
         }
@@ -142,6 +143,15 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       if (tally != null) {
         count();
         counters.drainTo(tally);
+      }
+    }
+
+    /** Decodes one record; whatever a decoder trips over is that record's own affair. */
+    private void decode(int relation, byte[] key, byte[] value) {
+      try {
+        formats[relation].decode(relation, key, value, this);
+      } catch (RuntimeException | StackOverflowError error) {
+        deadLetter(relation, POISON, "the decoder failed: " + error);
       }
     }
 
@@ -205,18 +215,22 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         letter.put("file", text((byte[]) record.get(3))).put("line", minor);
       }
       letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
-      put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4));
-      put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5));
+      int most = record.isNullAt(6) ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
+      put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
+      put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
+      if (!record.isNullAt(6)) {
+        letter.put("cut", true);
+      }
       return letter.toString().getBytes(StandardCharsets.UTF_8);
     }
   }
 
-  private static void put(ObjectNode letter, String name, byte[] raw) {
+  private static void put(ObjectNode letter, String name, byte[] raw, int most) {
     if (raw == null) {
       letter.putNull(name);
       return;
     }
-    byte[] kept = raw.length <= KEPT_BYTES ? raw : java.util.Arrays.copyOf(raw, KEPT_BYTES);
+    byte[] kept = raw.length <= most ? raw : java.util.Arrays.copyOf(raw, most);
     String text = text(kept);
     if (text != null) {
       letter.put(name, text);

@@ -29,14 +29,20 @@ final class BatchPlan {
         long last =
             to.done().get(file.number()) ? file.size() : to.point(file.number()).offset();
         if (last > first.offset()) {
-          String path = catalog.path(name, file.name()).toString();
-          slices.add(
-              new FileSlice(
-                  topic, path, file.name(), file.label(), first.offset(), last, first.line() + 1));
+          slices.add(slice(topic, file, first, last));
         }
       }
     }
     return slices;
+  }
+
+  private FileSlice slice(int topic, KnownFile file, Progress.Point first, long last) {
+    String path = catalog.path(file.topic(), file.name()).toString();
+    String original = KnownFile.original(file.name());
+    String name = original == null ? file.name() : original;
+    long line = first.line() + 1;
+    boolean replay = original != null;
+    return new FileSlice(topic, path, name, file.label(), first.offset(), last, line, replay);
   }
 
   private List<KnownFile> touched(String topic, Progress from, Progress to) {
@@ -114,7 +120,7 @@ final class BatchPlan {
     String topic = topics.get(slice.topic());
     KnownFile file =
         catalog.inOrder(topic).stream()
-            .filter(each -> each.label() == slice.label())
+            .filter(each -> catalog.path(topic, each.name()).toString().equals(slice.path()))
             .findFirst()
             .orElseThrow();
     return marks.computeIfAbsent(file, each -> rescan(each, slice));

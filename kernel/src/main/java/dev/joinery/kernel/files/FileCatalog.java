@@ -40,6 +40,10 @@ final class FileCatalog {
   /** A topic's files by name, and by number. */
   private static final class Topic {
     final TreeMap<String, KnownFile> byName = new TreeMap<>(BYTES);
+
+    /** The files that put lines of others back; they stand in no order with the others. */
+    final TreeMap<String, KnownFile> replays = new TreeMap<>(BYTES);
+
     final List<KnownFile> byNumber = new ArrayList<>();
 
     /** When the folder last changed, where a listing since then has surely seen it all. */
@@ -50,8 +54,18 @@ final class FileCatalog {
         throw new FilesError(
             "topic \"" + file.topic() + "\": the checkpoint's labels of files are not whole");
       }
-      byName.put(file.name(), file);
+      (originalOf(file.name()) == null ? byName : replays).put(file.name(), file);
       byNumber.add(file);
+    }
+
+    boolean knows(String name) {
+      return byName.containsKey(name) || replays.containsKey(name);
+    }
+
+    /** Returns the file whose lines {@code name} puts back, where that file was seen. */
+    KnownFile originalOf(String name) {
+      String original = KnownFile.original(name);
+      return original == null ? null : byName.get(original);
     }
   }
 
@@ -77,8 +91,11 @@ final class FileCatalog {
     for (String name : names) {
       Topic topic = topic(name);
       List<String> files = unseen(name, topic);
+      List<String> replays = new ArrayList<>();
       files.sort(BYTES);
+      files.removeIf(each -> KnownFile.original(each) != null && replays.add(each));
       found.addAll(label(name, topic, files));
+      replays.forEach(each -> found.add(labelReplay(name, topic, each)));
     }
     if (!found.isEmpty() && log != null) {
       log.append(found, all());
@@ -102,7 +119,7 @@ final class FileCatalog {
       for (Path file : files) {
         String each = file.getFileName().toString();
         boolean hidden = each.startsWith(".") || each.startsWith("_");
-        boolean unknown = !hidden && each.endsWith(SUFFIX) && !topic.byName.containsKey(each);
+        boolean unknown = !hidden && each.endsWith(SUFFIX) && !topic.knows(each);
         if (unknown && Files.isRegularFile(file)) {
           found.add(each);
         }
@@ -144,6 +161,18 @@ final class FileCatalog {
       i = end;
     }
     return labelled;
+  }
+
+  /** A replay's lines have the places they had in its original. */
+  private KnownFile labelReplay(String name, Topic topic, String file) {
+    KnownFile original = topic.originalOf(file);
+    if (original == null) {
+      return label(name, topic, List.of(file)).get(0);
+    }
+    KnownFile replay =
+        new KnownFile(name, topic.byNumber.size(), file, original.label(), size(name, file));
+    topic.add(replay);
+    return replay;
   }
 
   private List<KnownFile> fill(
@@ -194,9 +223,11 @@ final class FileCatalog {
     return root.resolve(topic).resolve(file);
   }
 
-  /** Returns a topic's files in name order. */
+  /** Returns a topic's files in name order, then those that put lines back. */
   Collection<KnownFile> inOrder(String topic) {
-    return topic(topic).byName.values();
+    List<KnownFile> files = new ArrayList<>(topic(topic).byName.values());
+    files.addAll(topic(topic).replays.values());
+    return files;
   }
 
   /** Returns the file with this number. */

@@ -164,7 +164,11 @@ final class FilesReader implements PartitionReader<InternalRow> {
   private void write(int from, int end) {
     boolean first = line == 2 && slice.firstLine() == 1;
     int begin = first && startsWithMark(from, end) ? from + 3 : from;
-    start(line - 1);
+    if (slice.replay()) {
+      begin = startReplayed(from, end, line - 1);
+    } else {
+      start(line - 1);
+    }
     if (keyed.split(buffer, begin, end)) {
       writeOrNull(4, keyed.keyFrom, keyed.keyTo);
       writeOrNull(5, keyed.valueFrom, keyed.valueTo);
@@ -173,6 +177,18 @@ final class FilesReader implements PartitionReader<InternalRow> {
       row.write(5, buffer, begin, end - begin);
     }
     row.setNullAt(6);
+  }
+
+  /** Starts the row of a line that has a number in front; returns where what is read begins. */
+  private int startReplayed(int from, int end, long ownNumber) {
+    long number = 0;
+    int at = from;
+    while (at < end && buffer[at] >= '0' && buffer[at] <= '9') {
+      number = 10 * number + buffer[at++] - '0';
+    }
+    boolean numbered = at > from && at < end && buffer[at] == '\t';
+    start(numbered ? number : ownNumber);
+    return numbered ? at + 1 : from;
   }
 
   /** Whether a byte order mark stands there, which is no part of the first line. */
@@ -193,7 +209,11 @@ final class FilesReader implements PartitionReader<InternalRow> {
 
   /** Makes a row of a line's beginning, and goes on behind its end. */
   private void oversize(int from, int end) throws IOException {
-    start(line);
+    if (slice.replay()) {
+      from = startReplayed(from, end, line);
+    } else {
+      start(line);
+    }
     row.setNullAt(4);
     row.write(5, buffer, from, Math.min(end - from, KEPT_OF_OVERSIZE));
     row.write(6, TOO_LARGE);

@@ -383,4 +383,48 @@ class FilesStreamTest {
     assertThrows(FilesError.class, () -> stream.deserializeOffset("{\"logOffset\":1}"));
     assertThrows(FilesError.class, () -> stream.deserializeOffset("7"));
   }
+
+  @Test
+  void aReplayPutsLinesBackAtTheirPlaces() throws IOException {
+    put("a", "1.jsonl", "x0\nx1\nx2\n");
+    put("a", "2.jsonl", "y0\n");
+    Offset read = next(stream, stream.initialOffset());
+    List<Long> originals = labels(stream, stream.initialOffset(), read);
+    put("a", "1.jsonl.20260102T030405000006Z.replay.jsonl", "3\tx2\n1\t{\"key\":1,\"value\":2}\n");
+
+    Offset end = next(stream, read);
+
+    assertEquals(List.of("0 1.jsonl:3 null=x2", "0 1.jsonl:1 1=2"), rows(stream, read, end));
+    assertEquals(originals.subList(0, 1), labels(stream, read, end));
+  }
+
+  @Test
+  void aFileBesideAReplayIsLabelledByItsName() throws IOException {
+    put("a", "1.jsonl", "x0\n");
+    put("a", "2.jsonl", "y0\n");
+    put("a", "1.jsonl.20260102T030405000006Z.replay.jsonl", "1\tx0\n");
+    Offset read = next(stream, stream.initialOffset());
+    put("a", "1.jsonl.0.jsonl", "late\n");
+
+    Offset end = next(stream, read);
+
+    List<Long> all = labels(stream, stream.initialOffset(), read);
+    long late = labels(stream, read, end).get(0);
+    assertEquals(List.of("0 1.jsonl.0.jsonl:1 null=late"), rows(stream, read, end));
+    assertTrue(all.get(0) < late && late < all.get(all.size() - 1));
+  }
+
+  @Test
+  void aReplayIsKnownAgainAfterARestart() throws IOException {
+    put("a", "1.jsonl", "x0\nx1\n");
+    put("a", "1.jsonl.20260102T030405000006Z.replay.jsonl", "2\tx1\n");
+    Offset read = next(stream, stream.initialOffset());
+
+    FilesStream restarted = open(1000);
+
+    assertEquals(
+        List.of("0 1.jsonl:1 null=x0", "0 1.jsonl:2 null=x1", "0 1.jsonl:2 null=x1"),
+        rows(restarted, restarted.initialOffset(), read));
+    assertEquals(read, next(restarted, read));
+  }
 }

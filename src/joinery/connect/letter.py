@@ -1,0 +1,163 @@
+"""A dead letter as it is kept, and what was done about it.
+
+Invariant: a letter's id depends on what could not be used and where it stood, not on when:
+the same record refused again has the same id, and is open again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+State = Literal["open", "replayed", "dropped"]
+Kind = Literal["record", "document", "held"]
+_PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
+_ID_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What somebody did about a letter.
+
+    Attributes:
+        id: The letter's.
+        state: What became of it.
+        until: The letter's time; one of a later time is open again.
+        at: When it was done, ISO 8601.
+    """
+
+    id: str
+    state: State
+    until: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One thing that could not be used.
+
+    Attributes:
+        id: Names it in commands.
+        facts: As kept: reason, detail, where it stood, time, key and value.
+        state: `open`, or what was done about it.
+        at: When that was done; empty for an open one.
+    """
+
+    id: str
+    facts: Mapping[str, Any]
+    state: State = "open"
+    at: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it could not be used, as one word."""
+        return str(self.facts.get("reason", ""))
+
+    @property
+    def detail(self) -> str:
+        """Why, as a sentence."""
+        return str(self.facts.get("detail", ""))
+
+    @property
+    def time(self) -> str:
+        """When, ISO 8601 in UTC."""
+        return str(self.facts.get("time", ""))
+
+    @property
+    def kind(self) -> Kind:
+        """A `record` of a source, a `document` that a sink refused, or one that is `held`.
+
+        A held document is sent by itself once it is back within its limits.
+        """
+        if "product" not in self.facts:
+            return "record"
+        return "document" if "sink" in self.facts else "held"
+
+    @property
+    def of(self) -> str:
+        """The topic of a record, the product of a document."""
+        name = "topic" if self.kind == "record" else "product"
+        return str(self.facts.get(name, self.facts.get("relation", "")))
+
+    @property
+    def place(self) -> str:
+        """Where the record stood, or the document's key."""
+        facts = self.facts
+        if "file" in facts:
+            return f"{facts['file']}:{facts['line']}"
+        if "offset" in facts:
+            return f"partition {facts['partition']}, offset {facts['offset']}"
+        return str(facts.get("key", ""))
+
+    @property
+    def cut(self) -> bool:
+        """Whether only the beginning of the record is kept."""
+        return bool(self.facts.get("cut"))
+
+    def raw(self, name: Literal["key", "value"]) -> bytes | None:
+        """Return the bytes of the record's key or value; None where it had none."""
+        if f"{name}_base64" in self.facts:
+            return base64.b64decode(self.facts[f"{name}_base64"])
+        text = self.facts.get(name)
+        return None if text is None else str(text).encode()
+
+    def marked(self, mark: Mark | None) -> Letter:
+        """Return the letter with what was done about it, if that was after it was written."""
+        if mark is None or moment(self.time) > moment(mark.until):
+            return self
+        return replace(self, state=mark.state, at=mark.at)
+
+
+def moment(time: str) -> datetime:
+    """Return a time in ISO 8601, to be compared; one that is missing is before all others."""
+    return datetime.fromisoformat(time) if time else datetime.min.replace(tzinfo=UTC)
+
+
+def parse_letter(line: str | bytes) -> Letter:
+    """Return the letter that a line holds."""
+    facts: dict[str, Any] = json.loads(line)
+    lasting = {name: value for name, value in facts.items() if name not in _PASSING}
+    text = json.dumps(lasting, sort_keys=True, separators=(",", ":")).encode()
+    return Letter(hashlib.sha256(text).hexdigest()[:_ID_DIGITS], facts)
+
+
+def parse_mark(line: str | bytes) -> Mark:
+    """Return the mark that a line holds."""
+    return Mark(**json.loads(line))
+
+
+def mark_line(mark: Mark) -> str:
+    """Return a mark as one JSON line."""
+    facts = {"id": mark.id, "state": mark.state, "until": mark.until, "at": mark.at}
+    return json.dumps(facts)
+
+
+def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Mark]) -> Iterator[Letter]:
+    """Yield each letter once, at its last time, with what was done about it.
+
+    Letters of one source come in the order of their places.
+    """
+    newest: dict[str, Letter] = {}
+    for line in lines:
+        letter = parse_letter(line)
+        stood = newest.get(letter.id)
+        if stood is None or moment(stood.time) < moment(letter.time):
+            newest[letter.id] = letter
+    done: dict[str, Mark] = {}
+    for mark in marks:
+        if mark.id not in done or done[mark.id].at <= mark.at:
+            done[mark.id] = mark
+    for letter in sorted(newest.values(), key=_order):
+        yield letter.marked(done.get(letter.id))
+
+
+def _order(letter: Letter) -> tuple[Any, ...]:
+    facts = letter.facts
+    file = str(facts.get("file", "")).encode()
+    numbers = (facts.get(name, 0) for name in ("partition", "offset", "line", "version"))
+    return (str(facts.get("source", "")), letter.of, file, *numbers, letter.time)

@@ -1,0 +1,105 @@
+"""Where a project's dead letters are kept: a folder, or a Kafka topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from joinery.connect.dead_letters import (
+    DeadLetterFolder,
+    DeadLetterReader,
+    DeadLetterWriter,
+    LetterFolder,
+)
+from joinery.connect.option import plain
+from joinery.errors import SpecError
+from joinery.spec.kafka import kafka_options
+from joinery.spec.product import ProjectSpec, SourceSpec
+
+KINDS = ("files", "kafka")
+_SECURITY = ("security.", "sasl.", "ssl.")
+
+
+class LetterPlaceError(SpecError):
+    """Dead letters cannot be kept where the project says."""
+
+    code = "SPEC_DEAD_LETTERS"
+
+
+def letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
+    """Return where one query keeps its dead letters.
+
+    Raises:
+        LetterPlaceError: The project names no place that can hold them.
+    """
+    kind, options = _place(spec)
+    if kind == "files":
+        return DeadLetterFolder(spec.path_of(str(options["path"])), query)
+    from joinery.connect.dead_letter_topic import DeadLetterTopic
+
+    return DeadLetterTopic(_brokers(spec, options), str(options["topic"]))
+
+
+def letter_reader(spec: ProjectSpec) -> DeadLetterReader:
+    """Return where all dead letters of a project are found.
+
+    Raises:
+        LetterPlaceError: The project names no place that can hold them.
+    """
+    kind, options = _place(spec)
+    if kind == "files":
+        return LetterFolder(spec.path_of(str(options["path"])))
+    from joinery.connect.dead_letter_topic import LetterTopic
+
+    return LetterTopic(_brokers(spec, options), str(options["topic"]))
+
+
+def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
+    """Return the brokers of a Kafka source; of its properties all, or those of security."""
+    from joinery.connect.kafka_client import Brokers
+
+    options = kafka_options(source)
+    properties = {
+        name: value
+        for name, value in options.properties
+        if all_properties or name.startswith(_SECURITY)
+    }
+    return Brokers(options.bootstrap, properties)
+
+
+def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
+    """Return kind and options of the place, a named sink looked up."""
+    sink = spec.run.dead_letters
+    kind, options = sink.kind, dict(sink.options)
+    if sink.use is not None:
+        named = dict(spec.sinks).get(sink.use)
+        if named is None:
+            raise LetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
+        kind, options = named.kind, {**dict(named.options), **options}
+    if kind not in KINDS:
+        raise LetterPlaceError(
+            f'dead letters cannot be kept in "{kind}"',
+            hint="Write {files: {path: …}} or {kafka: {topic: …}}.",
+        )
+    return kind, options
+
+
+def _brokers(spec: ProjectSpec, options: dict[str, Any]) -> Any:
+    """Return the brokers that the place names, else those of the only Kafka source."""
+    from joinery.connect.kafka_client import Brokers
+
+    if options.get("bootstrap"):
+        given = plain(options.get("properties") or {})
+        properties = {name: _text(value) for name, value in given.items()}
+        return Brokers(str(options["bootstrap"]), properties)
+    sources = [each for each in spec.sources if each.kind == "kafka"]
+    if len(sources) != 1:
+        raise LetterPlaceError(
+            '"dead_letters" needs "bootstrap"',
+            detail="It is the default only where the project has one Kafka source.",
+            hint="Write {kafka: {topic: …, bootstrap: host:9092}}.",
+        )
+    return source_brokers(sources[0], all_properties=False)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

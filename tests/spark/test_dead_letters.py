@@ -1,0 +1,144 @@
+"""A record that could not be used is mended and put back, and counts where it stood."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from joinery.connect.letter import Letter
+from joinery.connect.letterbox import Letterbox, Selection
+from joinery.connect.line import read_rows
+from joinery.model.progress import Progress
+from joinery.plan.build import build_plan
+from joinery.spark.run import run
+from joinery.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from joinery.spec.product import ProjectSpec
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+products:
+  profile: {root: customer, sink: {files: {path: out}}}
+"""
+
+
+class Shop:
+    """A project in a folder of its own, run to its end at each call."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        (folder / "joinery.yaml").write_text(PROJECT)
+        self.spec: ProjectSpec = load_spec(folder / "joinery.yaml")
+        self.plan = build_plan(self.spec)
+        self.letterbox = Letterbox(self.spec, self.plan)
+
+    def put(self, name: str, *lines: str) -> None:
+        part = self.folder / "data/customer" / f".{name}"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text("".join(f"{line}\n" for line in lines))
+        part.rename(part.with_name(name))
+
+    def run(self) -> Progress:
+        ended = run(self.spark, self, once=True)  # type: ignore[arg-type]
+        assert ended.await_termination(300)
+        return ended.progress
+
+    def letters(self) -> list[Letter]:
+        return self.letterbox.find(Selection())
+
+    def mend(self, letter: Letter, value: str) -> None:
+        mended = Letter(letter.id, {**letter.facts, "value": value})
+        assert [] == self.letterbox.replay([mended])
+
+    def names(self) -> dict[int, str]:
+        rows = read_rows(sorted((self.folder / "out/profile").glob("*.jsonl")))
+        return {json.loads(row.key)["id"]: json.loads(row.value or "{}")["name"] for row in rows}
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Shop:
+    return Shop(spark, tmp_path)
+
+
+def test_a_mended_record_counts_only_where_nothing_newer_was_applied(shop: Shop) -> None:
+    shop.put(
+        "1.jsonl",
+        '{"id":1,"name":"Ada"}',
+        '{"id":1,"name":{"first":"A."}}',
+        '{"id":1,"name":"Ada Lovelace"}',
+        '{"id":2,"name":["Bob"]}',
+    )
+    shop.run()
+    assert ["1.jsonl:2", "1.jsonl:4"] == [each.place for each in shop.letters()]
+    shop.put("2.jsonl", '{"id":3,"name":"Cem"}')
+    for letter, name in zip(shop.letters(), ("A.", "Bob"), strict=True):
+        shop.mend(letter, json.dumps({"id": int(name == "Bob") + 1, "name": name}))
+
+    totals = shop.run().totals
+
+    assert {1: "Ada Lovelace", 2: "Bob", 3: "Cem"} == shop.names()
+    assert (3, 2, 1, 0) == (totals.read, totals.applied, totals.stale, totals.dead)
+    assert [] == shop.letters()
+
+
+def test_putting_a_record_back_twice_changes_nothing_more(shop: Shop) -> None:
+    shop.put("1.jsonl", '{"id":1,"name":[]}')
+    shop.run()
+    (letter,) = shop.letters()
+    shop.mend(letter, '{"id":1,"name":"Ada"}')
+    shop.run()
+    shop.put("2.jsonl", '{"id":1,"name":"Ada Lovelace"}')
+    shop.run()
+
+    shop.mend(letter, '{"id":1,"name":"Ada"}')
+    totals = shop.run().totals
+
+    assert {1: "Ada Lovelace"} == shop.names()
+    assert (1, 0, 0) == (totals.read, totals.applied, totals.documents)
+
+
+def test_a_record_that_is_put_back_unmended_is_a_letter_again(shop: Shop) -> None:
+    shop.put("1.jsonl", '{"id":1,"name":[]}')
+    shop.run()
+    (letter,) = shop.letters()
+    assert [] == shop.letterbox.replay([letter])
+    assert [] == shop.letters()
+
+    shop.run()
+
+    assert [(letter.id, "1.jsonl:1")] == [(each.id, each.place) for each in shop.letters()]
+
+
+def test_a_record_that_a_decoder_trips_over_is_a_letter_and_stops_nothing(shop: Shop) -> None:
+    deep = 300_000
+    shop.put(
+        "1.jsonl",
+        f'{{"id":1,"other":{"[" * deep}{"]" * deep},"name":"Ada"}}',
+        '{"id":2,"name":"Bob"}',
+    )
+
+    totals = shop.run().totals
+
+    assert {2: "Bob"} == shop.names() or {1: "Ada", 2: "Bob"} == shop.names()
+    assert 2 == totals.applied + totals.dead
+
+
+def test_all_bytes_of_a_record_are_kept(shop: Shop) -> None:
+    long = '{"id":1,"name":["' + "x" * 200_000 + '"]}'
+    shop.put("1.jsonl", long)
+    shop.run()
+
+    (letter,) = shop.letters()
+
+    assert (False, long.encode()) == (letter.cut, letter.raw("value"))

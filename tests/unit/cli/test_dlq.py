@@ -1,0 +1,148 @@
+"""The commands of `joinery dlq`, on letters as a run leaves them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from joinery.cli import main as module
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+products:
+  profile: {root: customer, sink: {files: {path: out}}}
+"""
+Command = Callable[..., int]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> int:
+        monkeypatch.setattr("sys.argv", ["joinery", "dlq", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            module.main()
+        return int(ended.value.code or 0)
+
+    return run
+
+
+@pytest.fixture
+def letters(tmp_path: Path) -> None:
+    folder = tmp_path / ".joinery/dead_letters"
+    folder.mkdir(parents=True)
+    facts = {"source": "changes", "topic": "customer", "file": "1.jsonl", "key": None}
+    lines = [
+        {"reason": reason, "detail": "why", **facts, "line": line, "time": time, "value": value}
+        for reason, line, time, value in [
+            ("undecodable", 1, "2026-01-02T03:04:05Z", "{broken"),
+            ("undecodable", 2, "2026-01-02T03:04:06Z", "{broken too"),
+            ("wrong_type", 3, "2026-01-02T03:04:07Z", '{"id":"x"}'),
+        ]
+    ]
+    text = "".join(f"{json.dumps(each)}\n" for each in lines)
+    (folder / "profile-000001-0000000000.jsonl").write_text(text)
+
+
+def ids(capsys: pytest.CaptureFixture[str], command: Command, *options: str) -> list[str]:
+    capsys.readouterr()
+    assert command("list", "--json", *options) == 0
+    return [each["newest"]["id"] for each in json.loads(capsys.readouterr().out)]
+
+
+def test_without_letters_the_list_says_where_it_looked(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("list") == 0
+
+    assert "There are no dead letters in" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("letters")
+def test_the_list_groups_by_reason_with_count_and_times(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("list") == 0
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["undecodable", "customer", "2", "2026-01-02", "03:04:05", "2026-01-02", "03:04:06"] == (
+        lines[1][:-1]
+    )
+    assert "wrong_type" == lines[2][0]
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_letter_is_shown_whole_or_by_its_bytes(
+    command: Command, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command("list", "--json", "--reason", "wrong_type")
+    id = json.loads(capsysbinary.readouterr().out)[0]["newest"]["id"]
+
+    assert command("show", id) == 0
+    shown = capsysbinary.readouterr().out
+    assert command("show", "--raw", id) == 0
+
+    assert b"reason     wrong_type" in shown
+    assert b'value      {"id":"x"}' in shown
+    assert b'{"id":"x"}' == capsysbinary.readouterr().out
+
+
+@pytest.mark.usefixtures("letters")
+def test_letters_are_put_back_and_listed_no_more(
+    command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert command("replay", "--reason", "undecodable") == 0
+
+    assert "2 of 2 letters put back.\n" == capsys.readouterr().out
+    (file,) = (tmp_path / "data/customer").iterdir()
+    assert "1\t{broken\n2\t{broken too\n" == file.read_text()
+    assert 1 == len(ids(capsys, command))
+    assert 2 == len(ids(capsys, command, "--closed"))
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_letter_is_put_back_mended(
+    command: Command, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (id,) = ids(capsys, command, "--reason", "wrong_type")
+    (tmp_path / "mended.json").write_text('{\n  "id": 7\n}\n')
+
+    assert command("replay", id, "--value", "mended.json") == 0
+
+    (file,) = (tmp_path / "data/customer").iterdir()
+    assert '3\t{   "id": 7 }\n' == file.read_text()
+
+
+@pytest.mark.usefixtures("letters")
+def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("drop", "--of", "customer", "--reason", "undecodable") == 0
+
+    assert "2 letters dropped.\n" == capsys.readouterr().out
+    assert 1 == len(ids(capsys, command))
+
+
+@pytest.mark.usefixtures("letters")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("replay",), "no dead letters are named"),
+        (("drop",), "no dead letters are named"),
+        (("show", "zz"), 'there is no dead letter "zz"'),
+        (("replay", "--all", "--value", "x"), "--value mends one letter, not 3"),
+        (("list", "--file", "gone.yaml"), "gone.yaml"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_exit_code_2(
+    command: Command, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+) -> None:
+    assert command(*arguments) == 2
+
+    assert told in capsys.readouterr().err
