@@ -22,6 +22,7 @@ from joinery.spark.topic import Topic
 from joinery.spec.schema_registry import RegistryOptions
 
 _KERNEL = "dev.joinery.kernel.Kernel"
+_PROGRESS_LOG = "dev.joinery.kernel.ProgressLog"
 
 
 class SessionError(RunError):
@@ -107,6 +108,12 @@ def open_kernel(
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.relations]
     return Kernel(session, program, ordered, jvm_kernel)
+
+
+def progress_log(session: SparkSession) -> Any:
+    """Return a new listener in the JVM that remembers what Spark tells of its batches."""
+    load_jar(session)
+    return _class(session, _PROGRESS_LOG)()
 
 
 def require_classic(session: SparkSession) -> None:

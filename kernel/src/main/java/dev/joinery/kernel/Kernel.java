@@ -109,8 +109,8 @@ public final class Kernel {
         ((org.apache.spark.sql.classic.Dataset<?>) wire).queryExecution();
     List<Attribute> columns = CollectionConverters.asJava(execution.analyzed().output());
     return new org.apache.spark.sql.classic.KeyValueGroupedDataset<>(
-        Encoders.BINARY(),
-        Encoders.BINARY(),
+        new BytesEncoder(),
+        new BytesEncoder(),
         execution,
         CollectionConverters.asScala(List.of(columns.get(0))).toSeq(),
         CollectionConverters.asScala(List.of(columns.get(1))).toSeq());

@@ -2,9 +2,7 @@ package dev.joinery.kernel;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
-import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.TTLConfig;
@@ -18,15 +16,16 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * One operator of the chain: handles the addresses of its level and passes the others on.
  *
- * <p>State stands under the address as one value and numbered pages, so that a level can hold nodes
- * of any kind, and a node may be added without a change of the state's schema.
+ * <p>State stands under the address as one value and numbered pages, all in one state variable, so
+ * that a level can hold nodes of any kind, and a node may be added without a change of the state's
+ * schema.
  */
 final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
   private final CompiledProgram compiled;
   private final int level;
   private transient Workshop workshop;
   private transient Node[] nodes;
-  private transient AddressState state;
+  private transient ValueState<byte[]> values;
 
   Level(CompiledProgram compiled, int level) {
     this.compiled = compiled;
@@ -37,11 +36,7 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
   public void init(OutputMode outputMode, TimeMode timeMode) {
     workshop = new Workshop(compiled);
     nodes = new Node[compiled.program().nodes().size()];
-    state =
-        new AddressState(
-            getHandle().getValueState("value", Encoders.BINARY(), TTLConfig.NONE()),
-            getHandle()
-                .getMapState("pages", Encoders.INT(), Encoders.BINARY(), TTLConfig.NONE()));
+    values = getHandle().getValueState("value", new BytesEncoder(), TTLConfig.NONE());
   }
 
   @Override
@@ -56,9 +51,10 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
       messages.add(rows.next());
     }
     Outbox outbox = new Outbox();
+    State state = new AddressState(values, address);
     node(index).handle(Outbox.keyOf(address), messages, state, outbox);
     drainCounters(outbox, Message.timestamp(messages.get(0)));
-    return CollectionConverters.asScala(outbox.isLazy() ? keyed(address, outbox) : outbox);
+    return CollectionConverters.asScala(outbox);
   }
 
   /** Steps that run later count, too. */
@@ -88,60 +84,46 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
   }
 
   /**
-   * Spark knows the grouping key only while rows are handled; steps that read state later need it
-   * set again.
+   * The state of one address: the value under the address itself, a page under an address of its
+   * own.
+   *
+   * <p>Spark looks state up under the grouping key it is told of last, and tells it only while rows
+   * are handled; so each access tells its own, steps that run later among them.
    */
-  private static java.util.Iterator<Tuple2<byte[], byte[]>> keyed(byte[] address, Outbox outbox) {
-    return new java.util.Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        ImplicitGroupingKeyTracker.setImplicitKey(address);
-        try {
-          return outbox.hasNext();
-        } finally {
-          ImplicitGroupingKeyTracker.removeImplicitKey();
-        }
-      }
-
-      @Override
-      public Tuple2<byte[], byte[]> next() {
-        hasNext();
-        return outbox.next();
-      }
-    };
-  }
-
-  /** The state of the current grouping key. */
-  private record AddressState(ValueState<byte[]> value, MapState<Integer, byte[]> pages)
-      implements State {
+  private record AddressState(ValueState<byte[]> values, byte[] address) implements State {
     @Override
     public byte[] read() {
-      return value.get();
+      return at(address).get();
     }
 
     @Override
     public void write(byte[] bytes) {
-      value.update(bytes);
+      at(address).update(bytes);
     }
 
     @Override
     public void clear() {
-      value.clear();
+      at(address).clear();
     }
 
     @Override
     public byte[] get(int page) {
-      return pages.getValue(page);
+      return at(Outbox.addressOfPage(address, page)).get();
     }
 
     @Override
     public void put(int page, byte[] bytes) {
-      pages.updateValue(page, bytes);
+      at(Outbox.addressOfPage(address, page)).update(bytes);
     }
 
     @Override
     public void remove(int page) {
-      pages.removeKey(page);
+      at(Outbox.addressOfPage(address, page)).clear();
+    }
+
+    private ValueState<byte[]> at(byte[] key) {
+      ImplicitGroupingKeyTracker.setImplicitKey(key);
+      return values;
     }
   }
 }
