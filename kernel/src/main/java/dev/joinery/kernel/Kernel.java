@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import java.util.List;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
@@ -25,10 +27,12 @@ public final class Kernel {
   static final Encoder<Tuple2<byte[], byte[]>> WIRE =
       Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
-  private final CompiledProgram compiled;
+  private final Program program;
+  private final Broadcast<Shipment> shipment;
 
-  private Kernel(CompiledProgram compiled) {
-    this.compiled = compiled;
+  private Kernel(Program program, Broadcast<Shipment> shipment) {
+    this.program = program;
+    this.shipment = shipment;
   }
 
   /**
@@ -40,7 +44,9 @@ public final class Kernel {
   public static Kernel open(SparkSession session, String programJson) {
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
-    return new Kernel(compiler.compile(program));
+    Shipment shipment = Shipment.of(compiler.compile(program));
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    return new Kernel(program, context.broadcast(shipment));
   }
 
   /**
@@ -73,7 +79,7 @@ public final class Kernel {
             functions.unix_micros(functions.current_timestamp()).as("timestamp"),
             raw.col("name"));
     Ingress ingress =
-        new Ingress(compiled.program(), formats, sources, topics, numbers(readJson));
+        new Ingress(program, formats, sources, topics, numbers(readJson));
     return levels(stamped.mapPartitions(ingress, WIRE)).toDF();
   }
 
@@ -88,16 +94,16 @@ public final class Kernel {
   /** Opens the door for frames that are planned in {@code session}. */
   public Frames frames(SparkSession session) {
     return new Frames(
-        (org.apache.spark.sql.classic.SparkSession) session, compiled.program(), this::levels);
+        (org.apache.spark.sql.classic.SparkSession) session, program, this::levels);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
     Dataset<Tuple2<byte[], byte[]>> current = wire;
-    for (int level = 1; level <= compiled.program().levels(); level++) {
+    for (int level = 1; level <= program.levels(); level++) {
       current =
           byAddress(current)
               .transformWithState(
-                  new Level(compiled, level), TimeMode.None(), OutputMode.Update(), WIRE);
+                  new Level(shipment, level), TimeMode.None(), OutputMode.Update(), WIRE);
     }
     return current;
   }
@@ -130,7 +136,7 @@ public final class Kernel {
             .queryExecution()
             .toRdd()
             .toJavaRDD()
-            .mapPartitions(new Stage(compiled.program().products(), folder))
+            .mapPartitions(new Stage(program.products(), folder))
             .collect();
     ObjectNode result = new ObjectMapper().createObjectNode();
     for (Stage.Count count : counts) {

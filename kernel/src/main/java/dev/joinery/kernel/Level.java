@@ -2,6 +2,7 @@ package dev.joinery.kernel;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
@@ -21,29 +22,29 @@ import scala.jdk.javaapi.CollectionConverters;
  * schema.
  */
 final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
-  private final CompiledProgram compiled;
+  private final Broadcast<Shipment> shipment;
   private final int level;
   private transient Workshop workshop;
-  private transient Node[] nodes;
   private transient ValueState<byte[]> values;
 
-  Level(CompiledProgram compiled, int level) {
-    this.compiled = compiled;
+  Level(Broadcast<Shipment> shipment, int level) {
+    this.shipment = shipment;
     this.level = level;
   }
 
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
-    workshop = new Workshop(compiled);
-    nodes = new Node[compiled.program().nodes().size()];
     values = getHandle().getValueState("value", new BytesEncoder(), TTLConfig.NONE());
   }
 
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] address, Iterator<byte[]> rows, TimerValues timers) {
+    if (workshop == null) {
+      workshop = shipment.value().take();
+    }
     int index = Outbox.nodeOf(address);
-    if (index < 0 || compiled.program().nodes().get(index).level() != level) {
+    if (index < 0 || workshop.program().nodes().get(index).level() != level) {
       return rows.map(row -> new Tuple2<>(row, address));
     }
     List<byte[]> messages = new ArrayList<>();
@@ -52,7 +53,7 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     }
     Outbox outbox = new Outbox();
     State state = new AddressState(values, address);
-    node(index).handle(Outbox.keyOf(address), messages, state, outbox);
+    workshop.node(index).handle(Outbox.keyOf(address), messages, state, outbox);
     drainCounters(outbox, Message.timestamp(messages.get(0)));
     return CollectionConverters.asScala(outbox);
   }
@@ -67,20 +68,13 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     }
   }
 
-  private Node node(int index) {
-    if (nodes[index] == null) {
-      Program.NodeProgram program = compiled.program().nodes().get(index);
-      if (program instanceof Program.RetractProgram retract) {
-        nodes[index] = new Retract(retract, workshop);
-      } else if (program instanceof Program.LookupProgram lookup) {
-        nodes[index] = new Lookup(lookup, workshop);
-      } else if (program instanceof Program.MatchProgram match) {
-        nodes[index] = new Match(index, match, workshop);
-      } else {
-        nodes[index] = new Fold((Program.FoldProgram) program, workshop);
-      }
+  /** Called once all that the task's messages brought has been taken. */
+  @Override
+  public void close() {
+    if (workshop != null) {
+      shipment.value().giveBack(workshop);
+      workshop = null;
     }
-    return nodes[index];
   }
 
   /**
