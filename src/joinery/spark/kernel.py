@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _KERNEL = "dev.joinery.kernel.Kernel"
 _READING = "dev.joinery.kernel.Reading"
+_PROGRESS_LOG = "dev.joinery.kernel.ProgressLog"
 
 
 class SessionError(RunError):
@@ -168,6 +169,12 @@ def open_kernel(
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.relations]
     return Kernel(session, program, ordered, jvm_kernel)
+
+
+def progress_log(session: SparkSession) -> Any:
+    """Return a new listener in the JVM that remembers what Spark tells of its batches."""
+    load_jar(session)
+    return _class(session, _PROGRESS_LOG)()
 
 
 def require_classic(session: SparkSession) -> None:

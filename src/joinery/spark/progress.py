@@ -5,26 +5,21 @@ Invariant: each batch is told once, in the order its query ran it.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
-
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.spark.backlog import Backlog, files_backlog, kafka_backlog
 from joinery.spark.kafka_group import KafkaGroups
+from joinery.spark.kernel import progress_log
 from joinery.spark.source import SourceRead
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.listener import (
-        QueryIdleEvent,
-        QueryProgressEvent,
-        QueryStartedEvent,
-        QueryTerminatedEvent,
-    )
 
 _FLUSH_MS = 2000
 
@@ -105,62 +100,55 @@ class ProgressBoard:
             self._on_batch(batch)
 
 
-class BatchListener(StreamingQueryListener):
-    """Hears Spark's times and positions of each batch.
+class BatchTimes:
+    """Takes Spark's times and positions of each batch to the board.
+
+    A listener in the JVM remembers them: one in Python is asked for every field by a call of
+    its own, which took more processor time than a small batch.
 
     Args:
+        spark: The session whose queries are heard.
         board: Told of them.
         reads: What each query reads, in the order of its streams.
         groups: Told the read positions.
     """
 
     def __init__(
-        self, board: ProgressBoard, reads: Mapping[str, Sequence[SourceRead]], groups: KafkaGroups
+        self,
+        spark: SparkSession,
+        board: ProgressBoard,
+        reads: Mapping[str, Sequence[SourceRead]],
+        groups: KafkaGroups,
     ) -> None:
         self._board = board
         self._reads = reads
         self._groups = groups
+        self._context: Any = spark.sparkContext._jsc
+        self._streams = spark._jsparkSession.streams()
+        self._log = progress_log(spark)
+        self._streams.addListener(self._log)
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to note."""
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Note the times and positions of one batch."""
-        told = event.progress
-        query = told.name or ""
-        backlog = Backlog()
-        for read, source in zip(self._reads.get(query, ()), told.sources, strict=False):
-            if read.source.kind == "kafka":
-                backlog = backlog.plus(kafka_backlog(read, source.endOffset, source.latestOffset))
-                self._groups.note(query, read.source.name, source.endOffset)
-            else:
-                backlog = backlog.plus(files_backlog(read, source.metrics or {}))
-        state = _state_bytes(told.stateOperators)
-        self._board.time(query, told.batchId, dict(told.durationMs), backlog, state)
+    def take(self) -> None:
+        """Tell the board what has come since the last time."""
+        for told in json.loads(self._log.take()):
+            self._tell(told)
 
     def close(self) -> None:
-        """Tell the groups what is still to be told."""
+        """Take what Spark has still to tell, and listen no more."""
+        # Times are a courtesy: a listener that lags must not fail a run that is done.
+        with contextlib.suppress(Exception):
+            self._context.sc().listenerBus().waitUntilEmpty(_FLUSH_MS)
+        self.take()
+        self._streams.removeListener(self._log)
         self._groups.close()
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing to note."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Nothing to note."""
-
-
-def _state_bytes(operators: Sequence[Any]) -> int | None:
-    """Return what RocksDB keeps in files, over all operators; None without one."""
-    sizes = [each.customMetrics.get("rocksdbSstFileSize") for each in operators]
-    known = [int(size) for size in sizes if size is not None]
-    return sum(known) if known else None
-
-
-def wait_for_listeners(spark: SparkSession) -> None:
-    """Wait until Spark has told its listeners all that has happened."""
-    context: Any = spark.sparkContext._jsc
-    try:
-        context.sc().listenerBus().waitUntilEmpty(_FLUSH_MS)
-    except Exception:
-        # Times are a courtesy: a listener that lags must not fail a run that is done.
-        return
+    def _tell(self, told: Mapping[str, Any]) -> None:
+        query: str = told["query"] or ""
+        backlog = Backlog()
+        for read, source in zip(self._reads.get(query, ()), told["sources"], strict=False):
+            if read.source.kind == "kafka":
+                backlog = backlog.plus(kafka_backlog(read, source["end"], source["latest"]))
+                self._groups.note(query, read.source.name, source["end"])
+            else:
+                backlog = backlog.plus(files_backlog(read, source["metrics"] or {}))
+        self._board.time(query, told["batch"], told["durations"], backlog, told["state"])

@@ -22,7 +22,7 @@ from joinery.spark.checkpoint import committed_positions
 from joinery.spark.failure import QueryFailedError, failed_query
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.operate import Operation
-from joinery.spark.progress import BatchListener, ProgressBoard, wait_for_listeners
+from joinery.spark.progress import BatchTimes, ProgressBoard
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
 from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
@@ -155,14 +155,14 @@ class Run:
         """Start all queries in `spark`, once the run is prepared."""
         try:
             self._operation.open()
-            listener = self._open(spark, opener or open_query_kernel)
+            times = self._open(spark, opener or open_query_kernel)
             self._operation.started()
         except BaseException as error:
             self._close()
             self._operation.close(error if isinstance(error, Exception) else None)
             raise
         watcher = threading.Thread(
-            target=self._watch, args=(spark, listener), name="joinery-run", daemon=True
+            target=self._watch, args=(times,), name="joinery-run", daemon=True
         )
         watcher.start()
 
@@ -215,24 +215,22 @@ class Run:
             make_sink(each.kind, product.name, dict(each.options), folder) for each in product.sinks
         )
 
-    def _open(self, spark: SparkSession, opener: KernelOpener) -> BatchListener:
+    def _open(self, spark: SparkSession, opener: KernelOpener) -> BatchTimes:
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
         reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
         groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
-        listener = BatchListener(self._board, reads, groups)
-        spark.streams.addListener(listener)
+        times = BatchTimes(spark, self._board, reads, groups)
         try:
             for query in self._queries:
                 self._active[query.name] = self._start_query(spark, opener, query)
         except BaseException:
             for active in self._active.values():
                 active.stop()
-            spark.streams.removeListener(listener)
-            listener.close()
+            times.close()
             raise
-        return listener
+        return times
 
     def _start_query(
         self, spark: SparkSession, opener: KernelOpener, query: QueryRun
@@ -273,18 +271,17 @@ class Run:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self._spec.run.trigger_ms} milliseconds").start()
 
-    def _watch(self, spark: SparkSession, listener: BatchListener) -> None:
+    def _watch(self, times: BatchTimes) -> None:
         """Wait for all queries; when one fails, end the others after their batch."""
         try:
             while self._running():
+                times.take()
                 self._ended.wait(_POLL_S)
             self._drain()
-            wait_for_listeners(spark)
+            times.close()
             if self._real_time:
                 self._real_time.close()
             self._board.flush()
-            spark.streams.removeListener(listener)
-            listener.close()
         except JoineryError as error:
             self._error = self._error or error
         except Exception as error:

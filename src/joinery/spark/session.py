@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_LOCAL_FILES = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
+_LOCAL_FILES = "dev.joinery.kernel.LocalCheckpoint"
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (
@@ -124,7 +122,7 @@ def session_settings(
             "spark.driver.bindAddress": "127.0.0.1",
             # Shuffles stay on this machine, in its page cache.
             "spark.shuffle.compress": "false",
-            # The default one forks a process for each rename of a checkpoint's file.
+            # Spark's own ones fork a process for each file of a checkpoint.
             "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
         }
     tuning = _LOCAL_JVM if chosen.startswith("local") else ""

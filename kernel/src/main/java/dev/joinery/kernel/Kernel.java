@@ -3,6 +3,8 @@ package dev.joinery.kernel;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
@@ -23,10 +25,12 @@ public final class Kernel {
   static final Encoder<Tuple2<byte[], byte[]>> WIRE =
       Encoders.tuple(Encoders.BINARY(), Encoders.BINARY());
 
-  private final CompiledProgram compiled;
+  private final Program program;
+  private final Broadcast<Shipment> shipment;
 
-  private Kernel(CompiledProgram compiled) {
-    this.compiled = compiled;
+  private Kernel(Program program, Broadcast<Shipment> shipment) {
+    this.program = program;
+    this.shipment = shipment;
   }
 
   /**
@@ -38,7 +42,9 @@ public final class Kernel {
   public static Kernel open(SparkSession session, String programJson) {
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
-    return new Kernel(compiler.compile(program));
+    Shipment shipment = Shipment.of(compiler.compile(program));
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    return new Kernel(program, context.broadcast(shipment));
   }
 
   /**
@@ -57,12 +63,12 @@ public final class Kernel {
    * @param roots what {@link PendingRoots#read} reads
    */
   public Dataset<Row> chain(Reading reading, long batch, String roots) {
-    return chain(reading, PendingRoots.read(compiled.program(), batch, roots));
+    return chain(reading, PendingRoots.read(program, batch, roots));
   }
 
   private Dataset<Row> chain(Reading reading, PendingRoots pending) {
     Column batch = functions.unix_micros(functions.current_timestamp());
-    Ingress ingress = reading.ingress(compiled.program()).telling(pending);
+    Ingress ingress = reading.ingress(program).telling(pending);
     return levels(reading.through(ingress, batch)).toDF();
   }
 
@@ -70,23 +76,23 @@ public final class Kernel {
   public RealTime realTime(SparkSession session) {
     return new RealTime(
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
-        compiled.program(),
+        program,
         this::levels);
   }
 
   /** Opens the door for frames that are planned in {@code session}. */
   public Frames frames(SparkSession session) {
     return new Frames(
-        (org.apache.spark.sql.classic.SparkSession) session, compiled.program(), this::levels);
+        (org.apache.spark.sql.classic.SparkSession) session, program, this::levels);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
     Dataset<Tuple2<byte[], byte[]>> current = wire;
-    for (int level = 1; level <= compiled.program().levels(); level++) {
+    for (int level = 1; level <= program.levels(); level++) {
       current =
           byAddress(current)
               .transformWithState(
-                  new Level(compiled, level), TimeMode.None(), OutputMode.Update(), WIRE);
+                  new Level(shipment, level), TimeMode.None(), OutputMode.Update(), WIRE);
     }
     return current;
   }
@@ -98,8 +104,8 @@ public final class Kernel {
         ((org.apache.spark.sql.classic.Dataset<?>) wire).queryExecution();
     List<Attribute> columns = CollectionConverters.asJava(execution.analyzed().output());
     return new org.apache.spark.sql.classic.KeyValueGroupedDataset<>(
-        Encoders.BINARY(),
-        Encoders.BINARY(),
+        new BytesEncoder(),
+        new BytesEncoder(),
         execution,
         CollectionConverters.asScala(List.of(columns.get(0))).toSeq(),
         CollectionConverters.asScala(List.of(columns.get(1))).toSeq());
@@ -119,7 +125,7 @@ public final class Kernel {
             .queryExecution()
             .toRdd()
             .toJavaRDD()
-            .mapPartitions(new Stage(compiled.program().products(), folder))
+            .mapPartitions(new Stage(program.products(), folder))
             .collect();
     ObjectNode result = new ObjectMapper().createObjectNode();
     for (Stage.Count count : counts) {

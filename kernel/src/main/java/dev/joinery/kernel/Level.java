@@ -2,9 +2,8 @@ package dev.joinery.kernel;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.Encoders;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
-import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.TTLConfig;
@@ -18,37 +17,34 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * One operator of the chain: handles the addresses of its level and passes the others on.
  *
- * <p>State stands under the address as one value and numbered pages, so that a level can hold nodes
- * of any kind, and a node may be added without a change of the state's schema.
+ * <p>State stands under the address as one value and numbered pages, all in one state variable, so
+ * that a level can hold nodes of any kind, and a node may be added without a change of the state's
+ * schema.
  */
 final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
-  private final CompiledProgram compiled;
+  private final Broadcast<Shipment> shipment;
   private final int level;
   private transient Workshop workshop;
-  private transient Node[] nodes;
-  private transient AddressState state;
+  private transient ValueState<byte[]> values;
 
-  Level(CompiledProgram compiled, int level) {
-    this.compiled = compiled;
+  Level(Broadcast<Shipment> shipment, int level) {
+    this.shipment = shipment;
     this.level = level;
   }
 
   @Override
   public void init(OutputMode outputMode, TimeMode timeMode) {
-    workshop = new Workshop(compiled);
-    nodes = new Node[compiled.program().nodes().size()];
-    state =
-        new AddressState(
-            getHandle().getValueState("value", Encoders.BINARY(), TTLConfig.NONE()),
-            getHandle()
-                .getMapState("pages", Encoders.INT(), Encoders.BINARY(), TTLConfig.NONE()));
+    values = getHandle().getValueState("value", new BytesEncoder(), TTLConfig.NONE());
   }
 
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] address, Iterator<byte[]> rows, TimerValues timers) {
+    if (workshop == null) {
+      workshop = shipment.value().take();
+    }
     int index = Outbox.nodeOf(address);
-    if (index < 0 || compiled.program().nodes().get(index).level() != level) {
+    if (index < 0 || workshop.program().nodes().get(index).level() != level) {
       return rows.map(row -> new Tuple2<>(row, address));
     }
     List<byte[]> messages = new ArrayList<>();
@@ -56,9 +52,10 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
       messages.add(rows.next());
     }
     Outbox outbox = new Outbox();
-    node(index).handle(Outbox.keyOf(address), messages, state, outbox);
+    State state = new AddressState(values, address);
+    workshop.node(index).handle(Outbox.keyOf(address), messages, state, outbox);
     drainCounters(outbox, Message.timestamp(messages.get(0)));
-    return CollectionConverters.asScala(outbox.isLazy() ? keyed(address, outbox) : outbox);
+    return CollectionConverters.asScala(outbox);
   }
 
   /** Steps that run later count, too. */
@@ -71,77 +68,56 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     }
   }
 
-  private Node node(int index) {
-    if (nodes[index] == null) {
-      Program.NodeProgram program = compiled.program().nodes().get(index);
-      if (program instanceof Program.RetractProgram retract) {
-        nodes[index] = new Retract(retract, workshop);
-      } else if (program instanceof Program.LookupProgram lookup) {
-        nodes[index] = new Lookup(lookup, workshop);
-      } else if (program instanceof Program.MatchProgram match) {
-        nodes[index] = new Match(index, match, workshop);
-      } else {
-        nodes[index] = new Fold((Program.FoldProgram) program, workshop);
-      }
+  /** Called once all that the task's messages brought has been taken. */
+  @Override
+  public void close() {
+    if (workshop != null) {
+      shipment.value().giveBack(workshop);
+      workshop = null;
     }
-    return nodes[index];
   }
 
   /**
-   * Spark knows the grouping key only while rows are handled; steps that read state later need it
-   * set again.
+   * The state of one address: the value under the address itself, a page under an address of its
+   * own.
+   *
+   * <p>Spark looks state up under the grouping key it is told of last, and tells it only while rows
+   * are handled; so each access tells its own, steps that run later among them.
    */
-  private static java.util.Iterator<Tuple2<byte[], byte[]>> keyed(byte[] address, Outbox outbox) {
-    return new java.util.Iterator<>() {
-      @Override
-      public boolean hasNext() {
-        ImplicitGroupingKeyTracker.setImplicitKey(address);
-        try {
-          return outbox.hasNext();
-        } finally {
-          ImplicitGroupingKeyTracker.removeImplicitKey();
-        }
-      }
-
-      @Override
-      public Tuple2<byte[], byte[]> next() {
-        hasNext();
-        return outbox.next();
-      }
-    };
-  }
-
-  /** The state of the current grouping key. */
-  private record AddressState(ValueState<byte[]> value, MapState<Integer, byte[]> pages)
-      implements State {
+  private record AddressState(ValueState<byte[]> values, byte[] address) implements State {
     @Override
     public byte[] read() {
-      return value.get();
+      return at(address).get();
     }
 
     @Override
     public void write(byte[] bytes) {
-      value.update(bytes);
+      at(address).update(bytes);
     }
 
     @Override
     public void clear() {
-      value.clear();
+      at(address).clear();
     }
 
     @Override
     public byte[] get(int page) {
-      return pages.getValue(page);
+      return at(Outbox.addressOfPage(address, page)).get();
     }
 
     @Override
     public void put(int page, byte[] bytes) {
-      pages.updateValue(page, bytes);
+      at(Outbox.addressOfPage(address, page)).update(bytes);
     }
 
     @Override
     public void remove(int page) {
-      pages.removeKey(page);
+      at(Outbox.addressOfPage(address, page)).clear();
+    }
+
+    private ValueState<byte[]> at(byte[] key) {
+      ImplicitGroupingKeyTracker.setImplicitKey(key);
+      return values;
     }
   }
 }

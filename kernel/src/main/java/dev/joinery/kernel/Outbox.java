@@ -71,6 +71,16 @@ final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
     return out.writeVarInt(node + 1).writeRaw(key).toBytes();
   }
 
+  /**
+   * Where a page of an address's state stands: beside it, under the number of the output, which has
+   * no state.
+   */
+  static byte[] addressOfPage(byte[] address, int page) {
+    ByteWriter out = new ByteWriter(address.length + 6);
+    out.writeRaw(address, 0, 4).writeVarInt(OUTPUT).writeVarInt(page);
+    return out.writeRaw(address, 4, address.length - 4).toBytes();
+  }
+
   /** The node an address names; -1 for the output. */
   static int nodeOf(byte[] address) {
     return new ByteReader(address, 4, address.length - 4).readVarInt() - 1;

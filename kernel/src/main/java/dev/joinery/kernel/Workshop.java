@@ -11,22 +11,41 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What the nodes of one task share: compiled assemblers, relations and counters.
+ * The nodes of a program and what they share: compiled assemblers, relations and counters.
  *
- * <p>One belongs to one task and is used from one thread.
+ * <p>One belongs to one task at a time and is used from one thread. Nodes remember nothing between
+ * addresses, so the next task may have it.
  */
 final class Workshop {
   private final CompiledProgram compiled;
   private final Counters counters = new Counters();
   private final Map<Integer, Assembler> assemblers = new HashMap<>();
   private final Map<Integer, RelationRows> relations = new HashMap<>();
+  private final Node[] nodes;
 
   Workshop(CompiledProgram compiled) {
     this.compiled = compiled;
+    this.nodes = new Node[compiled.program().nodes().size()];
   }
 
   Program program() {
     return compiled.program();
+  }
+
+  Node node(int index) {
+    if (nodes[index] == null) {
+      Program.NodeProgram program = program().nodes().get(index);
+      if (program instanceof Program.RetractProgram retract) {
+        nodes[index] = new Retract(retract, this);
+      } else if (program instanceof Program.LookupProgram lookup) {
+        nodes[index] = new Lookup(lookup, this);
+      } else if (program instanceof Program.MatchProgram match) {
+        nodes[index] = new Match(index, match, this);
+      } else {
+        nodes[index] = new Fold((Program.FoldProgram) program, this);
+      }
+    }
+    return nodes[index];
   }
 
   Counters counters() {

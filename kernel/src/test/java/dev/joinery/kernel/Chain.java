@@ -17,20 +17,8 @@ final class Chain {
     CompiledProgram compiled = new Compiler(null).compile(program);
     this.nodes = new Node[program.nodes().size()];
     for (int i = 0; i < nodes.length; i++) {
-      nodes[i] = node(i, program.nodes().get(i), new Workshop(compiled));
+      nodes[i] = new Workshop(compiled).node(i);
     }
-  }
-
-  private static Node node(int index, Program.NodeProgram program, Workshop workshop) {
-    if (program instanceof Program.RetractProgram retract) {
-      return new Retract(retract, workshop);
-    }
-    if (program instanceof Program.LookupProgram lookup) {
-      return new Lookup(lookup, workshop);
-    }
-    return program instanceof Program.MatchProgram match
-        ? new Match(index, match, workshop)
-        : new Fold((Program.FoldProgram) program, workshop);
   }
 
   Program program() {

@@ -39,6 +39,17 @@ class OutboxTest {
   }
 
   @Test
+  void aPageOfAnAddressStandsWhereNoNodeAndNoOtherPageDoes() {
+    byte[] address = Outbox.address(1, KEY);
+    byte[] page = Outbox.addressOfPage(address, 7);
+
+    assertEquals(-1, Outbox.nodeOf(page));
+    assertFalse(java.util.Arrays.equals(page, Outbox.addressOfPage(address, 8)));
+    assertFalse(
+        java.util.Arrays.equals(page, Outbox.addressOfPage(Outbox.address(2, KEY), 7)));
+  }
+
+  @Test
   void whatLeavesTheChainIsNoNodesAndIsSpread() {
     Outbox outbox = new Outbox();
     for (int i = 0; i < 100; i++) {

@@ -1,0 +1,62 @@
+package dev.joinery.kernel;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import org.apache.spark.SparkConf;
+import org.apache.spark.serializer.JavaSerializer;
+import org.apache.spark.serializer.SerializerInstance;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/**
+ * A compiled program as it is shipped to the workers; remembers, on each, the workshops that tasks
+ * have done with, for the next tasks.
+ *
+ * <p>It travels as a broadcast, once for each worker: within a task's closure it would be written
+ * and read several times a batch, and all expressions compiled anew. Expressions are not made to be
+ * used from several threads, so each workshop has a program of its own.
+ */
+final class Shipment implements Serializable {
+  private final byte[] program;
+  private final transient ConcurrentLinkedDeque<Workshop> idle = new ConcurrentLinkedDeque<>();
+
+  private Shipment(byte[] program) {
+    this.program = program;
+  }
+
+  static Shipment of(CompiledProgram compiled) {
+    ByteBuffer packed = serializer().serialize(compiled, tag());
+    byte[] program = new byte[packed.remaining()];
+    packed.get(program);
+    return new Shipment(program);
+  }
+
+  /** Gives a workshop that nobody else uses until it is given back. */
+  Workshop take() {
+    Workshop left = idle.pollFirst();
+    return left != null ? left : new Workshop(unpacked());
+  }
+
+  /** Only after a task that has sent all it had; another's workshop is left to be collected. */
+  void giveBack(Workshop workshop) {
+    idle.addFirst(workshop);
+  }
+
+  private CompiledProgram unpacked() {
+    ClassLoader ours = Shipment.class.getClassLoader();
+    return serializer().deserialize(ByteBuffer.wrap(program), ours, tag());
+  }
+
+  private static SerializerInstance serializer() {
+    return new JavaSerializer(new SparkConf(false)).newInstance();
+  }
+
+  private static ClassTag<CompiledProgram> tag() {
+    return ClassTag$.MODULE$.apply(CompiledProgram.class);
+  }
+
+  private Object readResolve() {
+    return new Shipment(program);
+  }
+}
