@@ -19,7 +19,7 @@ from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.program import KernelProgram
 
 # Rises whenever the kernel's state layout, addresses or messages change their meaning.
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 FILE_NAME = "joinery.json"
 _TOLD = 4
 
