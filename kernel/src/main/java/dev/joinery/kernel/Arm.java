@@ -112,7 +112,7 @@ final class Arm {
       return before == null ? null : new Delta(message.key(), before, null);
     }
     Child after = message.child();
-    children.put(message.key(), after.toSlice());
+    children.put(message.key(), after.encoded());
     return before != null && before.sameContent(after)
         ? null
         : new Delta(message.key(), before, after);
@@ -216,7 +216,7 @@ final class Arm {
         if (delta.after() == null) {
           message.remove(delta.key());
         } else {
-          message.put(delta.key(), delta.after().toSlice());
+          message.put(delta.key(), delta.after().encoded());
         }
       }
       message.end();

@@ -16,10 +16,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class Branch {
   private static final int FEW = 64;
 
-  /** {@code value} is the child as it is stored. */
-  private record Item(Slice key, Slice value, Child child) {
-    static Item of(Slice key, Slice value) {
-      return new Item(key, value, Child.read(value));
+  private record Item(Slice key, Child child) {
+    static Item of(Slice key, Slice child) {
+      return new Item(key, Child.read(child));
     }
   }
 
@@ -49,7 +48,7 @@ final class Branch {
 
   void read(ByteReader in) {
     items = new ArrayList<>();
-    epoch = in == null ? 0 : in.readVarLong();
+    epoch = in == null ? 0 : in.readLong();
     total = in == null ? 0 : in.readVarLong();
     aggregates = in == null ? Slice.EMPTY : in.readBlob();
     int size = in == null ? 0 : in.readVarInt();
@@ -59,9 +58,9 @@ final class Branch {
   }
 
   void write(ByteWriter out) {
-    out.writeVarLong(epoch).writeVarLong(total).writeBlob(aggregates).writeVarInt(items.size());
+    out.writeLong(epoch).writeVarLong(total).writeBlob(aggregates).writeVarInt(items.size());
     for (Item item : items) {
-      out.writeBlob(item.key()).writeBlob(item.value());
+      out.writeBlob(item.key()).writeBlob(item.child().encoded());
     }
   }
 
@@ -102,11 +101,7 @@ final class Branch {
     dropLate(newest);
     newest.forEach(
         (key, message) ->
-            change(
-                key,
-                message.remove()
-                    ? null
-                    : new Item(key, message.child().toSlice(), message.child())));
+            change(key, message.remove() ? null : new Item(key, message.child())));
     settle();
     total = items.size();
   }

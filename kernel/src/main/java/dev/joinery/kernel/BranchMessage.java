@@ -53,10 +53,10 @@ final class BranchMessage {
 
   /** The message to a parent that was announced under {@code epoch}. */
   byte[] toBytes(long timestamp, long epoch) {
-    return new ByteWriter(sections.size() + 19)
+    return new ByteWriter(sections.size() + 17)
         .writeByte(Message.BRANCH)
         .writeLong(timestamp)
-        .writeVarLong(epoch)
+        .writeLong(epoch)
         .writeRaw(sections.array(), 0, sections.size())
         .toBytes();
   }
@@ -68,7 +68,7 @@ final class BranchMessage {
 
     Sections(byte[] message) {
       in = Message.body(message);
-      epoch = in.readVarLong();
+      epoch = in.readLong();
     }
 
     boolean hasNext() {

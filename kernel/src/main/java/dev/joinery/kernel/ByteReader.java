@@ -33,22 +33,25 @@ final class ByteReader {
   }
 
   int readInt() {
-    int value =
-        (bytes[position] & 0xFF) << 24
-            | (bytes[position + 1] & 0xFF) << 16
-            | (bytes[position + 2] & 0xFF) << 8
-            | (bytes[position + 3] & 0xFF);
-    position += 4;
+    int value = (int) ByteWriter.INTS.get(bytes, position);
+    position += Integer.BYTES;
     return value;
   }
 
   long readLong() {
-    return (long) readInt() << 32 | readInt() & 0xFFFFFFFFL;
+    long value = (long) ByteWriter.LONGS.get(bytes, position);
+    position += Long.BYTES;
+    return value;
   }
 
   long readVarLong() {
-    long value = 0;
-    for (int shift = 0; ; shift += 7) {
+    byte first = bytes[position++];
+    return first >= 0 ? first : readVarLong(first & 0x7FL);
+  }
+
+  private long readVarLong(long first) {
+    long value = first;
+    for (int shift = 7; ; shift += 7) {
       byte next = bytes[position++];
       value |= (next & 0x7FL) << shift;
       if (next >= 0) {

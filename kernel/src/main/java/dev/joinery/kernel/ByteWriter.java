@@ -1,9 +1,17 @@
 package dev.joinery.kernel;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /** A growable byte buffer: remembers what was written to it, and gives it back as one array. */
 final class ByteWriter {
+  static final VarHandle INTS =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+  static final VarHandle LONGS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
   private byte[] bytes;
   private int size;
 
@@ -40,24 +48,32 @@ final class ByteWriter {
 
   /** Big-endian, so that unsigned byte order is number order. */
   ByteWriter writeInt(int value) {
-    ensure(4);
-    bytes[size] = (byte) (value >>> 24);
-    bytes[size + 1] = (byte) (value >>> 16);
-    bytes[size + 2] = (byte) (value >>> 8);
-    bytes[size + 3] = (byte) value;
-    size += 4;
+    ensure(Integer.BYTES);
+    INTS.set(bytes, size, value);
+    size += Integer.BYTES;
     return this;
   }
 
   /** Big-endian, so that unsigned byte order is number order. */
   ByteWriter writeLong(long value) {
-    writeInt((int) (value >>> 32));
-    return writeInt((int) value);
+    ensure(Long.BYTES);
+    LONGS.set(bytes, size, value);
+    size += Long.BYTES;
+    return this;
   }
 
   /** Seven bits a byte, low bits first; negative numbers take ten bytes. */
   ByteWriter writeVarLong(long value) {
     ensure(10);
+    if ((value & ~0x7FL) == 0) {
+      bytes[size++] = (byte) value;
+      return this;
+    }
+    return writeLongerVarLong(value);
+  }
+
+  private ByteWriter writeLongerVarLong(long number) {
+    long value = number;
     while ((value & ~0x7FL) != 0) {
       bytes[size++] = (byte) ((value & 0x7F) | 0x80);
       value >>>= 7;
@@ -97,10 +113,7 @@ final class ByteWriter {
 
   /** Overwrites four bytes at `position`. */
   void setInt(int position, int value) {
-    bytes[position] = (byte) (value >>> 24);
-    bytes[position + 1] = (byte) (value >>> 16);
-    bytes[position + 2] = (byte) (value >>> 8);
-    bytes[position + 3] = (byte) value;
+    INTS.set(bytes, position, value);
   }
 
   private void ensure(int more) {

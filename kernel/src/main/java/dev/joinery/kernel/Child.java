@@ -3,17 +3,23 @@ package dev.joinery.kernel;
 /**
  * A child's row as an entry of a map: the epoch under which it was placed, whether it failed, its
  * order and its row.
+ *
+ * @param encoded all of it, as it travels and is stored
  */
-record Child(long epoch, int flags, Slice order, Slice row) {
-  static Child read(Slice value) {
-    ByteReader in = new ByteReader(value);
-    return new Child(in.readVarLong(), in.readByte(), in.readBlob(), in.rest());
+record Child(Slice encoded, long epoch, int flags, Slice order, Slice row) {
+  static Child read(Slice encoded) {
+    ByteReader in = new ByteReader(encoded);
+    return new Child(encoded, in.readLong(), in.readByte(), in.readBlob(), in.rest());
   }
 
-  Slice toSlice() {
+  static Child of(long epoch, int flags, Slice order, Slice row) {
     ByteWriter out = new ByteWriter(order.length() + row.length() + 16);
-    out.writeVarLong(epoch).writeByte(flags).writeBlob(order).writeRaw(row);
-    return Slice.of(out.toBytes());
+    write(out, epoch, flags, order, row);
+    return new Child(Slice.of(out.toBytes()), epoch, flags, order, row);
+  }
+
+  static ByteWriter write(ByteWriter out, long epoch, int flags, Slice order, Slice row) {
+    return out.writeLong(epoch).writeByte(flags).writeBlob(order).writeRaw(row);
   }
 
   boolean sameContent(Child other) {

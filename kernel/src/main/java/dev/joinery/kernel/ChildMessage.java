@@ -5,13 +5,12 @@ record ChildMessage(int branch, long epoch, Slice key, boolean remove, Child chi
   static ChildMessage read(byte[] message) {
     ByteReader in = Message.body(message);
     int branch = in.readVarInt();
-    long epoch = in.readVarLong();
     Slice key = in.readBlob();
     if (Message.kind(message) == Message.CHILD_REMOVE) {
-      return new ChildMessage(branch, epoch, key, true, null);
+      return new ChildMessage(branch, in.readLong(), key, true, null);
     }
-    Child child = new Child(epoch, in.readByte(), in.readBlob(), in.rest());
-    return new ChildMessage(branch, epoch, key, false, child);
+    Child child = Child.read(in.rest());
+    return new ChildMessage(branch, child.epoch(), key, false, child);
   }
 
   /** Of two messages about one child in a batch, the one to believe. */

@@ -73,7 +73,7 @@ final class Fold implements Node {
   private void forgetBranches(List<byte[]> messages) {
     for (byte[] message : messages) {
       if (Message.kind(message) == Message.OWN_REMOVE) {
-        long epoch = Message.body(message).readVarLong();
+        long epoch = Message.body(message).readLong();
         for (Branch branch : branches) {
           branch.ownRowWent(epoch);
         }
@@ -146,7 +146,7 @@ final class Fold implements Node {
       return rows.view(RowCell.read(ownState));
     }
     ByteReader in = new ByteReader(ownState);
-    in.readVarLong();
+    in.readLong();
     return in.hasMore() ? in.rest() : null;
   }
 
@@ -222,7 +222,7 @@ final class Fold implements Node {
       int flags = in == null ? 0 : in.readByte();
       sent = (flags & SENT) != 0;
       failed = (flags & FAILED) != 0;
-      version = in == null ? 0 : in.readVarLong();
+      version = in == null ? 0 : in.readLong();
       hash = sent ? in.readLong() : 0;
     }
 
@@ -234,7 +234,7 @@ final class Fold implements Node {
 
     @Override
     public void write(ByteWriter out) {
-      out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeVarLong(version);
+      out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeLong(version);
       if (sent) {
         out.writeLong(hash);
       }

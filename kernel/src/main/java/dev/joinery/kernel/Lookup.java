@@ -89,7 +89,7 @@ final class Lookup implements Node {
         }
         case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
           ByteReader in = Message.body(message);
-          in.readVarLong();
+          in.readLong();
           announcements.put(in.readBlob(), message);
         }
         default -> childMessages.add(message);
@@ -116,7 +116,7 @@ final class Lookup implements Node {
     if (!stored.isEmpty() && newest.epoch() < Child.read(stored).epoch()) {
       return stored;
     }
-    return newest.remove() ? NOTHING : newest.child().toSlice();
+    return newest.remove() ? NOTHING : newest.child().encoded();
   }
 
   /** The child as parents see it, or null. */
@@ -135,7 +135,7 @@ final class Lookup implements Node {
     if (childAssembler.failures() > 0) {
       workshop.counters().product(product, "expression_errors", childAssembler.failures());
     }
-    return new Child(0, 0, Slice.EMPTY, childAssembler.row());
+    return Child.of(0, 0, Slice.EMPTY, childAssembler.row());
   }
 
   private void applyRawParents(
@@ -162,11 +162,11 @@ final class Lookup implements Node {
     for (Slice key : parents.inPageOrder(messages.keySet(), Function.identity())) {
       Slice stored = parents.get(key);
       ByteReader old = stored == null ? null : new ByteReader(stored);
-      long epochBefore = old == null ? 0 : old.readVarLong();
+      long epochBefore = old == null ? 0 : old.readLong();
       Slice before = old == null ? null : old.rest();
       byte[] message = messages.get(key);
       ByteReader in = Message.body(message);
-      long epoch = in.readVarLong();
+      long epoch = in.readLong();
       in.readBlob();
       if (Message.kind(message) == Message.PARENT_REMOVE) {
         parents.remove(key);
@@ -174,7 +174,7 @@ final class Lookup implements Node {
         continue;
       }
       Slice row = in.rest();
-      ByteWriter entry = new ByteWriter(row.length() + 10).writeVarLong(epoch).writeRaw(row);
+      ByteWriter entry = new ByteWriter(row.length() + 10).writeLong(epoch).writeRaw(row);
       parents.put(key, Slice.of(entry.toBytes()));
       deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
     }
@@ -240,7 +240,7 @@ final class Lookup implements Node {
       return new ParentDelta(0, row, 0, row);
     }
     ByteReader in = new ByteReader(stored);
-    long epoch = in.readVarLong();
+    long epoch = in.readLong();
     Slice row = in.rest();
     return new ParentDelta(epoch, row, epoch, row);
   }
@@ -252,7 +252,7 @@ final class Lookup implements Node {
     if (child == null) {
       message.remove(Slice.EMPTY);
     } else {
-      message.put(Slice.EMPTY, child.toSlice());
+      message.put(Slice.EMPTY, child.encoded());
     }
     message.end();
     outbox.send(program.fold(), parent.toBytes(), message.toBytes(timestamp, epoch));

@@ -77,7 +77,7 @@ final class Match implements Node {
         children.get(child.branch()).add(child);
       } else {
         ByteReader in = Message.body(message);
-        in.readVarLong();
+        in.readLong();
         announced.put(in.readBlob(), message);
       }
     }
@@ -92,7 +92,7 @@ final class Match implements Node {
       if (Message.kind(message) == Message.PARENT_REMOVE) {
         parents.remove(key);
       } else {
-        parents.put(key, Slice.of(new ByteWriter(10).writeVarLong(epochOf(message)).toBytes()));
+        parents.put(key, Slice.of(new ByteWriter(8).writeLong(epochOf(message)).toBytes()));
         fresh.add(key);
       }
     }
@@ -100,7 +100,7 @@ final class Match implements Node {
   }
 
   private static long epochOf(byte[] announcement) {
-    return Message.body(announcement).readVarLong();
+    return Message.body(announcement).readLong();
   }
 
   private static void write(State state, EntryMap parents, Slice[] stored) {
@@ -181,7 +181,7 @@ final class Match implements Node {
       message.begin(arm.branch(), arm.total(), arm.aggregates());
       while (items.hasNext() && !message.isFull()) {
         Window.Item item = items.next();
-        message.put(item.key(), item.child().toSlice());
+        message.put(item.key(), item.child().encoded());
       }
       message.end();
       if (!items.hasNext()) {
@@ -223,7 +223,7 @@ final class Match implements Node {
             EntryMap.Entry parent = all.next();
             return () -> {
               if (!announced.containsKey(parent.key())) {
-                long epoch = new ByteReader(parent.value()).readVarLong();
+                long epoch = new ByteReader(parent.value()).readLong();
                 for (BranchMessage change : changes) {
                   byte[] message = change.toBytes(timestamp, epoch);
                   outbox.send(program.fold(), parent.key().toBytes(), message);

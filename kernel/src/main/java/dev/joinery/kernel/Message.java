@@ -73,16 +73,16 @@ final class Message {
   }
 
   static byte[] ownPut(long timestamp, long epoch, Slice row) {
-    return start(OWN_PUT, timestamp, row.length() + 9).writeVarLong(epoch).writeRaw(row).toBytes();
+    return start(OWN_PUT, timestamp, row.length() + 9).writeLong(epoch).writeRaw(row).toBytes();
   }
 
   static byte[] ownRemove(long timestamp, long epoch) {
-    return start(OWN_REMOVE, timestamp, 9).writeVarLong(epoch).toBytes();
+    return start(OWN_REMOVE, timestamp, 9).writeLong(epoch).toBytes();
   }
 
   static byte[] parentPut(long timestamp, long epoch, byte[] key, Slice row) {
     return start(PARENT_PUT, timestamp, key.length + row.length() + 16)
-        .writeVarLong(epoch)
+        .writeLong(epoch)
         .writeBlob(key)
         .writeRaw(row)
         .toBytes();
@@ -90,28 +90,23 @@ final class Message {
 
   static byte[] parentRemove(long timestamp, long epoch, byte[] key) {
     return start(PARENT_REMOVE, timestamp, key.length + 16)
-        .writeVarLong(epoch)
+        .writeLong(epoch)
         .writeBlob(key)
         .toBytes();
   }
 
   static byte[] childPut(
       long timestamp, int branch, long epoch, Slice key, int flags, Slice order, Slice row) {
-    return start(CHILD_PUT, timestamp, key.length() + order.length() + row.length() + 24)
-        .writeVarInt(branch)
-        .writeVarLong(epoch)
-        .writeBlob(key)
-        .writeByte(flags)
-        .writeBlob(order)
-        .writeRaw(row)
-        .toBytes();
+    int size = key.length() + order.length() + row.length() + 24;
+    ByteWriter out = start(CHILD_PUT, timestamp, size).writeVarInt(branch).writeBlob(key);
+    return Child.write(out, epoch, flags, order, row).toBytes();
   }
 
   static byte[] childRemove(long timestamp, int branch, long epoch, Slice key) {
     return start(CHILD_REMOVE, timestamp, key.length() + 24)
         .writeVarInt(branch)
-        .writeVarLong(epoch)
         .writeBlob(key)
+        .writeLong(epoch)
         .toBytes();
   }
 

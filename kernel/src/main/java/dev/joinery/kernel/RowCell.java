@@ -39,7 +39,7 @@ final class RowCell {
     cell.position = cell.positioned ? in.readVarLong() : 0;
     cell.major = in.readVarLong();
     cell.minor = in.readVarLong();
-    cell.epoch = in.readVarLong();
+    cell.epoch = in.readLong();
     if (cell.exists) {
       cell.row = in.rest();
     } else {
@@ -53,7 +53,7 @@ final class RowCell {
     if (positioned) {
       out.writeVarLong(position);
     }
-    out.writeVarLong(major).writeVarLong(minor).writeVarLong(epoch);
+    out.writeVarLong(major).writeVarLong(minor).writeLong(epoch);
     if (exists) {
       out.writeRaw(row);
     } else {

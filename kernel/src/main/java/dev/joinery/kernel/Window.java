@@ -119,7 +119,7 @@ final class Window {
   void write(ByteWriter out) {
     out.writeByte(all ? 1 : 0).writeVarInt(items.size());
     for (Item item : items) {
-      out.writeBlob(item.key()).writeBlob(item.child().toSlice());
+      out.writeBlob(item.key()).writeBlob(item.child().encoded());
     }
   }
 }

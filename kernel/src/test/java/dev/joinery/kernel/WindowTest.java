@@ -18,12 +18,12 @@ class WindowTest {
   }
 
   private static Child child(int order) {
-    return new Child(1, 0, bytes(order), bytes(order));
+    return Child.of(1, 0, bytes(order), bytes(order));
   }
 
   private static Iterator<EntryMap.Entry> entries(Map<Slice, Child> children) {
     return children.entrySet().stream()
-        .map(each -> new EntryMap.Entry(each.getKey(), each.getValue().toSlice()))
+        .map(each -> new EntryMap.Entry(each.getKey(), each.getValue().encoded()))
         .iterator();
   }
 
