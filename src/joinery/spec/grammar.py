@@ -116,8 +116,25 @@ EMBED: Names = {
     "hidden": _flag("Usable in expressions, left out of the document."),
     "as": {"enum": list(SHAPES), "description": "A list, or a map by the child's key."},
 }
+OUTBOX: Names = {
+    "relation": _text("The relation whose inserted rows are events."),
+    "key": _text("The column with the event's key.", default="aggregateid"),
+    "value": _text("The column with the event itself.", default="payload"),
+    "headers": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Names of headers and their columns.",
+    },
+}
 PRODUCT: Names = {
     "root": _text("The relation with one row a document."),
+    "outbox": {
+        "description": "Instead of root: a relation whose inserted rows are sent as events.",
+        "anyOf": [
+            _text("The relation."),
+            {"type": "object", "additionalProperties": False, "properties": OUTBOX},
+        ],
+    },
     **_SHOWN,
     "sink": _ref("sinks", "Where documents go."),
     "group": _text("Products of one group share a query."),
