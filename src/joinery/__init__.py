@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from joinery import testing
     from joinery.errors import JoineryError
     from joinery.project import Project, load, run
-    from joinery.spec.declare import document, many, one, relation
+    from joinery.spec.declare import document, many, one, outbox, relation
 
 __all__ = [
     "JoineryError",
@@ -24,6 +24,7 @@ __all__ = [
     "load",
     "many",
     "one",
+    "outbox",
     "relation",
     "run",
     "testing",
@@ -32,7 +33,7 @@ __all__ = [
 _HOMES = {
     "JoineryError": "joinery.errors",
     **dict.fromkeys(("Project", "load", "run"), "joinery.project"),
-    **dict.fromkeys(("document", "many", "one", "relation"), "joinery.spec.declare"),
+    **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.spec.declare"),
 }
 
 

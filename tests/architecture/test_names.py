@@ -18,6 +18,7 @@ PUBLIC = [
     "load",
     "many",
     "one",
+    "outbox",
     "relation",
     "run",
     "testing",

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from joinery.cli.report import DONE, tell_error
+from joinery.cli.table_source import read_source
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.model.table import SourceTable
 from joinery.plan.build import examine
@@ -31,7 +32,6 @@ from joinery.spec.write import Data, embed_data, relation_data
 
 table = typer.Typer(no_args_is_help=True, help="Let tables join a project.")
 _ENVIRONMENT = "SPEC_ENVIRONMENT"
-_DATABASES = ("postgresql://", "postgres://")
 
 
 @table.callback()
@@ -41,8 +41,17 @@ def tables() -> None:
 
 @table.command()
 def add(
-    source: Annotated[str, typer.Argument(metavar="URL", help="postgresql://… of the database.")],
-    names: Annotated[list[str], typer.Argument(metavar="TABLE...", help="table or schema.table")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Of a database: table or schema.table."),
+    ] = None,
     file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = Path("joinery.yaml"),
     topic: Annotated[
         str | None,
@@ -76,23 +85,12 @@ def add(
     )
     try:
         project = Editing(file)
-        for found in _tables(source, names):
+        for found in read_source(source, names or (), project.spec, from_source):
             _join(project, found, wish, into=into, embed_as=embed_as)
         project.finish(write=not dry_run)
     except JoineryError as error:
         raise typer.Exit(tell_error(error, file=str(file))) from None
     raise typer.Exit(DONE)
-
-
-def _tables(source: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
-    if source.startswith(_DATABASES):
-        from joinery.connect.postgres_catalog import read_tables
-
-        return read_tables(source, names)
-    raise OnboardError(
-        "tables cannot be read from there",
-        hint="Name a database: postgresql://user:password@host:5432/database.",
-    )
 
 
 @dataclass(slots=True)

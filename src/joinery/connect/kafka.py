@@ -190,6 +190,18 @@ class KafkaSink:
 
 def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> KafkaSink:
     """Make the sink `{kafka: {topic: …, bootstrap: …}}`."""
+    return KafkaSink(
+        brokers_of(options),
+        text_option("kafka", options, "topic", ""),
+        create=flag_option("kafka", options, "create", True),
+        partitions=count_of(options, "partitions"),
+        replication=count_of(options, "replication"),
+        transactions=flag_option("kafka", options, "transactions", True),
+    )
+
+
+def brokers_of(options: Mapping[str, object]) -> Brokers:
+    """Return the brokers of a sink, once its options are known to be good."""
     check_names("kafka", options, _OPTIONS)
     for name in ("topic", "bootstrap"):
         if not options.get(name):
@@ -199,17 +211,11 @@ def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> Kaf
         {name: _text(value) for name, value in map_option("kafka", options, "properties").items()},
     )
     client_properties(brokers.properties)
-    return KafkaSink(
-        brokers,
-        text_option("kafka", options, "topic", ""),
-        create=flag_option("kafka", options, "create", True),
-        partitions=_count(options, "partitions"),
-        replication=_count(options, "replication"),
-        transactions=flag_option("kafka", options, "transactions", True),
-    )
+    return brokers
 
 
-def _count(options: Mapping[str, object], name: str) -> int | None:
+def count_of(options: Mapping[str, object], name: str) -> int | None:
+    """Return a number from 1; None where it is left out."""
     return count_option("kafka", options, name, 1) if name in options else None
 
 

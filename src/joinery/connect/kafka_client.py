@@ -237,15 +237,15 @@ def make_producer(brokers: Brokers, **settings: Any) -> Any:
     return _made(brokers, Producer, **settings)
 
 
-def make_consumer(brokers: Brokers) -> Any:
-    """Return a consumer without a group, that reads from where it is told and tells the end."""
+def make_consumer(brokers: Brokers, group: str = "joinery") -> Any:
+    """Return a consumer that reads from where it is told, tells the end, and commits nothing."""
     from confluent_kafka import Consumer
 
     return _made(
         brokers,
         Consumer,
         **{
-            "group.id": "joinery",
+            "group.id": group,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ from joinery.connect.kafka_client import (
     error_of,
     failure,
     kafka_errors,
+    make_consumer,
     make_producer,
     told,
+    topic_partition,
 )
 from joinery.connect.protocol import SinkUnavailableError
 
@@ -37,6 +40,19 @@ _OF_THE_RECORD = (
     "INVALID_RECORD",
     "RECORD_LIST_TOO_LARGE",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Where a number is kept in transactions: as an offset of a consumer group.
+
+    Attributes:
+        group: A group that nobody reads with.
+        topic: One that is there; its partition 0 bears the number.
+    """
+
+    group: str
+    topic: str
 
 
 class Producer:
@@ -60,6 +76,7 @@ class Producer:
         self._down: tuple[float, str] | None = None
         self._undelivered: dict[str | bytes, KafkaError] = {}
         self._sent = 0
+        self._readers: dict[str, Any] = {}
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
         self._client = make_producer(
@@ -78,15 +95,28 @@ class Producer:
             self._begun = True
 
     def send(
-        self, topic: str, key: str | bytes, value: str | bytes | None, headers: list[Any]
+        self,
+        topic: str,
+        key: str | bytes | None,
+        value: str | bytes | None,
+        headers: list[Any],
+        *,
+        label: str | bytes | None = None,
     ) -> bool:
-        """Queue one record; return False where it is larger than a record may be."""
+        """Queue one record; return False where it is larger than a record may be.
+
+        Args:
+            topic: Where.
+            key: The record's.
+            value: The record's.
+            headers: The record's.
+            label: What `finish` calls the record; by default its key.
+        """
         waited_from = time.monotonic()
+        report = partial(self._delivered, label or key or "")
         while True:
             try:
-                self._client.produce(
-                    topic, value, key, headers=headers, on_delivery=partial(self._delivered, key)
-                )
+                self._client.produce(topic, value, key, headers=headers, on_delivery=report)
                 break
             except BufferError:
                 self._call(lambda: self._client.poll(0.5), "could not write")
@@ -100,11 +130,32 @@ class Producer:
             self._call(lambda: self._client.poll(0), "could not write")
         return True
 
+    def note(self, note: Note, number: int) -> None:
+        """Keep a number with the transaction under way: it stands if that is committed."""
+        offset = [topic_partition(note.topic, 0, number)]
+        member = self._reader(note).consumer_group_metadata()
+        self._call(
+            lambda: self._client.send_offsets_to_transaction(offset, member, ANSWER_S),
+            "could not write",
+        )
+
+    def noted(self, note: Note) -> int | None:
+        """Return the number that the last committed transaction kept; None for none."""
+        asked = [topic_partition(note.topic, 0)]
+        what = "could not look at a consumer group"
+        (found,) = self._call(lambda: self._reader(note).committed(asked, ANSWER_S), what)
+        return None if found.offset < 0 else int(found.offset)
+
+    def _reader(self, note: Note) -> Any:
+        if note.group not in self._readers:
+            self._readers[note.group] = make_consumer(self._brokers, note.group)
+        return self._readers[note.group]
+
     def finish(self) -> dict[str | bytes, str]:
         """End the batch; what was sent is durable then.
 
         Returns:
-            The keys of records that the brokers will never take, with the reason; in a
+            The labels of records that the brokers will never take, with the reason; in a
             transaction nothing of the batch was taken then, and it may begin again.
 
         Raises:
@@ -120,7 +171,7 @@ class Producer:
             self.abandon()
         elif self._transactional:
             self._commit()
-        return {key: told(error) for key, error in failed.items()}
+        return {label: told(error) for label, error in failed.items()}
 
     def abandon(self) -> None:
         """Give up the batch, as far as the brokers can still be told."""
@@ -137,6 +188,9 @@ class Producer:
 
     def close(self) -> None:
         """Drop what was not finished, and close the connections."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
         try:
             self._client.purge()
             self._client.poll(0)
@@ -192,10 +246,10 @@ class Producer:
         since = self._down[0] if self._down else time.monotonic()
         self._down = (since, self._brokers.masked(told(error)))
 
-    def _delivered(self, key: str | bytes, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, label: str | bytes, error: KafkaError | None, message: Message) -> None:
         """Note a record that was not delivered; the client calls this.
 
         It must not look into `message`, which cannot be read while a fatal error is raised.
         """
         if error is not None:
-            self._undelivered[key] = error
+            self._undelivered[label] = error

@@ -249,7 +249,7 @@ def opensearch_sink(product: str, options: Mapping[str, object], folder: Path) -
     urls = text_option(kind, options, "url", "http://127.0.0.1:9200").split(",")
     certificates = optional_text(kind, options, "ca_certs")
     access = Access(
-        urls=tuple(each.strip() for each in urls),
+        urls=tuple(_with_scheme(each.strip()) for each in urls),
         user=optional_text(kind, options, "user"),
         password=optional_text(kind, options, "password"),
         ca_certs=str(folder / certificates) if certificates else "",
@@ -265,6 +265,10 @@ def opensearch_sink(product: str, options: Mapping[str, object], folder: Path) -
         mapping=map_option(kind, options, "mapping"),
     )
     return OpenSearchSink(access, chosen)
+
+
+def _with_scheme(url: str) -> str:
+    return url if "://" in url else f"http://{url}"
 
 
 def _index(name: str) -> str:

@@ -31,8 +31,9 @@ SELECT a.attname,
                    CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END),
        coalesce(b.typtype, t.typtype) = 'e' OR coalesce(e.typtype, 'b') = 'e',
        a.attlen = -1 AND a.attstorage <> 'p'
-         AND NOT (t.typname IN ('varchar', 'bpchar') AND a.atttypmod BETWEEN 0 AND 504)
-         AND t.typname <> 'numeric'
+         AND NOT (coalesce(b.typname, t.typname) IN ('varchar', 'bpchar')
+                  AND greatest(a.atttypmod, t.typtypmod) BETWEEN 0 AND 504)
+         AND coalesce(b.typname, t.typname) <> 'numeric'
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type b ON b.oid = nullif(t.typbasetype, 0)

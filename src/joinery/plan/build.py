@@ -16,6 +16,7 @@ from joinery.plan.expression import Analyser
 from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation
+from joinery.plan.outbox import outbox_of
 from joinery.plan.sink import build_sink
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
@@ -196,6 +197,7 @@ def _product(
         solution=spec.solution,
         settle_ms=spec.settle_ms,
         ready=spec.ready,
+        outbox=outbox_of(context, spec, root.relation),
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
+from joinery.spec.product import OutboxSpec
 from joinery.spec.schema_registry import RegistryOptions
 
 
@@ -198,6 +199,7 @@ class Product:
     solution: str = "spark-state"
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
+    outbox: OutboxSpec | None = None
 
     @property
     def query(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from joinery.model.type import quoted
 from joinery.plan.nodes import Aggregate, Computed, Node, OrderKey, Plan, Product, Relation
+from joinery.spec.product import OutboxSpec
 
 _INDENT = "  "
 
@@ -32,8 +33,17 @@ def render_product(product: Product) -> str:
           Project id
           Scan user [id]
     """
-    lines = [_emit(product), *(_INDENT + line for line in _lines(product.root, ()))]
+    if product.outbox:
+        head, steps = _relay(product, product.outbox), _scan(product.root, ())
+    else:
+        head, steps = _emit(product), _lines(product.root, ())
+    lines = [head, *(_INDENT + line for line in steps)]
     return "\n".join(lines) + "\n"
+
+
+def _relay(product: Product, outbox: OutboxSpec) -> str:
+    topics = ", ".join(str(dict(each.options).get("topic")) for each in product.sinks)
+    return f"Relay {outbox.value} of {product.name} by {outbox.key} to kafka {topics}"
 
 
 def _emit(product: Product) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from joinery.plan.context import Context
 from joinery.plan.nodes import Sink
+from joinery.plan.outbox import ROUTE
 from joinery.spec import grammar
 from joinery.spec.location import Path
 from joinery.spec.option import wanted_instead
@@ -76,7 +77,7 @@ def _with_brokers(
 
     Of the source's properties those of security come too, and no others.
     """
-    _check_topic(context, options, path)
+    _check_topic(context, options, product, path)
     if options.get("bootstrap"):
         return options
     sources = _kafka_sources(context, product)
@@ -93,8 +94,12 @@ def _with_brokers(
     return options
 
 
-def _check_topic(context: Context, options: dict[str, Any], path: Path) -> None:
+def _check_topic(
+    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
+) -> None:
     topic = options.get("topic")
+    if isinstance(topic, str) and product.outbox:
+        topic = ROUTE.sub("x", topic)  # what columns will stand for
     if isinstance(topic, str) and topic and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
         context.refuse(
             "SPEC_NAME",

@@ -68,6 +68,8 @@ def documents(
         SessionError: The session is of Spark Connect.
     """
     require_classic(spark)
+    if product.outbox:
+        raise FrameError(f'product "{product.name}" has an outbox, and no documents')
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
     limits = run or RunSpec()

@@ -68,7 +68,7 @@ class Kernel:
         Returns:
             The kernel's output, tagged rows; to be given to `stage`.
         """
-        reading = self._reading(raw, topics)
+        reading = self.reading(raw, topics)
         roots = (pending.batch, pending.roots) if pending else ()
         return DataFrame(self._jvm_kernel.chain(reading, *roots), self.session)
 
@@ -76,22 +76,9 @@ class Kernel:
         """Return the kernel as real-time mode runs it."""
         return RealTimeKernel(self, self._jvm_kernel.realTime(self.session._jsparkSession))
 
-    def _reading(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> Any:
-        return _class(self.session, _READING)(
-            raw._jdf,
-            formats_json(self.program, self.relations),
-            strings(self.session, [each.source for each in self.relations]),
-            strings(self.session, [each.topic for each in self.relations]),
-            json.dumps([self._readers(each) for each in topics]),
-        )
-
-    def _readers(self, topics: Collection[Topic]) -> list[int]:
-        """Return the places of the relations that read any of some topics."""
-        return [
-            place
-            for place, each in enumerate(self.relations)
-            if Topic(each.source, each.topic) in topics
-        ]
+    def reading(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> Any:
+        """Return what `chain` is given, as the kernel takes it."""
+        return reading_of(self.session, self.program, self.relations, raw, topics)
 
     def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
         """Run a batch once and write its documents and dead letters below `folder`.
@@ -134,7 +121,7 @@ class RealTimeKernel:
         """
         session, products = self._kernel.session, self._kernel.program.products
         written = ["\n".join(target.topics[each.name]) for each in products]
-        reading = self._kernel._reading(raw, topics)
+        reading = self._kernel.reading(raw, topics)
         holder = (str(lease.file), lease.owner)
         records = self._jvm_door.records(
             reading, strings(session, written), target.dead_letters, *holder
@@ -165,7 +152,7 @@ def open_kernel(
         SessionError: The session is of Spark Connect.
     """
     load_jar(session)
-    jvm_kernel = _class(session, _KERNEL).open(session._jsparkSession, program.to_json())
+    jvm_kernel = class_of(session, _KERNEL).open(session._jsparkSession, program.to_json())
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.relations]
     return Kernel(session, program, ordered, jvm_kernel)
@@ -174,7 +161,31 @@ def open_kernel(
 def progress_log(session: SparkSession) -> Any:
     """Return a new listener in the JVM that remembers what Spark tells of its batches."""
     load_jar(session)
-    return _class(session, _PROGRESS_LOG)()
+    return class_of(session, _PROGRESS_LOG)()
+
+
+def reading_of(
+    session: SparkSession,
+    program: KernelProgram,
+    relations: Sequence[Relation],
+    raw: DataFrame,
+    topics: Sequence[Collection[Topic]],
+) -> Any:
+    """Return what the kernel is to read: raw records, and what they say of which relation."""
+    return class_of(session, _READING)(
+        raw._jdf,
+        formats_json(program, relations),
+        strings(session, [each.source for each in relations]),
+        strings(session, [each.topic for each in relations]),
+        json.dumps([_readers(relations, each) for each in topics]),
+    )
+
+
+def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:
+    """Return the places of the relations that read any of some topics."""
+    return [
+        place for place, each in enumerate(relations) if Topic(each.source, each.topic) in topics
+    ]
 
 
 def require_classic(session: SparkSession) -> None:
@@ -212,7 +223,8 @@ def _jars(session: SparkSession) -> list[str]:
     return [str(jars.apply(index)) for index in range(jars.size())]
 
 
-def _class(session: SparkSession, name: str) -> Any:
+def class_of(session: SparkSession, name: str) -> Any:
+    """Return a class of the session's JVM."""
     current: Any = session._jvm
     for part in name.split("."):
         current = getattr(current, part)

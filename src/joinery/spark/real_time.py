@@ -141,6 +141,8 @@ def _reasons(
 
 def _reasons_of(product: Product) -> Iterator[str]:
     name = product.name
+    if product.outbox:
+        yield f'product "{name}" has an outbox, which needs batches'
     if product.settle_ms is not None:
         yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
     if product.ready:

@@ -22,6 +22,8 @@ from joinery.spark.checkpoint import committed_positions
 from joinery.spark.failure import QueryFailedError, failed_query
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.operate import Operation
+from joinery.spark.outbox import check_rebuildable, outbox_sink_of
+from joinery.spark.place import Place
 from joinery.spark.progress import BatchTimes, ProgressBoard
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
@@ -106,6 +108,8 @@ class Run:
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
         chosen = select_queries(plan.products, options.products, solution=options.solution)
+        if options.rebuild:
+            check_rebuildable(chosen)
         self._queries = [self._query(name, members) for name, members in chosen.items()]
         self._operation = Operation(spec, chosen, lambda: self.progress)
 
@@ -199,7 +203,7 @@ class Run:
             self._real_time.add(name, products, reads)
         return QueryRun(
             name,
-            [ProductSinks(each, self._sinks(each)) for each in products],
+            [ProductSinks(each, self._sinks(each, place)) for each in products],
             lease=place.lease,
             dead_letters=letter_writer(self._spec, name),
             wait_for_letters=self._spec.run.dead_letters_wait,
@@ -209,7 +213,9 @@ class Run:
             delay=self._undertaking.delay(name, products, ends),
         )
 
-    def _sinks(self, product: Product) -> tuple[Any, ...]:
+    def _sinks(self, product: Product, place: Place) -> tuple[Any, ...]:
+        if product.outbox:
+            return (outbox_sink_of(product, self._spec, place.checkpoint),)
         folder = self._spec.path_of(".")
         return tuple(
             make_sink(each.kind, product.name, dict(each.options), folder) for each in product.sinks
@@ -375,8 +381,11 @@ def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
 def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
     """Lower the products of one query and open their kernel in a session."""
     from joinery.spark.kernel import open_kernel
+    from joinery.spark.relay import open_relay
 
     program = lower_query(products, run)
+    if products[0].outbox:
+        return open_relay(spark, program, products[0].root.relation)
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
     return open_kernel(spark, program, relations)
 

@@ -135,6 +135,30 @@ def document(
     return made
 
 
+def outbox(name: str, relation: RelationLike, *, sink: Any, **parts: Any) -> Document:
+    """Return a product that sends the inserted rows of `relation` as events.
+
+    Args:
+        name: The product's name.
+        relation: The outbox.
+        sink: `{"kafka": {"topic": "outbox.event.{aggregatetype}"}}`, columns in braces.
+        **parts: `key`, `value` and `headers`, as in a project file.
+
+    Raises:
+        ProjectErrors: With every problem.
+
+    Example:
+        >>> made = outbox("events", "outbox", sink={"kafka": {"topic": "{type}"}}, key="id")
+        >>> made.spec.outbox.key
+        'id'
+    """
+    reader = Reader()
+    data = {"outbox": {"relation": _name(relation), **_given(parts)}, "sink": sink}
+    spec = read_product(reader, Entry(name, tree_of(data)), ("products", name))
+    raise_all(tuple(reader.problems))
+    return Document(spec, _objects(relation))
+
+
 def one(relation: RelationLike, *, on: Columns, **parts: Any) -> Embed:
     """Return a to-one embed: an object, or null where nothing matches.
 

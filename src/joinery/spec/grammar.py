@@ -20,7 +20,16 @@ FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "reference")
 SOURCE_KINDS = ("files", "kafka")
 STARTS = ("earliest", "latest")
-SINK_KINDS = ("files", "kafka", "postgres", "sqlite", "opensearch", "redis", "console")
+SINK_KINDS = (
+    "files",
+    "kafka",
+    "postgres",
+    "sqlite",
+    "opensearch",
+    "redis",
+    "foreach",
+    "console",
+)
 RESERVED_PROJECT = ("streams", "windows", "functions")
 RESERVED_RELATION = ("append", "time", "watermark")
 
@@ -39,6 +48,11 @@ def _count(description: str, **more: Any) -> Fragment:
 
 def _names(description: str) -> Fragment:
     return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def _anything(description: str) -> Fragment:
+    """Return a map of any depth, which is not looked into."""
+    return {"anyOf": [{"type": "object"}], "description": description}
 
 
 def _ref(name: str, description: str = "") -> Fragment:
@@ -102,8 +116,25 @@ EMBED: Names = {
     "hidden": _flag("Usable in expressions, left out of the document."),
     "as": {"enum": list(SHAPES), "description": "A list, or a map by the child's key."},
 }
+OUTBOX: Names = {
+    "relation": _text("The relation whose inserted rows are events."),
+    "key": _text("The column with the event's key.", default="aggregateid"),
+    "value": _text("The column with the event itself.", default="payload"),
+    "headers": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Names of headers and their columns.",
+    },
+}
 PRODUCT: Names = {
     "root": _text("The relation with one row a document."),
+    "outbox": {
+        "description": "Instead of root: a relation whose inserted rows are sent as events.",
+        "anyOf": [
+            _text("The relation."),
+            {"type": "object", "additionalProperties": False, "properties": OUTBOX},
+        ],
+    },
     **_SHOWN,
     "sink": _ref("sinks", "Where documents go."),
     "group": _text("Products of one group share a query."),
@@ -215,6 +246,48 @@ SINK_OPTIONS: Mapping[str, Names] = {
         "path": _text("The database file."),
         "table": _text("The table; by default the product's name."),
     },
+    "opensearch": {
+        "url": _text(
+            "A node, or several with commas between; http://127.0.0.1:9200 by default.",
+            pattern=r"^(https?://|(?!\w+://))[^,\s]+(,\s*(https?://|(?!\w+://))[^,\s]+)*$",
+            examples=["http://host:9200"],
+        ),
+        "index": _text(
+            "The index; by default the product's name.",
+            pattern=r'^[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]{0,199}$',
+            examples=["user_profile"],
+        ),
+        "user": _text("The user."),
+        "password": _text("The password; take it from the environment."),
+        "ca_certs": _text("A file of certificates to trust; by default those of the system."),
+        "verify_certs": _flag("False trusts any certificate.", default=True),
+        "connections": _count("So many bulk requests at once."),
+        "create": _flag("Create the index, and add fields the product gains.", default=True),
+        "refresh": _flag("Make each batch visible before it counts as written."),
+        "nested": _flag("False maps lists of objects as objects.", default=True),
+        "settings": _anything("Settings of the index, when it is created."),
+        "mapping": _anything("Merged into the derived mapping."),
+    },
+    "redis": {
+        "url": _text(
+            "The server; redis://127.0.0.1:6379/0 by default.",
+            pattern=r"^(rediss?|unix)://\S+$",
+            examples=["redis://host:6379/0"],
+        ),
+        "prefix": _text("Before each key; by default the product's name."),
+        "user": _text("The user; by default that of the URL."),
+        "password": _text("The password; take it from the environment."),
+    },
+    "foreach": {
+        "function": _text(
+            "Module and function.",
+            pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+            examples=["my_hooks:deliver"],
+        ),
+        "folder": _text("Where it runs; by default the project file's folder."),
+        "batch": _count("The most documents of one call."),
+        "timeout": _ref("duration", "A call that takes longer is a failure; 5m by default."),
+    },
     "console": {},
 }
 SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -222,4 +295,5 @@ SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
     "kafka": ("topic",),
     "postgres": ("url",),
     "sqlite": ("path",),
+    "foreach": ("function",),
 }

@@ -5,6 +5,7 @@ Invariant: a message names an option and never its value, which may be a secret.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from joinery.spec import grammar
@@ -38,7 +39,10 @@ def wanted_instead(value: object, fragment: grammar.Fragment) -> str:
     if "enum" in fragment:
         return "" if value in fragment["enum"] else f"one of {', '.join(fragment['enum'])}"
     wanted, holds = _SHAPES.get(_shape(fragment), ("", lambda value: True))
-    return "" if holds(value) else wanted
+    if not holds(value):
+        return wanted
+    fits = "pattern" not in fragment or re.search(fragment["pattern"], str(value))
+    return "" if fits else f"a text such as {fragment['examples'][0]}"
 
 
 def _shape(fragment: grammar.Fragment) -> str:

@@ -111,8 +111,28 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class OutboxSpec:
+    """Which columns of an outbox make an event; by default Debezium's names.
+
+    Attributes:
+        key: The event's key, so that events of one aggregate keep their order.
+        value: The event itself.
+        headers: Names of headers and their columns; None for those there are of
+            `id` and `eventType`, from the columns `id` and `type`.
+    """
+
+    key: str = "aggregateid"
+    value: str = "payload"
+    headers: Pairs | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProductSpec:
-    """One document a root row, and where it goes."""
+    """One document a root row, and where it goes.
+
+    Attributes:
+        outbox: Set where the root's inserted rows are sent as events, instead of documents.
+    """
 
     name: str
     root: NodeSpec
@@ -122,6 +142,7 @@ class ProductSpec:
     solution_options: Options = ()
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
+    outbox: OutboxSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Literal, cast
 from joinery.spec import grammar
 from joinery.spec.location import Path
 from joinery.spec.product import NodeSpec, Options, OrderSpec, Pairs, ProductSpec
+from joinery.spec.read_outbox import read_outbox
 from joinery.spec.read_sink import read_sinks
 from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
@@ -24,6 +25,8 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         reader.shape(entry.value, what, "a map")
         return ProductSpec(entry.name, NodeSpec(entry.name, "root", ""))
     parts = reader.named(entry.value, what, grammar.PRODUCT)
+    if "outbox" in parts:
+        return _outbox_product(reader, parts, entry, path)
     if "root" not in parts:
         _no_root(reader, entry, what)
     root = reader.text(parts["root"], f'"root" of {what}') if "root" in parts else ""
@@ -43,8 +46,29 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
     )
 
 
+def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in parts:
+        if name not in ("outbox", "sink"):
+            message = f'{what} has both "outbox" and "{name}"'
+            hint = f'Remove "{name}".' if name != "root" else "Keep one of them."
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
+    if "sink" not in parts:
+        hint = "Write sink: {kafka: {topic: outbox.event.{aggregatetype}}}, the topic in quotes."
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "sink"', entry.place, hint=hint)
+    relation, outbox = read_outbox(reader, parts["outbox"], what)
+    reader.alias((*path, "root"), parts["outbox"])
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        outbox=outbox,
+    )
+
+
 def _no_root(reader: Reader, entry: Entry, what: str) -> None:
-    reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place)
+    hint = "Write root: RELATION, or outbox: RELATION."
+    reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place, hint=hint)
 
 
 def _solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:

@@ -34,7 +34,10 @@ def _definitions() -> dict[str, Any]:
     return {
         "defaults": _object(grammar.DEFAULTS),
         "relation": _object(grammar.RELATION, required=("key", "fields")),
-        "product": _object(grammar.PRODUCT, required=("root",)),
+        "product": {
+            **_object(grammar.PRODUCT),
+            "oneOf": [{"required": ["root"]}, {"required": ["outbox", "sink"]}],
+        },
         "embed": {
             **_object(grammar.EMBED, required=("on",)),
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],

@@ -12,6 +12,7 @@ from joinery.spec.product import (
     NodeSpec,
     Options,
     OrderSpec,
+    OutboxSpec,
     Pairs,
     ProductSpec,
     ProjectSpec,
@@ -59,7 +60,8 @@ def relation_data(spec: RelationSpec) -> Data:
 
 def product_data(spec: ProductSpec) -> Data:
     """Return a product as the map under its name."""
-    data: Data = {"root": spec.root.relation, **_shown(spec.root)}
+    data: Data = _outbox(spec) if spec.outbox else {"root": spec.root.relation}
+    data |= _shown(spec.root)
     sinks = [_sink(each) for each in spec.sinks]
     data |= _section("sink", sinks[0] if len(sinks) == 1 else sinks)
     data |= _section("group", spec.group)
@@ -70,6 +72,17 @@ def product_data(spec: ProductSpec) -> Data:
     if spec.settle_ms is not None:
         data["emit"] = {"settle": f"{spec.settle_ms}ms"}
     return data | _section("ready", list(spec.ready))
+
+
+def _outbox(spec: ProductSpec) -> Data:
+    default, outbox = OutboxSpec(), spec.outbox
+    assert outbox is not None  # asked for before
+    told: Data = {"relation": spec.root.relation}
+    told |= _section("key", outbox.key if outbox.key != default.key else None)
+    told |= _section("value", outbox.value if outbox.value != default.value else None)
+    if outbox.headers is not None:
+        told["headers"] = dict(outbox.headers)
+    return {"outbox": told if len(told) > 1 else spec.root.relation}
 
 
 def embed_data(spec: NodeSpec) -> Data:

@@ -73,6 +73,8 @@ class Driver:
 
     def __init__(self, product: Product | Planned, solution: str | Solution = "reference") -> None:
         self.product = product if isinstance(product, Product) else product.plan
+        if self.product.outbox:
+            raise DriverError(f'product "{self.product.name}" has an outbox, and no documents')
         self.counters: Counter[str] = Counter()
         self.dead_letters: list[DeadDocument] = []
         self._solution = _solution(solution, self.product)

@@ -38,7 +38,7 @@ def test_an_option_that_cannot_be_is_refused(
 
 def test_a_target_is_named_without_user_and_password() -> None:
     redis = redis_sink("p", {"url": "rediss://me:secret@cache:6380/2"}, Path())
-    search = opensearch_sink("P", {"url": "https://me:secret@a,https://b:9201"}, Path())
+    search = opensearch_sink("P", {"url": "https://me:secret@a, b:9201"}, Path())
 
     assert "redis cache:6380/2, keys p:*" == redis.target
     assert "opensearch a:9200,b:9201, index p" == search.target

@@ -65,6 +65,35 @@ def problems(folder: Path, product: str) -> list[str]:
             ['12:41 SPEC_NAME a topic cannot be named "a b"'],
         ),
         ("{use: bus}", []),
+        (
+            '{redis: {url: "http://host"}}',
+            [
+                '12:39 SPEC_SHAPE "url" of "redis" of "sink" of product "p" needs a text such as'
+                " redis://host:6379/0"
+            ],
+        ),
+        (
+            "{opensearch: {index: Users, refresh: 1, mapping: {properties: {a: {type: x}}}}}",
+            [
+                '12:46 SPEC_SHAPE "index" of "opensearch" of "sink" of product "p" needs a text'
+                " such as user_profile",
+                '12:62 SPEC_SHAPE "refresh" of "opensearch" of "sink" of product "p" needs true or'
+                " false",
+            ],
+        ),
+        (
+            "{foreach: {function: deliver, timeout: soon}}",
+            [
+                '12:46 SPEC_SHAPE "function" of "foreach" of "sink" of product "p" needs a text'
+                " such as my_hooks:deliver",
+                '12:64 SPEC_SHAPE "timeout" of "foreach" of "sink" of product "p" needs a duration'
+                " such as 500ms, 2s, 5m, 1h or 7d",
+            ],
+        ),
+        (
+            "{foreach: {}}",
+            ['12:26 SPEC_MISSING_KEY "foreach" of "sink" of product "p" needs "function"'],
+        ),
         ("{use: lake}", ['12:25 SPEC_MISSING_KEY sink "postgres" needs "url"']),
         (
             "{use: lake, url: u, conections: 3}",

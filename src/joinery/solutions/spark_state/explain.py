@@ -14,12 +14,12 @@ SOLUTION = "spark-state"
 
 
 def explain_query(products: Sequence[Product]) -> tuple[Section, ...]:
-    """Return the kernel program of one query, nothing where another solution runs it.
+    """Return the kernel program of one query; nothing for an outbox or another solution.
 
     Args:
         products: All products of the query.
     """
-    if any(each.solution != SOLUTION for each in products):
+    if any(each.solution != SOLUTION or each.outbox for each in products):
         return ()
     program = lower(products)
     title = "kernel"

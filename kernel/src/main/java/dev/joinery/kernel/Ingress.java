@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.format.Format;
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -42,6 +43,20 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
   private final int[][] relationsOf;
   private PendingRoots pending = PendingRoots.NONE;
   private Tally tally;
+  private Destinations destinations;
+
+  /** Where decoded changes go. */
+  interface Destination {
+    /** Whether it takes rows that were inserted, and nothing else. */
+    boolean insertsOnly();
+
+    void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
+  }
+
+  /** Makes the destination of a task. */
+  interface Destinations extends Serializable {
+    Destination open();
+  }
 
   /**
    * {@code sources} and {@code topics} are by relation; {@code relationsOf} holds, for each number
@@ -58,6 +73,13 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     this.sources = sources;
     this.topics = topics;
     this.relationsOf = relationsOf;
+    this.destinations = () -> new Router(program);
+  }
+
+  /** Sends changes elsewhere than to the first nodes of a chain. */
+  Ingress sendingTo(Destinations others) {
+    destinations = others;
+    return this;
   }
 
   /** Also tells pending roots, in the one batch that is theirs. */
@@ -112,7 +134,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
   /** Sends what a decoder tells about the record at hand. */
   private final class Sender implements ChangeSink {
     private final Outbox outbox;
-    private final Router router = new Router(program);
+    private final Destination destination = destinations.open();
     private final long[] read = new long[program.relations().size()];
     private final long[] dead = new long[program.relations().size()];
     private final Counters counters = new Counters();
@@ -164,8 +186,17 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         byte[] row,
         int rowLength,
         long[] absent) {
+      if (op != ChangeSink.UPSERT && insertsOnly()) {
+        count(relation, "ignored_deletes");
+        return;
+      }
       Change change = new Change(op, positioned, position, major, minor, absent);
-      router.send(relation, change, new Slice(row, 0, rowLength), timestamp, outbox);
+      destination.send(relation, change, new Slice(row, 0, rowLength), timestamp, outbox);
+    }
+
+    @Override
+    public boolean insertsOnly() {
+      return destination.insertsOnly();
     }
 
     @Override
@@ -252,7 +283,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       int op, boolean positioned, long position, long major, long minor, long[] absent) {}
 
   /** Sends a change to each first node of its relation. */
-  static final class Router {
+  static final class Router implements Destination {
     private record Target(int node, int role, KeyCodec address) {}
 
     private final List<List<Target>> targets = new ArrayList<>();
@@ -271,7 +302,14 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       }
     }
 
-    void send(int relation, Change change, Slice row, long timestamp, Outbox outbox) {
+    @Override
+    public boolean insertsOnly() {
+      return false;
+    }
+
+    @Override
+    public void send(
+        int relation, Change change, Slice row, long timestamp, Outbox outbox) {
       UnsafeRow decoded = dev.joinery.kernel.Row.point(rows[relation], row);
       byte[] message = null;
       int role = -1;

@@ -120,12 +120,16 @@ public final class Kernel {
    *     "dead_letters": {"": {count}}}}
    */
   public String stage(Dataset<Row> chain, String folder) {
+    return stage(chain, new Stage(program.products(), folder));
+  }
+
+  static String stage(Dataset<Row> chain, Stage stage) {
     List<Stage.Count> counts =
         ((org.apache.spark.sql.classic.Dataset<Row>) chain)
             .queryExecution()
             .toRdd()
             .toJavaRDD()
-            .mapPartitions(new Stage(program.products(), folder))
+            .mapPartitions(stage)
             .collect();
     ObjectNode result = new ObjectMapper().createObjectNode();
     for (Stage.Count count : counts) {

@@ -36,6 +36,11 @@ public interface ChangeSink {
   /** The record cannot be used: a stable reason, and a sentence that holds none of its values. */
   void deadLetter(int relation, String reason, String detail);
 
+  /** Whether an update is nothing to this sink, and only counted. */
+  default boolean insertsOnly() {
+    return false;
+  }
+
   /** Adds one to a counter: something was left out, and that is right. */
   void count(int relation, String counter);
 }

@@ -66,6 +66,10 @@ final class DebeziumEvent {
   }
 
   private void update(int relation, byte[] key, Image before, Image after, ChangeSink sink) {
+    if (sink.insertsOnly()) {
+      sink.count(relation, "ignored_updates");
+      return;
+    }
     if (!after.there || !decoder.keyChanged(before, after)) {
       upsert(relation, key, after, false, sink);
       return;

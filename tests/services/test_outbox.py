@@ -1,0 +1,194 @@
+"""Events of an outbox, through a real broker to the topics of their aggregates."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from tests.services.log import Log
+
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
+from joinery.spark.connector import kafka_jars
+from joinery.spark.kernel import add_jars
+from joinery.spark.outbox import OutboxRefusedError
+from joinery.spark.run import QueryFailedError, Run, RunOptions, run
+from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
+from joinery.stack.service import Service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+
+PROJECT = """\
+name: shop
+sources: {{changes: {{kafka: {{bootstrap: "{bootstrap}"}}}}}}
+defaults: {{source: changes, format: debezium-json}}
+relations:
+  event:
+    topic: {at}.outbox
+    key: [id]
+    fields:
+      {{id: string, aggregatetype: string, aggregateid: string, type: string, payload: string}}
+products:
+  events: {{outbox: event, sink: {{kafka: {{topic: "{at}.{{aggregatetype}}", partitions: 1}}}}}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A project of one outbox, its folder and the prefix of its topics."""
+
+    spark: SparkSession
+    folder: Path
+    log: Log
+    at: str
+
+    @property
+    def spec(self) -> ProjectSpec:
+        """The project as its file declares it."""
+        return load_spec(self.folder / "joinery.yaml")
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the project."""
+        return build_plan(self.spec)
+
+    def tell(self, lsn: int | None, number: int, kind: str, id_: str, op: str = "c") -> None:
+        """Append a change of the outbox, as Debezium writes it."""
+        row = {
+            "id": f"e{number}",
+            "aggregatetype": kind,
+            "aggregateid": id_,
+            "type": "Placed",
+            "payload": json.dumps({"n": number, "ü": "é"}, ensure_ascii=False),
+        }
+        images = {"before": row} if op == "d" else {"after": row}
+        event = {"op": op, "source": {"lsn": lsn}, **images}
+        self.log.put(f"{self.at}.outbox", event, key={"id": row["id"]})
+
+    def once(self) -> Run:
+        """Run to the end of what there is."""
+        ended = run(self.spark, self, once=True)
+        assert ended.await_termination(300)
+        return ended
+
+    def sent(self, kind: str) -> list[tuple[str, int, dict[str, str]]]:
+        """Return the committed events of a topic: key, number and headers."""
+        consumer = Consumer({"bootstrap.servers": self.log.bootstrap, "group.id": "reader"})
+        place = TopicPartition(f"{self.at}.{kind}", 0, 0)
+        consumer.assign([place])
+        try:
+            return list(_read(consumer, place))
+        finally:
+            consumer.close()
+
+    def letters(self) -> list[dict[str, Any]]:
+        """Return the dead letters."""
+        files = sorted((self.folder / ".joinery/dead_letters").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def _read(consumer: Consumer, place: TopicPartition) -> Iterator[tuple[str, int, dict[str, str]]]:
+    _, end = consumer.get_watermark_offsets(place, timeout=30)
+    while (at := consumer.position([place])[0].offset) < 0 or at < end:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            headers = {name: value.decode() for name, value in message.headers() or []}
+            number = json.loads(message.value() or b"{}")["n"]
+            yield (message.key() or b"").decode(), number, headers
+        elif at < 0 and end == 0:
+            return
+
+
+@pytest.fixture
+def shop(spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
+    """The project on the broker."""
+    add_jars(spark, kafka_jars())
+    made = Shop(spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
+    text = PROJECT.format(bootstrap=kafka.address, at=made.at)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    made.log.create(f"{made.at}.outbox")
+    return made
+
+
+def test_events_go_to_the_topics_of_their_aggregates_in_order(shop: Shop) -> None:
+    for number in range(20):
+        shop.tell(100 + number, number, "order" if number % 2 else "parcel", f"a{number % 3}")
+        shop.tell(100 + number, number, "order", "a", op="d")
+
+    ended = shop.once()
+
+    orders, parcels = shop.sent("order"), shop.sent("parcel")
+    assert list(range(1, 20, 2)) == [number for _, number, _ in orders]
+    assert list(range(0, 20, 2)) == [number for _, number, _ in parcels]
+    expected = {"id": "e1", "eventType": "Placed", "joinery.position": "101"}
+    assert ("a1", 1, expected) == orders[0]
+    counts = ended.progress.relations["event"]
+    assert (40, 20) == (counts["read"], counts["ignored_deletes"])
+
+
+def test_what_a_connector_tells_again_is_not_sent_again(shop: Shop) -> None:
+    for number in range(5):
+        shop.tell(100 + number // 2, number, "order", "a")
+    shop.once()
+    for number in range(2, 8):
+        shop.tell(100 + number // 2, number, "order", "a")
+    shop.tell(None, 9, "order", "a")
+
+    ended = shop.once()
+
+    assert [0, 1, 2, 3, 4, 5, 6, 7, 9] == [number for _, number, _ in shop.sent("order")]
+    assert {"older": 3} == ended.progress.latest["events"].counters["events"]
+
+
+def test_a_batch_that_runs_again_after_a_crash_sends_nothing_twice(shop: Shop) -> None:
+    shop.tell(100, 0, "order", "a")
+    shop.once()
+    shop.tell(101, 1, "order", "a")
+
+    # Kafka takes the batch's transaction; what follows it fails, and the batch is not committed.
+    (marks,) = (shop.folder / ".joinery/checkpoint/events/outbox").iterdir()
+    (marks / "1.new").mkdir()
+    with pytest.raises(QueryFailedError):
+        shop.once()
+    assert [0, 1] == [number for _, number, _ in shop.sent("order")]
+    (marks / "1.new").rmdir()
+    shop.tell(102, 2, "order", "a")
+    shop.once()
+    shop.once()
+
+    assert [0, 1, 2] == [number for _, number, _ in shop.sent("order")]
+
+
+def test_an_event_that_has_no_topic_is_a_dead_letter(shop: Shop) -> None:
+    shop.tell(100, 0, "no such topic!", "a")
+    shop.tell(101, 1, "order", "a")
+
+    shop.once()
+
+    assert [1] == [number for _, number, _ in shop.sent("order")]
+    assert ["unroutable"] == [each["reason"] for each in shop.letters()]
+
+
+def test_an_update_of_an_event_is_counted_and_not_sent(shop: Shop) -> None:
+    shop.tell(100, 0, "order", "a")
+    shop.tell(101, 0, "order", "a", op="u")
+
+    ended = shop.once()
+
+    assert [0] == [number for _, number, _ in shop.sent("order")]
+    assert 1 == ended.progress.relations["event"]["ignored_updates"]
+
+
+def test_an_outbox_cannot_be_rebuilt(shop: Shop) -> None:
+    with pytest.raises(OutboxRefusedError, match="cannot be rebuilt"):
+        Run(shop.spec, shop.plan, RunOptions(rebuild=True))
