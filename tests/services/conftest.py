@@ -7,6 +7,7 @@ server leaves it running. A test that needs other settings starts a service of i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,19 @@ from joinery.stack.postgres import postgres as postgres_service
 from joinery.stack.redis import redis as redis_service
 from joinery.stack.registry import registry as registry_service
 from joinery.stack.service import Service
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def kafka_spark(spark: SparkSession) -> SparkSession:
+    """The session of all tests, with the Kafka connector."""
+    from joinery.spark.connector import kafka_jars
+    from joinery.spark.kernel import add_jars
+
+    add_jars(spark, kafka_jars())
+    return spark
 
 
 @pytest.fixture(scope="session")

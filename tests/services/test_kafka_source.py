@@ -17,10 +17,8 @@ from joinery.connect.line import read_rows
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.spark.connector import kafka_jars
 from joinery.spark.kafka_client import KafkaUnreachableError
 from joinery.spark.kafka_loss import RecordsLostError
-from joinery.spark.kernel import add_jars
 from joinery.spark.run import Run, run
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
@@ -110,13 +108,6 @@ class Shop:
 def _told(value: Mapping[str, Any]) -> str:
     items = ",".join(each["item"] for each in value["orders"])
     return f"{value['name']} {items}".strip()
-
-
-@pytest.fixture
-def kafka_spark(spark: SparkSession) -> SparkSession:
-    """The session, with the Kafka connector."""
-    add_jars(spark, kafka_jars())
-    return spark
 
 
 @pytest.fixture

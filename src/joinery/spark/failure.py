@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from joinery.connect.protocol import FencedError
 from joinery.errors import JoineryError, RunError
+from joinery.spark.kafka_loss import lost_midway
+
+_LONGEST = 2000
 
 
 class QueryFailedError(RunError):
@@ -18,6 +22,7 @@ def failed_query(name: str, failure: Exception) -> JoineryError:
     """Return a failure as one that tells why, what was kept and what to do."""
     if isinstance(failure, FencedError):
         return failure
+    failure = lost_midway(reasons_of(failure)) or failure
     kept = (
         "All batches before this one are kept; this one was not committed"
         " and runs again at the next start."
@@ -33,10 +38,28 @@ def failed_query(name: str, failure: Exception) -> JoineryError:
 
 def cause_of(failure: Exception) -> str:
     """Return the innermost reason of a failure inside Spark, as one line."""
-    java: Any = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
-    if java is None:
-        return " ".join(str(failure).split())[:400] or type(failure).__name__
-    while java.getCause() is not None:
-        java = java.getCause()
-    ours = str(java.getClass().getName()).startswith("dev.joinery.")
-    return " ".join(str(java.getMessage() if ours else java.toString()).split())[:400]
+    innermost = next(reasons_of(failure)) or type(failure).__name__
+    kind, _, message = innermost.partition(": ")
+    return (message if kind.startswith("dev.joinery.") and message else innermost)[:400]
+
+
+def reasons_of(failure: Exception) -> Iterator[str]:
+    """Yield why something failed, as one line each, the innermost reason first."""
+    if isinstance(failure, JoineryError):
+        yield f"{failure.message}: {failure.detail}"
+        return
+    told = [" ".join(each.split())[:_LONGEST] for each in _chain(failure)]
+    yield from reversed(told)
+
+
+def _chain(failure: Any) -> Iterator[str]:
+    """Yield why something failed, and why that, as texts: PySpark's errors, then the JVM's."""
+    while failure is not None:
+        java = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
+        while java is not None:
+            yield str(java.toString())
+            java = java.getCause()
+            failure = None
+        if failure is not None:
+            yield str(getattr(failure, "_desc", None) or failure)
+            failure = getattr(failure, "_cause", None)

@@ -7,7 +7,7 @@ with the exact range.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from joinery.errors import RunError
@@ -16,6 +16,11 @@ from joinery.spark.kafka_client import KafkaClient
 from joinery.spec.kafka import KafkaOptions
 
 _TOLD = 3
+_LOST = "KAFKA_DATA_LOSS"
+_HINT = (
+    "Start on a fresh checkpoint, or set fail_on_data_loss: false on the source to go on with"
+    " what is there."
+)
 log = logging.getLogger(__name__)
 
 
@@ -70,14 +75,26 @@ def check_loss(
         raise RecordsLostError(
             f'source "{source}" lost records before they were read',
             detail=f"{told[0].upper()}{told[1:]}.",
-            hint="Start on a fresh checkpoint, or set fail_on_data_loss: false on the source"
-            " to go on with what is there.",
+            hint=_HINT,
         )
     log.warning('source "%s" lost records before they were read: %s', source, told)
     lost: dict[str, int] = {}
     for gap in gaps:
         lost[gap.topic] = lost.get(gap.topic, 0) + max(0, (gap.found or gap.wanted) - gap.wanted)
     return lost
+
+
+def lost_midway(reasons: Iterable[str]) -> RecordsLostError | None:
+    """Return what Spark found to be lost in the middle of a run, from why a query ended."""
+    for reason in reasons:
+        if _LOST in reason:
+            _, _, why = reason.partition("Reason:")
+            return RecordsLostError(
+                "Kafka removed records before they were read",
+                detail=why.split("SQLSTATE")[0].strip() or reason,
+                hint=_HINT,
+            )
+    return None
 
 
 def _gaps(begun: Positions, edges: Mapping[tuple[str, int], tuple[int, int]]) -> Iterator[Gap]:

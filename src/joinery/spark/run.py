@@ -20,8 +20,10 @@ from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.failure import QueryFailedError, failed_query
+from joinery.spark.kafka_client import KafkaUnreachableError
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.operate import Operation
+from joinery.spark.outage import outage_of
 from joinery.spark.outbox import check_rebuildable, outbox_sink_of
 from joinery.spark.place import Place
 from joinery.spark.progress import BatchTimes, ProgressBoard
@@ -112,6 +114,9 @@ class Run:
             check_rebuildable(chosen)
         self._queries = [self._query(name, members) for name, members in chosen.items()]
         self._operation = Operation(spec, chosen, lambda: self.progress)
+        self._starter: Callable[[QueryRun], StreamingQuery] | None = None
+        names = () if self._real_time else chosen
+        self._outages = {each: outage_of(each, self._board.wait) for each in names}
 
     @property
     def progress(self) -> Progress:
@@ -229,8 +234,9 @@ class Run:
         groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
         times = BatchTimes(spark, self._board, reads, groups)
         try:
+            self._starter = partial(self._start_query, spark, opener)
             for query in self._queries:
-                self._active[query.name] = self._start_query(spark, opener, query)
+                self._active[query.name] = self._starter(query)
         except BaseException:
             for active in self._active.values():
                 active.stop()
@@ -319,18 +325,47 @@ class Run:
             if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
                 active.stop()
             return True
-        failure = query.failure or active.exception()
-        if query.lease.lost:
-            failure = query.lease.lost
+        failure = query.lease.lost or query.failure or active.exception()
         if failure is not None and not isinstance(failure, BatchRefusedError):
-            self._error = self._error or failed_query(query.name, failure)
-            self.request_stop()
+            if self._waits(query, failure):
+                return not query.ending.is_set() and self._begin_again(query)
+            self._fail(failed_query(query.name, failure))
         elif self._real_time and not query.ending.is_set():
             following = self._real_time.after(query.name, active)
             if following is not None:
                 self._active[query.name] = following
             return following is not None
         return False
+
+    def _waits(self, query: QueryRun, failure: Exception) -> bool:
+        """Return whether a query ended by an outage of its sources, which is waited for."""
+        latest = self.progress.latest.get(query.name)
+        outage = self._outages.get(query.name)
+        if outage is None or query.lease.lost or self._starter is None:
+            return False
+        return outage.may_wait(failure, latest.batch_id if latest else None)
+
+    def _begin_again(self, query: QueryRun) -> bool:
+        """Start a query again that an outage ended; return whether it runs, or still waits."""
+        outage = self._outages[query.name]
+        if self._starter is None or not outage.due():
+            return True
+        try:
+            started = self._starter(query)
+        except KafkaUnreachableError as error:
+            outage.note(error)
+            return True
+        except JoineryError as error:
+            self._fail(error)
+            return False
+        query.failure = None
+        self._active[query.name] = started
+        outage.over()
+        return True
+
+    def _fail(self, error: JoineryError) -> None:
+        self._error = self._error or error
+        self.request_stop()
 
     def _may_stop(self, query: QueryRun, active: StreamingQuery) -> bool:
         """True between two batches; real-time mode has no such moment."""
@@ -396,5 +431,6 @@ def _jvm_process(spark: SparkSession) -> int:
 
 
 def _idle(active: StreamingQuery) -> bool:
+    """Return whether a query is between batches; while it looks for data, it is."""
     status: Mapping[str, Any] = active.status
-    return not status["isTriggerActive"]
+    return not status["isTriggerActive"] or str(status["message"]).startswith("Getting offsets")
