@@ -40,7 +40,7 @@ SERVICES = ("postgres", "kafka", "connect", "opensearch")
 NAME = "github"
 _CHANGES, _USERS, _FOLLOWED = 6000, 300, 3
 _ENDLESS = 1_000_000_000
-_SETTLED_S, _LOOK_S, _TOLD_EVERY_S = 60.0, 0.2, 5.0
+_PATIENCE_S, _LOOK_S, _TOLD_EVERY_S = 60.0, 0.2, 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,12 +210,18 @@ class RealDisplay:
         """Let the time go by, wait until all is read, and compare."""
         self._first_batch.wait()
         time.sleep(self._seconds)
+        _wait(lambda: self._company.pulse.beats() is not None)
         self._company.rest()
-        until = time.monotonic() + _SETTLED_S
-        while (differing := self._company.differing()) and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-        self.differing = differing
+        _wait(lambda: not self._company.differing())
+        self.differing = self._company.differing()
         self._ending.ask()
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    """Wait until something is so, but not for ever."""
+    until = time.monotonic() + _PATIENCE_S
+    while not done() and time.monotonic() < until:
+        time.sleep(_LOOK_S)
 
 
 def run_real_demo(folder: Path, options: RealOptions) -> int:

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import psutil
 
 _SAME_START_S = 2.0  # the start time is counted from the boot time, which clocks may correct
+_STOPPED_S, _POLL_S = 10.0, 0.005
 
 
 class ExtraMissingError(RunError):
@@ -146,13 +148,25 @@ def kill(process: ProcessId) -> None:
 
 
 def suspend(process: ProcessId) -> None:
-    """Stop the process and its children in their tracks (SIGSTOP)."""
-    _signal(_tree(process), signal.SIGSTOP)
+    """Stop the process and its children in their tracks (SIGSTOP), and wait until they are."""
+    tree = _tree(process)
+    _signal(tree, signal.SIGSTOP)
+    until = time.monotonic() + _STOPPED_S
+    while not all(map(_stopped, tree)) and time.monotonic() < until:
+        time.sleep(_POLL_S)
 
 
 def resume(process: ProcessId) -> None:
     """Let a suspended process and its children go on (SIGCONT)."""
     _signal(_tree(process), signal.SIGCONT)
+
+
+def _stopped(process: psutil.Process) -> bool:
+    library = _psutil()
+    try:
+        return bool(process.status() in {library.STATUS_STOPPED, library.STATUS_ZOMBIE})
+    except library.NoSuchProcess:
+        return True
 
 
 def _kill(processes: list[psutil.Process]) -> None:

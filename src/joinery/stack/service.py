@@ -21,7 +21,7 @@ from typing import Protocol
 
 from joinery.errors import RunError
 from joinery.stack import process
-from joinery.stack.port import free_port, is_free
+from joinery.stack.port import free_port, is_free, reserved
 from joinery.stack.process import Launch, ProcessId
 
 _POLL_S = 0.05
@@ -165,10 +165,11 @@ class Service:
             ServiceError: It ended, or was not ready in the recipe's time; the server is
                 stopped again, and the error tells the end of its log.
         """
-        if not self.running:
-            self._launch()
         try:
-            self.wait_until_ready()
+            if self.running:
+                self.wait_until_ready()
+            else:
+                self._launch()
         except BaseException:
             self.kill()
             raise
@@ -221,9 +222,11 @@ class Service:
     def _launch(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         ports = self._choose_ports()
-        self._remember(Standing(ports))
-        launch = self.recipe.prepare(self.folder, ports)
-        self._remember(Standing(ports, process.spawn(launch, self.log, tied=self._tied)))
+        with reserved(ports.values()):
+            self._remember(Standing(ports))
+            launch = self.recipe.prepare(self.folder, ports)
+            self._remember(Standing(ports, process.spawn(launch, self.log, tied=self._tied)))
+            self.wait_until_ready()
 
     def _choose_ports(self) -> dict[str, int]:
         """Return the ports of last time as far as they are still free."""

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Self
 
+from joinery.connect.postgres_link import open_link
 from joinery.errors import RunError
 from joinery.testing.github import RELATIONS, USER, History, Line, Mix
 
@@ -157,14 +158,7 @@ class GithubDatabase:
     """
 
     def __init__(self, url: str) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise RunError(
-                "a PostgreSQL database needs a library that is not installed",
-                hint="Run `pip install 'joinery[postgres]'`.",
-            ) from error
-        self._link = psycopg.connect(url, autocommit=True)
+        self._link = open_link(url)
         self._statements = {
             (table, verb): text for table in TABLES for verb, text in _statements(table).items()
         }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+import sys
 
 import pytest
 
 from joinery.errors import RunError
-from joinery.stack.port import HOST, PORTS, free_port, is_free
+from joinery.stack.port import HOST, PORTS, free_port, is_free, reserved
 
 
 def test_a_free_port_lies_in_the_range_and_takes_a_listener() -> None:
@@ -30,3 +31,14 @@ def test_two_ports_of_one_service_differ() -> None:
 
     with pytest.raises(RunError, match="no port"):
         free_port(range(port, port + 1), taken=[port])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems reserve nothing")
+def test_a_reserved_port_is_for_its_server_alone() -> None:
+    port = free_port()
+
+    with reserved([port]):
+        with pytest.raises(RunError, match="no port"):
+            free_port(range(port, port + 1))
+        with socket.create_server((HOST, port)) as server:
+            assert server.getsockname() == (HOST, port)
