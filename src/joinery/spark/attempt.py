@@ -35,7 +35,7 @@ class Attempts:
     """The attempts of one query at its next batch.
 
     Args:
-        root: `run.checkpoint`.
+        root: The folder of the query's checkpoint folder.
         query: The query's name.
     """
 

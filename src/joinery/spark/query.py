@@ -33,7 +33,9 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
+from joinery.spark.attempt import Attempts
 from joinery.spark.delay import Delay, undelayed
+from joinery.spark.failure import cause_of
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
@@ -95,6 +97,7 @@ class QueryRun:
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
+        attempts: Remembers batches whose own work failed.
         delay: Makes the outlets of its products, which may wait before they send.
 
     Attributes:
@@ -112,6 +115,7 @@ class QueryRun:
         board: ProgressBoard,
         tombstone_retention_ms: int = _WEEK_MS,
         wait_for_letters: bool = False,
+        attempts: Attempts | None = None,
         delay: Delay = undelayed,
     ) -> None:
         self.name = name
@@ -124,6 +128,7 @@ class QueryRun:
         lease.when_asked(self._give_way)
         self._staging = staging
         self._board = board
+        self._attempts = attempts
         self._keeping = threading.Lock()
         self._dead_letters = (
             PatientLetters(
@@ -214,7 +219,7 @@ class QueryRun:
         self.lease.check()
         folder = self._staging / f"{self.lease.epoch}-{batch_id}"
         shutil.rmtree(folder, ignore_errors=True)
-        summary = kernel.stage(frame, folder)
+        summary = self._stage(kernel, frame, folder, batch_id)
         staged = time.monotonic()
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
         counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
@@ -239,6 +244,20 @@ class QueryRun:
             )
         )
         shutil.rmtree(folder, ignore_errors=True)
+
+    def _stage(
+        self, kernel: KernelLike, frame: DataFrame, folder: Path, batch_id: int
+    ) -> Mapping[str, Any]:
+        """Run a batch's own work, and remember whether it failed."""
+        try:
+            summary = kernel.stage(frame, folder)
+        except Exception as error:
+            if self._attempts is not None and not self._ended():
+                self._attempts.failed(batch_id, cause_of(error))
+            raise
+        if self._attempts is not None:
+            self._attempts.passed()
+        return summary
 
     def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
         """Return the counts with what the log lost before the run, which is counted once."""

@@ -18,8 +18,10 @@ from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.attempt import Attempts
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.failure import QueryFailedError, failed_query
+from joinery.spark.isolate import Suspect, isolate
 from joinery.spark.kafka_client import KafkaUnreachableError
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.operate import Operation
@@ -27,6 +29,7 @@ from joinery.spark.outage import outage_of
 from joinery.spark.outbox import check_rebuildable, outbox_sink_of
 from joinery.spark.place import Place
 from joinery.spark.progress import BatchTimes, ProgressBoard
+from joinery.spark.quarantine import Quarantine
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
 from joinery.spark.ready import Ends
 from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
@@ -100,7 +103,7 @@ class Run:
             raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
         self._spec = spec
         self._once = options.once
-        root = spec.path_of(spec.run.checkpoint)
+        root = self._root = spec.path_of(spec.run.checkpoint)
         self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
         self._board = ProgressBoard(self._note_batch, options.on_wait)
         self._on_batch = options.on_batch
@@ -154,6 +157,10 @@ class Run:
                 program = lower_query(query.products, self._spec.run)
                 reads = sources_of(self._spec, query.products)
                 self._undertaking.claim(query.name, program, reads)
+                checkpoint = self._undertaking.place(query.name).checkpoint
+                isolate(
+                    self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
+                )
             for query in self._queries:
                 query.open()
         except BaseException:
@@ -212,6 +219,7 @@ class Run:
             lease=place.lease,
             dead_letters=letter_writer(self._spec, name),
             wait_for_letters=self._spec.run.dead_letters_wait,
+            attempts=Attempts(place.checkpoint.parent, name),
             staging=place.staging,
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
@@ -272,8 +280,9 @@ class Run:
         query.lost = raw.lost
         written = kafka_topics(self._spec, query.products, reads)
         pending = RealTimeMark(checkpoint).pending(spark, written)
+        records = Quarantine(self._root, query.name).apply(raw.frame, raw.topics)
         writer = (
-            kernel.chain(raw.frame, raw.topics, pending)
+            kernel.chain(records, raw.topics, pending)
             .writeStream.queryName(query.name)
             .outputMode("update")
             .option("checkpointLocation", str(checkpoint))

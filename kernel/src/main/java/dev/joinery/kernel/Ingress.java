@@ -159,13 +159,19 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         if (row.isNullAt(6)) {
           decode(relation, key, value);
         } else {
-          deadLetter(relation, row.getString(6), "the record is longer than max_record_bytes");
+          deadLetter(relation, row.getString(6), detailOf(row.getString(6)));
         }
       }
       if (tally != null) {
         count();
         counters.drainTo(tally);
       }
+    }
+
+    private String detailOf(String reason) {
+      return reason.equals(POISON)
+          ? "it made its worker fail, alone and repeatedly"
+          : "the record is longer than max_record_bytes";
     }
 
     /** Decodes one record; whatever a decoder trips over is that record's own affair. */
@@ -246,10 +252,11 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         letter.put("file", text((byte[]) record.get(3))).put("line", minor);
       }
       letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
-      int most = record.isNullAt(6) ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
+      boolean whole = record.isNullAt(6) || record.getString(6).equals(POISON);
+      int most = whole ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
       put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
       put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
-      if (!record.isNullAt(6)) {
+      if (!whole) {
         letter.put("cut", true);
       }
       return letter.toString().getBytes(StandardCharsets.UTF_8);
