@@ -1,0 +1,231 @@
+"""Measures how soon a document follows a change, Kafka to Kafka: `python bench/latency.py`.
+
+Each change carries the time at which it was sent, in a text that reaches its document; the
+reader of the sink's topic takes the difference. Broker, load, Joinery and reader share the
+machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from joinery.stack.kafka import kafka
+
+BENCH = Path(__file__).resolve().parent
+TOPICS = ("user", "repo", "star", "github.public.pull_request", "payment_info")
+SENT = re.compile(rb"sent=(\d+)")
+TIME = "2026-01-01T00:00:00.000000Z"
+WAIT_S = 600.0
+Row = tuple[str, dict[str, Any], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Users, repositories of which each has three stars, and pull requests."""
+
+    users: int
+
+    def base(self) -> Iterator[Row]:
+        """Yield all rows as they stand before the load."""
+        for user in range(self.users):
+            yield "user", *keyed({"email": f"u{user}@x", "id": user, "username": f"u{user}"}, 1)
+            yield "payment_info", *keyed({"id": user, "user_id": user, "verified": True}, 1)
+            yield self.repo(user, "")
+            for step in (1, 7, 31):
+                other = (user + step) % self.users
+                star = {"username": f"u{user}", "repo_name": f"r{other}", "repo_owner": f"u{other}"}
+                yield "star", *keyed(star, 3)
+            for index in (1, 2, 3):
+                yield self.pull(user, index, "")
+
+    def load(self, seed: int = 7) -> Iterator[Row]:
+        """Yield changes without end: three in four of a pull request, one of a repository."""
+        draw = random.Random(seed)
+        while True:
+            user, sent = draw.randrange(self.users), f"sent={time.time_ns()}"
+            if draw.random() < 0.25:
+                yield self.repo(user, sent)
+            else:
+                yield self.pull(user, draw.randint(1, 3), sent)
+
+    def repo(self, user: int, text: str) -> Row:
+        """Return a repository whose description is `text`."""
+        return "repo", *keyed({"owner": f"u{user}", "name": f"r{user}", "description": text}, 2)
+
+    def pull(self, user: int, index: int, text: str) -> Row:
+        """Return a pull request whose title is `text`."""
+        row = {"repo": f"r{user}", "repo_owner": f"u{user}", "index": index}
+        more = {"author": f"u{user}", "title": text, "status": "open", "created_at": TIME}
+        return "github.public.pull_request", *keyed({**row, **more}, 3)
+
+
+def keyed(row: dict[str, Any], columns: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the key, the first columns, and the row."""
+    return dict(list(row.items())[:columns]), row
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the sink's topic, and notes how long each change took.
+
+    Attributes:
+        samples: When a change arrived, and the seconds it took.
+    """
+
+    bootstrap: str
+    documents: int = 0
+    samples: list[tuple[float, float]] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+    _seen: dict[bytes, set[bytes]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Read until the end is asked for."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "latency"}
+        consumer = Consumer(
+            {**settings, "fetch.wait.max.ms": 5, "isolation.level": "read_committed"}
+        )
+        consumer.assign([TopicPartition("user_profile", 0, 0)])
+        while not self.ended.is_set():
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                self._take(message.key(), message.value() or b"")
+        consumer.close()
+
+    def _take(self, key: bytes, value: bytes) -> None:
+        now = time.time()
+        self.documents += 1
+        found = set(SENT.findall(value))
+        for sent in found - self._seen.get(key, set()):
+            self.samples.append((now, now - int(sent) / 1e9))
+        self._seen[key] = found
+
+
+def produce(bootstrap: str, rows: Iterator[Row], *, rate: float, seconds: float) -> int:
+    """Send rows at a steady rate; at once where the rate is 0."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+    started, count = time.monotonic(), 0
+    for topic, key, row in rows:
+        producer.produce(topic, json.dumps(row), json.dumps(key))
+        producer.poll(0)
+        count += 1
+        if count % 10_000 == 0:
+            producer.flush()
+        due = started + count / rate if rate else 0.0
+        if rate and due - started > seconds:
+            break
+        time.sleep(max(0.0, due - time.monotonic()))
+    producer.flush()
+    return count
+
+
+def percentiles(samples: Sequence[float]) -> dict[str, float]:
+    """Return milliseconds."""
+    ordered = sorted(samples)
+    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+    at = {name: min(len(ordered) - 1, int(len(ordered) * share)) for name, share in shares.items()}
+    return {name: round(ordered[place] * 1000, 1) for name, place in at.items()}
+
+
+def slowest_seconds(samples: Sequence[tuple[float, float]], started: float) -> list[str]:
+    """Return the seconds of the run in which the slowest changes arrived."""
+    worst: dict[int, float] = {}
+    for at, took in samples:
+        second = int(at - started)
+        worst[second] = max(worst.get(second, 0.0), took)
+    slow = sorted(worst.items(), key=lambda each: -each[1])[:8]
+    return [f"{second} s: {took * 1000:.0f} ms" for second, took in sorted(slow)]
+
+
+def wait(condition: Any, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a condition holds while the run goes on."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(log.read_text(errors="replace")[-3000:])
+        time.sleep(0.2)
+
+
+def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Let one run settle, load it, and return what was measured."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for made in admin.create_topics(
+        [NewTopic(each, 1, 1) for each in (*TOPICS, "user_profile", "dead")]
+    ).values():
+        made.result(30)
+    world = World(chosen.users)
+    base = produce(bootstrap, world.base(), rate=0, seconds=0)
+    command = [str(Path(sys.executable).with_name("joinery")), "run", str(BENCH / "latency.yaml")]
+    command += [f"--set=run.checkpoint_interval={chosen.interval}"] + chosen.set
+    command += ["--real-time"] if chosen.mode == "real-time" else []
+    log, reader = work / "run.log", Reader(bootstrap)
+    env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
+    thread = threading.Thread(target=reader.run)
+    thread.start()
+    try:
+        wait(lambda: reader.documents >= chosen.users, process, log)
+        if chosen.mode == "real-time":
+            mark = work / "checkpoint" / "user_profile" / "real_time.json"
+            wait(lambda: mark.exists() and "told_in" not in mark.read_text(), process, log)
+        produce(bootstrap, world.load(1), rate=chosen.rate, seconds=chosen.warm)
+        reader.samples.clear()
+        started = time.time()
+        sent = produce(bootstrap, world.load(2), rate=chosen.rate, seconds=chosen.seconds)
+        time.sleep(3)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        reader.ended.set()
+        thread.join()
+        process.wait(60)
+    took = [each for _, each in reader.samples]
+    return {
+        "mode": chosen.mode,
+        "base": base,
+        "sent": sent,
+        "seconds": chosen.seconds,
+        "samples": len(took),
+        "ms": percentiles(took),
+        "slowest": slowest_seconds(reader.samples, started),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def main() -> int:
+    """Measure one mode and print a JSON object."""
+    parser = argparse.ArgumentParser(prog="bench/latency.py", description=__doc__)
+    parser.add_argument("--mode", choices=("real-time", "batches"), default="real-time")
+    parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--seconds", type=float, default=360.0, help="more than the interval")
+    parser.add_argument("--warm", type=float, default=60.0)
+    parser.add_argument("--interval", default="5m")
+    parser.add_argument("--users", type=int, default=2_000)
+    parser.add_argument("--set", action="append", default=[], type=lambda each: f"--set={each}")
+    chosen = parser.parse_args()
+    work = BENCH / ".runs" / f"latency-{chosen.mode}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    with kafka(work / "kafka").started() as broker:
+        print(json.dumps(measure(broker.address, work, chosen), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
