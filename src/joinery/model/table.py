@@ -61,7 +61,7 @@ class SourceTable:
     Attributes:
         key: The primary key's columns, in order; empty where there is none.
         foreign_keys: From this table and to it.
-        identity: What an update and a delete tell of the old row.
+        identity: What an update and a delete tell of the old row; None where nobody told.
         identity_columns: Those of the index, where `identity` is one.
         left_out: Columns, with their types, that the source does not send.
         format: What its messages are written in, where that is known.
@@ -72,7 +72,7 @@ class SourceTable:
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
-    identity: Identity = "full"
+    identity: Identity | None = None
     identity_columns: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     format: str | None = None

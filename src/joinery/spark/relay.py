@@ -41,7 +41,7 @@ class Relay:
         topics: Sequence[Collection[Topic]],
         pending: PendingRoots | None = None,
     ) -> DataFrame:
-        """Return the rows that were inserted, in log order; to be given to `stage`.
+        """Return the rows that were inserted, in no order; to be given to `stage`.
 
         There are no documents, so none are pending.
         """
@@ -49,7 +49,7 @@ class Relay:
         return DataFrame(self._jvm_relay.chain(reading), self.session)
 
     def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
-        """Run a batch once; see `Kernel.stage`."""
+        """Run a batch once, in the order of its log; see `Kernel.stage`."""
         counts: dict[str, dict[str, dict[str, int]]] = json.loads(
             self._jvm_relay.stage(batch._jdf, str(folder))
         )

@@ -168,6 +168,8 @@ def warnings_of(table: SourceTable) -> Iterator[str]:
 def _identity_warnings(table: SourceTable) -> Iterator[str]:
     fix = f"ALTER TABLE {table.name} REPLICA IDENTITY FULL"
     large = [each.name for each in table.columns if each.large]
+    if table.identity is None:
+        return
     if table.identity == "nothing" or (table.identity == "default" and not table.key):
         why = "REPLICA IDENTITY NOTHING" if table.identity == "nothing" else "no primary key"
         yield f'"{table.name}" has {why}: its updates and deletes cannot be captured; {fix}'

@@ -204,7 +204,11 @@ def test_an_identity_that_is_not_safe_is_told(
 
 
 def test_a_full_identity_is_safe() -> None:
-    assert [] == list(warnings_of(ORDER))
+    assert [] == list(warnings_of(replace(ORDER, identity="full")))
+
+
+def test_nothing_is_told_of_an_identity_that_nobody_knows() -> None:
+    assert [] == list(warnings_of(replace(ORDER, key=())))
 
 
 def test_a_column_that_is_not_sent_is_told() -> None:

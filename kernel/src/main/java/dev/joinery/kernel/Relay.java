@@ -36,21 +36,21 @@ public final class Relay {
   /**
    * Decodes raw records.
    *
-   * @return for {@link #stage}, all in one partition
+   * @return for {@link #stage}, in no order: Spark sorts no stream
    */
   public Dataset<Row> chain(Reading reading) {
     Column batch = functions.unix_micros(functions.current_timestamp());
     Ingress ingress = reading.ingress(program).sendingTo(Events::new);
-    Dataset<Row> wire = reading.through(ingress, batch).toDF();
-    return wire.repartition(1).sortWithinPartitions(wire.columns()[1]);
+    return reading.through(ingress, batch).toDF();
   }
 
-  /** Runs a batch once; see {@link Kernel#stage}. */
-  public String stage(Dataset<Row> chain, String folder) {
+  /** Runs a batch once, in the order of the log; see {@link Kernel#stage}. */
+  public String stage(Dataset<Row> batch, String folder) {
     StructType row = program.relations().get(0).decoded();
     String name = program.products().get(0).name();
     Program.ProductProgram events = new Program.ProductProgram(name, PLACE, row);
-    return Kernel.stage(chain, new Stage(List.of(events), folder));
+    Dataset<Row> sorted = batch.repartition(1).sortWithinPartitions(batch.columns()[1]);
+    return Kernel.stage(sorted, new Stage(List.of(events), folder));
   }
 
   /** Sends each inserted row out, under an address that sorts as the log does. */
