@@ -23,6 +23,7 @@ _BUILT_IN = {
     "foreach": "joinery.connect.foreach:foreach_sink",
     "kafka": "joinery.connect.kafka:kafka_sink",
     "opensearch": "joinery.connect.opensearch:opensearch_sink",
+    "postgres": "joinery.connect.postgres:postgres_sink",
     "redis": "joinery.connect.redis:redis_sink",
     "sqlite": "joinery.connect.sqlite:sqlite_sink",
 }

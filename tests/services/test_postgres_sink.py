@@ -1,0 +1,199 @@
+"""The sink suite on tables of a real PostgreSQL, in both forms."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+from joinery.connect.line import StagedRow
+from joinery.connect.postgres import PostgresSink, postgres_sink
+from joinery.connect.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.model.type import STRING, Field, Struct
+from joinery.stack.service import Service
+from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+from joinery.testing.conformance.sink import document
+
+pytestmark = pytest.mark.services
+EACH_CASE = pytest.mark.parametrize("case", sink_cases(), ids=str)
+AS_JSON = {
+    "jsonb": SQL(
+        "SELECT jsonb_build_object('owner', owner, 'number', number)::text,"
+        " document::text, version FROM {}"
+    ),
+    "columns": SQL(
+        "SELECT jsonb_build_object('owner', owner, 'number', number)::text,"
+        " (to_jsonb(t) - 'joinery_version' ||"
+        " jsonb_build_object('opened_at', to_char(opened_at AT TIME ZONE 'UTC',"
+        ' \'YYYY-MM-DD"T"HH24:MI:SS.US"Z"\')))::text, joinery_version FROM {} AS t'
+    ),
+}
+
+
+@contextmanager
+def killed(postgres: Service) -> Iterator[None]:
+    postgres.kill()
+    try:
+        yield
+    finally:
+        postgres.start()
+
+
+def target(postgres: Service, **options: Any) -> SinkTarget:
+    def make(product: str) -> PostgresSink:
+        return postgres_sink(product, {"url": postgres.address, **options}, Path())
+
+    def read(product: str) -> Iterator[StagedRow]:
+        with psycopg.connect(postgres.address) as connection:
+            if connection.execute("SELECT to_regclass(%s)", (product,)).fetchone() == (None,):
+                return
+            held = AS_JSON[options.get("mode", "jsonb")].format(Identifier(product))
+            for key, text, version in connection.execute(held):
+                yield StagedRow(key, text, version)
+
+    return SinkTarget(
+        make=make,
+        read=read,
+        outage=lambda: killed(postgres),
+        refused=lambda number, version: document(number, "\0", version=0)._replace(version=version),
+    )
+
+
+def keep(case: SinkCase, examined: SinkTarget) -> None:
+    outcome = case.run(examined)
+    assert "" == outcome.problem
+    if outcome.left_out:
+        pytest.skip(outcome.left_out)
+
+
+@EACH_CASE
+def test_a_table_of_jsonb(case: SinkCase, postgres: Service) -> None:
+    keep(case, target(postgres))
+
+
+@EACH_CASE
+def test_a_table_of_columns(case: SinkCase, postgres: Service) -> None:
+    keep(case, target(postgres, mode="columns"))
+
+
+@EACH_CASE
+def test_a_table_written_over_three_connections(case: SinkCase, postgres: Service) -> None:
+    keep(case, target(postgres, connections=3))
+
+
+HOSTILE = [
+    'a"b',
+    "a'b",
+    'x"; DROP TABLE kept; --',
+    "x'); DROP TABLE kept; --",
+    "%s",
+    "{}",
+    "{0}",
+    "a.b",
+    "a b\tc\nd",
+    "\\",
+    "SELECT",
+    "naïve😀",
+    "$1",
+    ":name",
+    "a;b",
+]
+
+
+@pytest.mark.parametrize("mode", ["jsonb", "columns"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_a_name_and_no_more(
+    postgres: Service, tmp_path: Path, mode: str, name: str
+) -> None:
+    schema = f'%s {{}} " {uuid.uuid4().hex}'
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
+        connection.execute(SQL("CREATE TABLE {} (id int)").format(Identifier(schema, "kept")))
+        options = {"url": postgres.address, "table": name, "schema": schema, "mode": mode}
+        sink = postgres_sink("p", options, tmp_path)
+        key = json.dumps({name: name}, ensure_ascii=False)
+        value = json.dumps({name: name, f"field {name}": name}, ensure_ascii=False)
+
+        sink.open()
+        sink.write(staged(tmp_path, name, f'{{"key":{key},"value":{value},"version":7}}\n', 0))
+        sink.write(staged(tmp_path, name, f'{{"key":{key},"value":null,"version":8}}\n', 1))
+        sink.write(staged(tmp_path, name, f'{{"key":{key},"value":{value},"version":9}}\n', 2))
+        sink.close()
+
+        table = Identifier(schema, name)
+        held = connection.execute(SQL("SELECT {} FROM {}").format(Identifier(name), table))
+        assert [(name,)] == held.fetchall()
+        assert (
+            []
+            == connection.execute(
+                SQL("SELECT * FROM {}").format(Identifier(schema, "kept"))
+            ).fetchall()
+        )
+
+
+def staged(folder: Path, name: str, line: str, batch_id: int) -> StagedBatch:
+    file = folder / f"part-{batch_id}.jsonl"
+    file.write_text(line, encoding="utf-8", newline="\n")
+    return StagedBatch(
+        product="p",
+        query="p",
+        query_id="q",
+        batch_id=batch_id,
+        files=(file,),
+        key=Struct((Field(name, STRING),)),
+        value=Struct((Field(name, STRING), Field(f"field {name}", STRING))),
+        epoch=1,
+    )
+
+
+def test_a_field_that_a_product_gained_becomes_a_column(postgres: Service, tmp_path: Path) -> None:
+    table = f"grown_{uuid.uuid4().hex[:8]}"
+    options = {"url": postgres.address, "table": table, "mode": "columns"}
+    line = '{"key":{"id":"1"},"value":{"id":"1","field id":"a"},"version":7}\n'
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute(
+            SQL("CREATE TABLE {} (id text PRIMARY KEY, joinery_version bigint NOT NULL)").format(
+                Identifier(table)
+            )
+        )
+        sink = postgres_sink("p", options, tmp_path)
+
+        sink.open()
+        sink.write(staged(tmp_path, "id", line, 0))
+        sink.close()
+
+        held = connection.execute(SQL('SELECT id, "field id" FROM {}').format(Identifier(table)))
+        assert [("1", "a")] == held.fetchall()
+
+
+def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: Path) -> None:
+    table = f"other_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute(
+            SQL("CREATE TABLE {} (id integer PRIMARY KEY)").format(Identifier(table))
+        )
+    sink = postgres_sink("p", {"url": postgres.address, "table": table}, tmp_path)
+    sink.open()
+
+    with pytest.raises(SinkError, match='"id" has to be text') as refused:
+        sink.write(staged(tmp_path, "id", '{"key":{"id":"1"},"value":{},"version":7}\n', 0))
+
+    sink.close()
+    assert not isinstance(refused.value, SinkUnavailableError)
+
+
+def test_a_wrong_database_is_not_waited_for_and_tells_no_password(postgres: Service) -> None:
+    url = postgres.address.replace("joinery@", "joinery:hunter2@").rsplit("/", 1)[0] + "/nowhere"
+
+    with pytest.raises(SinkError, match="could not connect") as refused:
+        postgres_sink("p", {"url": url}, Path()).open()
+
+    assert not isinstance(refused.value, SinkUnavailableError)
+    assert "hunter2" not in f"{refused.value}{refused.value.detail}{refused.value.hint}"
