@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> None:
     killer.around(SqliteSink, "write", "sqlite")
     killer.after(SqliteSink, "_apply", "sqlite-during")
     killer.around(DeadLetterFolder, "put", "letters")
-    state = f"state/*/*/{killer.batch + 1}.*"
+    state = f"state/*/*/{killer.batch + 1}[._]*"
     killer.watch("during-stage", lambda: any(CHECKPOINT.glob(state)))
     killer.watch("after-commit", (CHECKPOINT / "commits" / batch).exists)
     sys.argv = ["joinery", "run", *rest]
