@@ -1,6 +1,6 @@
 """The kafka sink: every emission as a record of a compacted topic, partitioned by key.
 
-A record has the root key as JSON, the document as JSON or null, and the header
+A record has the root key and the document, or null, as JSON or as Avro, and the header
 `joinery.version`. A batch is one transaction unless `transactions: false`.
 
 Limits: a log cannot compare versions; a reader takes the highest of each key. Emissions of
@@ -24,6 +24,7 @@ from joinery.connect.kafka_client import (
     create_topic,
     describe_topic,
 )
+from joinery.connect.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.connect.kafka_producer import Producer
 from joinery.connect.line import StagedRow, read_chunks, read_rows
 from joinery.connect.option import (
@@ -35,6 +36,8 @@ from joinery.connect.option import (
     text_option,
 )
 from joinery.connect.protocol import Refusal, SinkError, StagedBatch, Written
+from joinery.connect.schema_registry import SchemaRegistry
+from joinery.spec.schema_registry import registry_options
 
 VERSION_HEADER = "joinery.version"
 _log = logging.getLogger(__name__)
@@ -46,6 +49,8 @@ _OPTIONS = (
     "partitions",
     "replication",
     "transactions",
+    "format",
+    "registry",
 )
 _CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
 _SETTINGS: dict[str, Any] = {
@@ -80,6 +85,7 @@ class KafkaSink:
         partitions: int | None = None,
         replication: int | None = None,
         transactions: bool = True,
+        encoding: Encoding | None = None,
     ) -> None:
         self.target = f"kafka topic {topic} at {brokers.bootstrap}"
         self.guarantee = Guarantee(
@@ -91,6 +97,7 @@ class KafkaSink:
         self._partitions = partitions
         self._replication = replication
         self._transactions = transactions
+        self._encoding = encoding or JsonEncoding()
         self._standing: Topic | None = None
         self._producer: Producer | None = None
         self._producer_of = ""
@@ -107,6 +114,7 @@ class KafkaSink:
 
     def write(self, batch: StagedBatch) -> Written:
         """Produce all documents of `batch`, and wait until the brokers have them."""
+        self._encoding.prepare(batch)
         producer = self._producer_for(batch)
         refused: dict[str, Refusal] = {}
         while not self._sent(producer, batch, refused):
@@ -165,8 +173,10 @@ class KafkaSink:
                 if not self._transactions:
                     batch.check()
                 for row in chunk:
-                    if row.key not in refused and not self._send(producer, row):
-                        refused[row.key] = Refusal(row, "document_too_large", self._limit())
+                    if row.key in refused:
+                        continue
+                    if refusal := self._send(producer, row):
+                        refused[row.key] = refusal
             batch.check()
         except BaseException:
             producer.abandon()
@@ -179,9 +189,16 @@ class KafkaSink:
             }
         return not (unsendable and self._transactions)
 
-    def _send(self, producer: Producer, row: StagedRow) -> bool:
+    def _send(self, producer: Producer, row: StagedRow) -> Refusal | None:
+        """Queue one document; return why it can never be taken."""
         headers = [(VERSION_HEADER, str(row.version).encode())]
-        return producer.send(self._topic, row.key, row.value, headers)
+        try:
+            key, value = self._encoding.encode(row)
+        except ValueError as error:
+            return Refusal(row, "document_refused", f"It cannot be written in Avro: {error}.")
+        if producer.send(self._topic, key, value, headers, label=row.key):
+            return None
+        return Refusal(row, "document_too_large", self._limit())
 
     def _limit(self) -> str:
         most = (self._standing or Topic()).max_bytes
@@ -197,7 +214,21 @@ def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> Kaf
         partitions=count_of(options, "partitions"),
         replication=count_of(options, "replication"),
         transactions=flag_option("kafka", options, "transactions", True),
+        encoding=_encoding(options),
     )
+
+
+def _encoding(options: Mapping[str, object]) -> Encoding:
+    """Return how keys and documents are written."""
+    if text_option("kafka", options, "format", "json") == "json":
+        return JsonEncoding()
+    registry = options.get("registry")
+    if isinstance(registry, Mapping):
+        registry = tuple(registry.items())
+    known = registry_options(registry)
+    if known is None:
+        raise SinkOptionError('sink "kafka" in Avro needs "registry"')
+    return AvroEncoding(SchemaRegistry(known), text_option("kafka", options, "topic", ""))
 
 
 def brokers_of(options: Mapping[str, object]) -> Brokers:

@@ -34,10 +34,15 @@ class RegistryError(RunError):
 
 
 class SchemaRegistry:
-    """One registry; its answers are not kept."""
+    """One registry; its answers are not kept.
+
+    Attributes:
+        id_bytes: The bytes of a schema's id in front of a message.
+    """
 
     def __init__(self, options: RegistryOptions) -> None:
         self._options = options
+        self.id_bytes = options.id_bytes
         self._urls = [each.strip().rstrip("/") for each in options.url.split(",")]
 
     def latest(self, subject: str) -> Any:

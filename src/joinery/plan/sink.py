@@ -39,6 +39,7 @@ def build_sink(context: Context, spec: SinkSpec, product: ProductSpec, index: in
         _check_needed(context, kind, options, path)
     if kind == "kafka":
         options = _with_brokers(context, options, product, path)
+        options = _with_registry(context, options, product, path)
     if isinstance(options.get("path"), str):
         options["path"] = str(context.spec.path_of(str(options["path"])))
     return Sink(kind, tuple(options.items()))
@@ -91,6 +92,26 @@ def _with_brokers(
     hint = "Write {kafka: {topic: …, bootstrap: host:9092}}."
     message = 'sink "kafka" needs "bootstrap"'
     context.refuse("SPEC_MISSING_KEY", message, path, detail=detail, hint=hint)
+    return options
+
+
+def _with_registry(
+    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
+) -> dict[str, Any]:
+    """Return the options of a sink in Avro, with the registry of the source as a default."""
+    if options.get("format") != "avro":
+        return options
+    if product.outbox:
+        message = f'product "{product.name}" has an outbox, whose events go as they are'
+        context.refuse("PLAN_OUTBOX", message, (*path, "kafka", "format"))
+        return options
+    known = [dict(each.options).get("registry") for each in _kafka_sources(context, product)]
+    if options.get("registry") is None and len(known) == 1:
+        options = {**options, "registry": known[0]}
+    if options.get("registry") is None:
+        hint = "Write registry: {url: http://host:8081} beside format."
+        message = 'sink "kafka" in Avro needs a schema registry'
+        context.refuse("PLAN_REGISTRY", message, (*path, "kafka", "format"), hint=hint)
     return options
 
 

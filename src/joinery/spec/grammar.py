@@ -188,6 +188,12 @@ _PROPERTIES: Fragment = {
     "additionalProperties": {"type": ["string", "number", "boolean"]},
     "description": "Properties of Kafka's client, such as security.protocol.",
 }
+_REGISTRY_MAP: Fragment = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": REGISTRY,
+}
+RECORD_FORMATS = ("json", "avro")
 SOURCE_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("A folder with one folder a topic.")},
     "kafka": {
@@ -219,7 +225,7 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
             "description": "The schema registry of Avro messages.",
             "anyOf": [
                 _text("Its address."),
-                {"type": "object", "additionalProperties": False, "properties": REGISTRY},
+                _REGISTRY_MAP,
             ],
         },
     },
@@ -234,6 +240,11 @@ SINK_OPTIONS: Mapping[str, Names] = {
         "partitions": _count("Of a topic that is created; by default the brokers' own."),
         "replication": _count("Replicas of a topic that is created; by default the brokers' own."),
         "transactions": _flag("A batch is one transaction.", default=True),
+        "format": {"enum": list(RECORD_FORMATS), "description": "Of keys and documents."},
+        "registry": {
+            "description": "The schema registry of Avro; by default that of the source.",
+            "anyOf": [_text("Its address."), _REGISTRY_MAP],
+        },
     },
     "postgres": {
         "url": _text("Where the database is: postgresql://user:password@host:5432/name."),

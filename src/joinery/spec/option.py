@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from joinery.spec import grammar
 from joinery.spec.quantity import duration_ms, size_bytes
 from joinery.spec.reader import Reader
+from joinery.spec.schema_registry import check_registry
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
 
@@ -20,6 +21,9 @@ def check_options(
     """Note every problem of the options that stand under a kind."""
     found = reader.named(entry.value, part, known)
     for name, value in found.items():
+        if name == "registry":
+            check_registry(reader, value, f'"{name}" of {part}')
+            continue
         check_option(reader, value, f'"{name}" of {part}', known[name])
     for name in needed:
         if name not in found and isinstance(entry.value, MapTree | Scalar):
