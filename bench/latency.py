@@ -183,8 +183,7 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
     try:
         wait(lambda: reader.documents >= chosen.users, process, log)
         if chosen.mode == "real-time":
-            mark = work / "checkpoint" / "user_profile" / "real_time.json"
-            wait(lambda: mark.exists() and "told_in" not in mark.read_text(), process, log)
+            wait(lambda: '"live": true' in log.read_text(), process, log)
         produce(bootstrap, world.load(1), rate=chosen.rate, seconds=chosen.warm)
         reader.samples.clear()
         started = time.time()

@@ -39,9 +39,15 @@ class LiveRun:
 
     def is_live(self) -> bool:
         """Return whether real-time mode has begun to send."""
-        assert self.process.poll() is None, self.said()
-        marks = [json.loads(each.read_text()) for each in self.folder.rglob("real_time.json")]
-        return bool(marks) and all("told_in" not in each for each in marks)
+        return any(each.get("live") for each in self.lines())
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds while the run goes on."""
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, f"waited for {what}"
+            time.sleep(0.1)
 
     def stop(self) -> int:
         """End it as a user does, and return its exit code."""
@@ -77,14 +83,6 @@ def live_run(folder: Path, *options: str) -> Iterator[LiveRun]:
     finally:
         if process.poll() is None:
             run.kill()
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited for {what}"
-        time.sleep(0.1)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.compare import Trial, make_trial
-from tests.services.live_run import LiveRun, Topic, live_run, until
+from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.log import Log
 
 from joinery.engine.change_line import change_line
@@ -88,7 +88,7 @@ def told(profiles: Topic) -> dict[int, str]:
 
 
 def go_live(run: LiveRun) -> None:
-    until(run.is_live, "real time")
+    run.until(run.is_live, "real time")
 
 
 def test_documents_follow_single_changes_and_what_is_unusable_goes_to_its_topic(
@@ -98,19 +98,19 @@ def test_documents_follow_single_changes_and_what_is_unusable_goes_to_its_topic(
     customers(log, at, [1, 2], "Ann")
     with live_run(project, "--real-time") as run:
         go_live(run)
-        until(lambda: told(profiles) == {1: "Ann ", 2: "Ann "}, "the backlog")
+        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann "}, "the backlog")
 
         orders(log, at, (10, 1, "tea"))
-        until(lambda: told(profiles) == {1: "Ann tea", 2: "Ann "}, "an order")
+        run.until(lambda: told(profiles) == {1: "Ann tea", 2: "Ann "}, "an order")
         orders(log, at, (10, 2, "tea"))
-        until(lambda: told(profiles) == {1: "Ann ", 2: "Ann tea"}, "an order that moved")
+        run.until(lambda: told(profiles) == {1: "Ann ", 2: "Ann tea"}, "an order that moved")
         log.put(f"{at}.customer", None, key={"id": 1})
-        until(lambda: told(profiles) == {2: "Ann tea"}, "a customer that went")
+        run.until(lambda: told(profiles) == {2: "Ann tea"}, "a customer that went")
         log.put(f"{at}.order", "no order")
-        until(lambda: len(dead.read()) == 1, "a dead letter")
+        run.until(lambda: len(dead.read()) == 1, "a dead letter")
 
         counted = ("read", "dead", "documents", "tombstones")
-        until(lambda: sum(each.get("dead", 0) for each in run.lines()) == 1, "the counts")
+        run.until(lambda: sum(each.get("dead", 0) for each in run.lines()) == 1, "the counts")
         assert 0 == run.stop(), run.said()
 
     profiles.check_versions()
@@ -130,7 +130,7 @@ def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
     with live_run(project, "--real-time") as run:
         go_live(run)
         orders(log, at, (11, 1, "cup"))
-        until(lambda: told(profiles) == {1: "Ann cup,tea"}, "an order in real time")
+        run.until(lambda: told(profiles) == {1: "Ann cup,tea"}, "an order in real time")
         assert 0 == run.stop(), run.said()
     orders(log, at, (10, 1, "ale"))
     with live_run(project, "--once") as run:
@@ -139,7 +139,7 @@ def test_a_checkpoint_goes_from_batches_to_real_time_and_back(
     with live_run(project, "--real-time") as run:
         go_live(run)
         customers(log, at, [1], "Bob")
-        until(lambda: told(profiles) == {1: "Bob ale,cup"}, "a name in real time")
+        run.until(lambda: told(profiles) == {1: "Bob ale,cup"}, "a name in real time")
         assert 0 == run.stop(), run.said()
 
     profiles.check_versions()
@@ -171,12 +171,12 @@ def test_random_projects_that_are_killed_end_in_the_documents_of_the_reference(
             enough = partial(sent, topics, count(topics) + chance.randint(0, some))
             put(log, spec, changes)
             all_of_it = partial(settled, topics, ends(trial, number))
-            until(partial(either, enough, all_of_it), "some documents")
+            run.until(partial(either, enough, all_of_it), "some documents")
             run.kill()
     with live_run(tmp_path, "--real-time") as run:
         go_live(run)
         put(log, spec, trial.batches[-1])
-        until(lambda: settled(topics, expected), "the end")
+        run.until(lambda: settled(topics, expected), "the end")
         assert 0 == run.stop(), run.said()
 
     for each in topics.values():

@@ -207,6 +207,8 @@ def waiting_line(waiting: Waiting) -> str:
 
 
 def _batch_line(batch: BatchProgress) -> str:
+    if batch.live:
+        return f"{batch.query}: real time"
     steps = [
         f"{name} {batch.durations_ms[step] / 1000:.2f}"
         for step, name in _STEPS

@@ -35,6 +35,11 @@ _REASON = "joinery.reason"
 _KEPT_CHARACTERS = 64 << 10
 
 
+def open_letter_topic(brokers: Brokers, topic: str) -> None:
+    """Find the topic of dead letters, or create it."""
+    ensure_topic(brokers, topic, _LETTERS)
+
+
 class DeadLetterTopic:
     """The dead letters of one query; several queries share the topic."""
 

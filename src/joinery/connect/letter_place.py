@@ -53,6 +53,18 @@ def letter_reader(spec: ProjectSpec) -> DeadLetterReader:
     return LetterTopic(_brokers(spec, options), str(options["topic"]))
 
 
+def letter_topic(spec: ProjectSpec) -> tuple[Any, str]:
+    """Return the brokers and the name of the topic that dead letters go to.
+
+    Raises:
+        LetterPlaceError: They do not go to Kafka.
+    """
+    kind, options = _place(spec)
+    if kind != "kafka":
+        raise LetterPlaceError(f"dead letters go to {kind}", hint="Write {kafka: {topic: …}}.")
+    return _brokers(spec, options), str(options["topic"])
+
+
 def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
     """Return the brokers of a Kafka source; of its properties all, or those of security."""
     from joinery.connect.kafka_client import Brokers

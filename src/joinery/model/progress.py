@@ -29,6 +29,7 @@ class BatchProgress:
         state_bytes: Join state on disk; None where nobody can tell.
         freshness_s: How old the newest change was, by its source's clock, when the batch
             had published it; None where changes carry no time.
+        live: True in real-time mode: what happened since the last telling, not a whole batch.
     """
 
     query: str
@@ -45,6 +46,7 @@ class BatchProgress:
     lag: Mapping[str, Counts] = field(default_factory=dict)
     state_bytes: int | None = None
     freshness_s: float | None = None
+    live: bool = False
 
     @property
     def read(self) -> int:
@@ -57,6 +59,7 @@ class BatchProgress:
         return {
             "query": self.query,
             "batch": self.batch_id,
+            "live": self.live,
             "ended_at": round(self.ended_at, 3),
             "rows": self.read,
             "seconds": round(self.seconds, 3),
@@ -93,7 +96,7 @@ class Totals:
             dead=self.dead + batch.dead,
             documents=self.documents + _sum(batch.documents, "upserts"),
             tombstones=self.tombstones + _sum(batch.documents, "tombstones"),
-            batches=self.batches + 1,
+            batches=self.batches + (0 if batch.live else 1),
         )
 
     def to_json(self) -> dict[str, int]:

@@ -59,11 +59,11 @@ def open_kafka(
         else:
             lost = check_loss(client, source.name, options, positions(begun))
         rows = spec.run.max_rows_per_batch
-        if spec.run.max_bytes_per_batch is not None:
+        if rows and spec.run.max_bytes_per_batch is not None:
             rows = min(rows, records_within(spark, options, client, pattern, spec.run))
     read = {
         "subscribePattern": pattern,
-        "maxOffsetsPerTrigger": str(rows),
+        **({"maxOffsetsPerTrigger": str(rows)} if rows else {}),
         "failOnDataLoss": str(options.fail_on_data_loss).lower(),
         **client_options(options),
         **begin,

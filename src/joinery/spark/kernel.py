@@ -7,7 +7,7 @@ settings changes. A session of Spark Connect has no JVM to reach and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,8 @@ class RealTimeKernel:
         raw: DataFrame,
         topics: Sequence[Collection[Topic]],
         target: RealTimeTarget,
+        *,
+        max_bytes: Mapping[str, int],
         lease: Lease,
     ) -> DataFrame:
         """Return what Spark's Kafka sink takes: topic, key, value and headers.
@@ -117,15 +119,13 @@ class RealTimeKernel:
             raw: As `Kernel.chain` takes it.
             topics: As `Kernel.chain` takes them.
             target: Where records go.
+            max_bytes: Of a record, by topic; a larger document is a dead letter.
             lease: Held; once another run holds it, nothing more is sent.
         """
         session, products = self._kernel.session, self._kernel.program.products
-        written = ["\n".join(target.topics[each.name]) for each in products]
         reading = self._kernel.reading(raw, topics)
-        holder = (str(lease.file), lease.owner)
-        records = self._jvm_door.records(
-            reading, strings(session, written), target.dead_letters, *holder
-        )
+        told = target.to_json([each.name for each in products], max_bytes)
+        records = self._jvm_door.records(reading, told, str(lease.file), lease.owner)
         return DataFrame(records, session)
 
     def counts(self) -> dict[str, dict[str, dict[str, int]]]:

@@ -8,17 +8,22 @@ Invariant: what cannot run is refused before a session starts, with every reason
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from joinery.connect.kafka_client import Brokers
+from joinery.connect.letter_place import LetterPlaceError, letter_topic
+from joinery.connect.option import plain
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product
+from joinery.plan.nodes import Product, Sink
 from joinery.spark.source import SourceRead
-from joinery.spec.kafka import kafka_options
-from joinery.spec.product import Pairs, ProjectSpec, SinkSpec
+from joinery.spec.product import Pairs, ProjectSpec
 
-_SINK_OPTIONS = frozenset({"topic", "bootstrap", "properties", "create"})
+_SINK_OPTIONS = frozenset(
+    {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
+)
 
 
 class RealTimeRefusedError(SpecError):
@@ -39,20 +44,36 @@ class KafkaTopic:
     bootstrap: str
     properties: Pairs = field(default=(), repr=False)
 
+    @property
+    def brokers(self) -> Brokers:
+        """Where the topic is."""
+        return Brokers(self.bootstrap, dict(self.properties))
+
 
 @dataclass(frozen=True, slots=True)
 class RealTimeTarget:
-    """Where a query's records go: one Kafka, a topic or more a product.
+    """Where a query's records go: topics of one Kafka.
 
     Attributes:
-        topics: By product.
+        topics: By product, one or more.
         dead_letters: The topic of records that cannot be used.
     """
 
-    bootstrap: str
-    properties: Pairs = field(repr=False)
-    topics: Mapping[str, tuple[str, ...]]
-    dead_letters: str
+    topics: Mapping[str, tuple[KafkaTopic, ...]]
+    dead_letters: KafkaTopic
+
+    def to_json(self, products: Sequence[str], max_bytes: Mapping[str, int]) -> str:
+        """Return the target as the kernel reads it.
+
+        Args:
+            products: In the order of the program.
+            max_bytes: Of a record, by topic.
+        """
+        written = [
+            [{"topic": one.topic, "maxBytes": max_bytes[one.topic]} for one in self.topics[each]]
+            for each in products
+        ]
+        return json.dumps({"topics": written, "deadLetters": self.dead_letters.topic})
 
 
 def real_time_target(
@@ -70,45 +91,30 @@ def real_time_target(
             detail=" ".join(f"Also: {each}." for each in reasons[1:]),
             hint="Change that, or run without real time.",
         )
-    topics = kafka_topics(spec, products, reads)
-    letters = _topic_of(spec.run.dead_letters, reads)
-    first = topics[products[0].name][0]
-    return RealTimeTarget(
-        bootstrap=first.bootstrap,
-        properties=first.properties,
-        topics={name: tuple(each.topic for each in found) for name, found in topics.items()},
-        dead_letters=letters.topic,
-    )
+    return RealTimeTarget(kafka_topics(products), _letters(spec))
 
 
-def kafka_topics(
-    spec: ProjectSpec, products: Sequence[Product], reads: Sequence[SourceRead]
-) -> Mapping[str, tuple[KafkaTopic, ...]]:
+def kafka_topics(products: Sequence[Product]) -> Mapping[str, tuple[KafkaTopic, ...]]:
     """Return, by product, the topics that its Kafka sinks write."""
     return {
-        each.name: tuple(
-            _topic_of(SinkSpec(sink.kind, sink.options), reads)
-            for sink in each.sinks
-            if sink.kind == "kafka"
-        )
+        each.name: tuple(_topic(sink) for sink in each.sinks if sink.kind == "kafka")
         for each in products
     }
 
 
-def _topic_of(sink: SinkSpec, reads: Sequence[SourceRead]) -> KafkaTopic:
-    """Return a sink's topic; without brokers of its own it uses those of the source."""
+def _topic(sink: Sink) -> KafkaTopic:
     options: dict[str, Any] = dict(sink.options)
-    source = next((each.source for each in reads if each.source.kind == "kafka"), None)
-    read = kafka_options(source) if source else None
-    given = options.get("properties")
-    own = tuple((name, _plain(value)) for name, value in given or ())
-    bootstrap = str(options.get("bootstrap") or (read.bootstrap if read else ""))
-    shared = read is not None and bootstrap == read.bootstrap and given is None
-    properties = read.properties if read is not None and shared else own
-    return KafkaTopic(str(options.get("topic", "")), bootstrap, properties)
+    properties = plain(options.get("properties") or {})
+    told = tuple((name, _text(value)) for name, value in properties.items())
+    return KafkaTopic(str(options["topic"]), str(options["bootstrap"]), told)
 
 
-def _plain(value: object) -> str:
+def _letters(spec: ProjectSpec) -> KafkaTopic:
+    brokers, topic = letter_topic(spec)
+    return KafkaTopic(topic, brokers.bootstrap, tuple(brokers.properties.items()))
+
+
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -122,15 +128,11 @@ def _reasons(
             yield f'source "{read.source.name}" is of kind {kind}; real time reads Kafka alone'
     for product in products:
         yield from _reasons_of(product)
-    if spec.run.dead_letters.kind != "kafka":
-        kind = spec.run.dead_letters.kind
-        wanted = "real time needs run.dead_letters: {kafka: {topic: …}}"
-        yield f"dead letters go to {kind}; {wanted}"
-    if not all(each.source.kind == "kafka" for each in reads):
-        return
-    found = [each for topics in kafka_topics(spec, products, reads).values() for each in topics]
-    if spec.run.dead_letters.kind == "kafka":
-        found.append(_topic_of(spec.run.dead_letters, reads))
+    found = [each for topics in kafka_topics(products).values() for each in topics]
+    try:
+        found.append(_letters(spec))
+    except LetterPlaceError as error:
+        yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
     if len({(each.bootstrap, each.properties) for each in found}) > 1:
         yield "its topics are in several Kafkas; real time writes to one"
     names = [each.topic for each in found]
@@ -147,6 +149,8 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
     if product.ready:
         yield f'product "{name}" waits for relations (ready), which needs batches'
+    if product.outbox is not None:
+        yield f'product "{name}" sends the events of an outbox, which needs batches'
     if not product.sinks:
         yield f'product "{name}" has no sink; real time writes to Kafka'
     for sink in product.sinks:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _SHORT_PASS = 10_000
 _TICK_S = 1.0
+_PRODUCER = (
+    ("max.request.size", str(17 << 20)),
+    ("compression.type", "lz4"),
+)
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
@@ -78,12 +82,13 @@ class RealTimeQuery:
         self.close_counts()
 
     def _start_live(self) -> StreamingQuery:
-        options = {f"kafka.{name}": value for name, value in self.target.properties}
+        place = self.target.dead_letters
+        options = {f"kafka.{name}": value for name, value in (*_PRODUCER, *place.properties)}
         # PySpark's own types do not know the trigger yet.
         writer: Any = self.records().writeStream.queryName(self.name).format("kafka")
         started: StreamingQuery = (
             writer.options(**options)
-            .option("kafka.bootstrap.servers", self.target.bootstrap)
+            .option("kafka.bootstrap.servers", place.bootstrap)
             .option("checkpointLocation", str(self.checkpoint))
             .outputMode("update")
             .trigger(realTime=f"{self.interval_ms} milliseconds")
@@ -113,6 +118,7 @@ class Ticker:
         self._told: Counts = {}
         self._told_at = time.time()
         self._ticks = 0
+        self._tell({}, self._told_at)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="joinery-ticker", daemon=True)
         self._thread.start()
@@ -130,8 +136,11 @@ class Ticker:
     def _tick(self) -> None:
         counts, now = self._counts(), time.time()
         fresh = since(self._told, counts)
-        if not fresh:
-            return
+        if fresh:
+            self._tell(fresh, now)
+            self._told, self._told_at = counts, now
+
+    def _tell(self, fresh: Counts, now: float) -> None:
         tick = BatchProgress(
             query=self._query,
             batch_id=self._ticks,
@@ -141,8 +150,8 @@ class Ticker:
             dead=sum(sum(each.values()) for each in fresh.get("dead_letters", {}).values()),
             seconds=now - self._told_at,
             ended_at=now,
+            live=True,
         )
-        self._told, self._told_at = counts, now
         self._ticks += 1
         self._board.tick(tick)
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.connect.dead_letter_topic import open_letter_topic
+from joinery.connect.kafka_client import Topic, describe_topic
 from joinery.connect.lease import Lease
 from joinery.plan.nodes import Product
 from joinery.spark.checkpoint import committed_positions
@@ -19,6 +22,7 @@ from joinery.spark.kafka_client import KafkaClient
 from joinery.spark.kafka_source import subscription
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.real_time import (
+    KafkaTopic,
     RealTimeTarget,
     check_slots,
     real_time_target,
@@ -88,6 +92,8 @@ class RealTimeRun:
             shuffle_partitions=_shuffle_partitions(spark, checkpoint),
         )
         check_slots(name, self._slots, _slots_there(spark))
+        letters = self._targets[name].dead_letters
+        open_letter_topic(letters.brokers, letters.topic)
         door = kernel.real_time()
         query = RealTimeQuery(
             name,
@@ -125,9 +131,14 @@ class RealTimeRun:
         checkpoint: Path,
         lease: Lease,
     ) -> DataFrame:
-        begun = committed_positions(checkpoint)
-        raw = open_sources(spark, self._spec, self._reads[name], begun)
-        return door.records(raw.frame, raw.topics, self._targets[name], lease)
+        begun, target = committed_positions(checkpoint), self._targets[name]
+        # Real-time mode takes what comes; Spark refuses it a bound.
+        unbounded = replace(self._spec.run, max_rows_per_batch=0)
+        spec = replace(self._spec, run=unbounded)
+        raw = open_sources(spark, spec, self._reads[name], begun)
+        topics = [each for found in target.topics.values() for each in found]
+        sizes = {each.topic: _max_bytes(each) for each in topics}
+        return door.records(raw.frame, raw.topics, target, max_bytes=sizes, lease=lease)
 
     def _partitions(self, spark: SparkSession, name: str) -> int:
         found = 0
@@ -136,6 +147,11 @@ class RealTimeRun:
                 topics = client.partitions(subscription(tuple(read.relations)))
                 found += sum(len(partitions) for _, partitions in topics)
         return found
+
+
+def _max_bytes(place: KafkaTopic) -> int:
+    """Return the size of the largest record that a topic takes."""
+    return (describe_topic(place.brokers, place.topic) or Topic()).max_bytes
 
 
 def real_time_settings(*, master_given: bool) -> dict[str, str]:

@@ -278,8 +278,7 @@ class Run:
             Ends(checkpoint, reads).take(spark, self._spec)
         raw = open_sources(spark, self._spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
-        written = kafka_topics(self._spec, query.products, reads)
-        pending = RealTimeMark(checkpoint).pending(spark, written)
+        pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(query.products))
         records = Quarantine(self._root, query.name).apply(raw.frame, raw.topics)
         writer = (
             kernel.chain(records, raw.topics, pending)

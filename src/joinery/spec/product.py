@@ -152,6 +152,7 @@ class RunSpec:
     Attributes:
         trigger_ms: The time between batches; 0 is as fast as possible.
         checkpoint_interval_ms: How often real-time mode commits what it did.
+        max_rows_per_batch: Of one source; 0 sets no bound.
     """
 
     checkpoint: str = ".joinery/checkpoint"

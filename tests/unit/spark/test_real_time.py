@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,14 @@ def refusal(spec: ProjectSpec) -> str:
     return f"{refused.value.message} {refused.value.detail}"
 
 
-def test_records_go_to_the_kafka_of_the_source_with_its_properties(tmp_path: Path) -> None:
+def test_records_go_to_the_kafka_of_the_source_with_its_security(tmp_path: Path) -> None:
     found = target(declared(tmp_path))
 
+    security = (("security.protocol", "SSL"),)
     assert (
         RealTimeTarget(
-            bootstrap="here:9092",
-            properties=(("security.protocol", "SSL"),),
-            topics={"profile": ("profiles",)},
-            dead_letters="dead",
+            {"profile": (KafkaTopic("profiles", "here:9092", security),)},
+            KafkaTopic("dead", "here:9092", security),
         )
         == found
     )
@@ -68,11 +68,22 @@ def test_records_go_to_the_kafka_of_the_source_with_its_properties(tmp_path: Pat
 
 def test_a_sink_may_name_its_own_kafka(tmp_path: Path) -> None:
     spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
-    product = build_plan(spec).products[0]
 
-    found = kafka_topics(spec, [product], sources_of(spec, [product]))
+    found = kafka_topics(build_plan(spec).products)
 
     assert {"profile": (KafkaTopic("profiles", "there:9092"),)} == found
+
+
+def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take() -> None:
+    here = RealTimeTarget(
+        {"b": (KafkaTopic("two", "here:9092"),), "a": (KafkaTopic("one", "here:9092"),)},
+        KafkaTopic("dead", "here:9092"),
+    )
+
+    told = here.to_json(["a", "b"], {"one": 1, "two": 2})
+
+    topics = [[{"topic": "one", "maxBytes": 1}], [{"topic": "two", "maxBytes": 2}]]
+    assert {"topics": topics, "deadLetters": "dead"} == json.loads(told)
 
 
 def test_two_kafkas_are_refused(tmp_path: Path) -> None:

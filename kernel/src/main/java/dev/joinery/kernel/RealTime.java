@@ -3,7 +3,6 @@ package dev.joinery.kernel;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +21,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Tuple2;
-import scala.Tuple4;
+import scala.Tuple5;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -32,9 +31,13 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Remembers what tasks have counted so far, those that are still running included.
  */
 public final class RealTime implements AutoCloseable {
-  private static final String VERSION = "joinery.version";
-  private static final Encoder<Tuple4<String, byte[], byte[], byte[]>> RECORD =
-      Encoders.tuple(Encoders.STRING(), Encoders.BINARY(), Encoders.BINARY(), Encoders.BINARY());
+  private static final Encoder<Tuple5<String, byte[], byte[], String, byte[]>> RECORD =
+      Encoders.tuple(
+          Encoders.STRING(),
+          Encoders.BINARY(),
+          Encoders.BINARY(),
+          Encoders.STRING(),
+          Encoders.BINARY());
 
   private final SparkContext context;
   private final Program program;
@@ -56,29 +59,27 @@ public final class RealTime implements AutoCloseable {
   /**
    * Returns the stream that Spark's Kafka sink takes: topic, key, value, headers.
    *
-   * @param topics those of each product, in the program's order, with a line break between several
-   * @param deadLetters the topic of dead letters
+   * @param target what {@link SinkRows.Target#read} reads
    * @param lease the file of the query's lease
    * @param owner who holds it: this run
    */
-  public Dataset<Row> records(
-      Reading reading, String[] topics, String deadLetters, String lease, String owner) {
-    String[][] byProduct = Arrays.stream(topics).map(each -> each.split("\n")).toArray(String[][]::new);
-    SinkRows sink = new SinkRows(program.products(), byProduct, deadLetters, tally, new Fence(lease, owner));
+  public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
+    Fence fence = new Fence(lease, owner);
+    SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Frames.call(Frames.literal(new WallClock()), "micros", DataTypes.LongType);
     Ingress ingress = reading.ingress(program).countingInto(tally);
     Dataset<Row> rows =
         levels
             .apply(reading.through(ingress, now))
             .mapPartitions(sink, RECORD)
-            .toDF("topic", "key", "value", "version");
+            .toDF("topic", "key", "value", "header", "told");
     Column header =
-        functions.struct(functions.lit(VERSION).as("key"), rows.col("version").as("value"));
+        functions.struct(rows.col("header").as("key"), rows.col("told").as("value"));
     return rows.select(
         rows.col("topic"),
         rows.col("key"),
         rows.col("value"),
-        functions.when(rows.col("version").isNotNull(), functions.array(header)).as("headers"));
+        functions.array(header).as("headers"));
   }
 
   /**

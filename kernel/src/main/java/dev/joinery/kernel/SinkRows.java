@@ -1,53 +1,93 @@
 package dev.joinery.kernel;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import scala.Tuple2;
-import scala.Tuple4;
+import scala.Tuple5;
 
 /**
- * Turns what leaves the chain into records of Kafka: topic, key, value, version; a row as it comes.
+ * Turns what leaves the chain into records of Kafka, a row as it comes: topic, key, value, and the
+ * name and text of a header.
  *
  * <p>Remembers nothing; counts what it passes.
  */
 final class SinkRows
-    implements MapPartitionsFunction<Tuple2<byte[], byte[]>, Tuple4<String, byte[], byte[], byte[]>> {
+    implements MapPartitionsFunction<
+        Tuple2<byte[], byte[]>, Tuple5<String, byte[], byte[], String, byte[]>> {
+  static final String VERSION = "joinery.version";
+  static final String REASON = "joinery.reason";
+
+  /** What a record needs beside its key and value, at most. */
+  private static final int OVERHEAD = 512;
+
+  private static final int KEPT_BYTES = 64 * 1024;
+
+  /** A topic and the size of the largest record that it takes. */
+  record Place(String topic, int maxBytes) implements Serializable {}
+
+  /** Where records go: the topics of each product, and that of dead letters. */
+  record Target(List<List<Place>> topics, String deadLetters) implements Serializable {
+    /**
+     * Reads a target.
+     *
+     * @param json {@code {"topics": [[{"topic", "maxBytes"}]], "deadLetters"}}, products in the
+     *     order of the program
+     */
+    static Target read(String json) {
+      try {
+        JsonNode told = new ObjectMapper().readTree(json);
+        List<List<Place>> topics = new ArrayList<>();
+        for (JsonNode product : told.path("topics")) {
+          List<Place> places = new ArrayList<>();
+          product.forEach(
+              each -> places.add(new Place(each.path("topic").asText(), each.path("maxBytes").asInt())));
+          topics.add(places);
+        }
+        return new Target(topics, told.path("deadLetters").asText());
+      } catch (JsonProcessingException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
+
   private final List<Program.ProductProgram> products;
-  private final String[][] topics;
-  private final String deadLetters;
+  private final Target target;
   private final Tally tally;
   private final Fence fence;
 
-  /** {@code topics} are those of each product, {@code deadLetters} is the one for dead letters. */
-  SinkRows(
-      List<Program.ProductProgram> products,
-      String[][] topics,
-      String deadLetters,
-      Tally tally,
-      Fence fence) {
+  SinkRows(List<Program.ProductProgram> products, Target target, Tally tally, Fence fence) {
     this.products = products;
-    this.topics = topics;
-    this.deadLetters = deadLetters;
+    this.target = target;
     this.tally = tally;
     this.fence = fence;
   }
 
   @Override
-  public Iterator<Tuple4<String, byte[], byte[], byte[]>> call(
+  public Iterator<Tuple5<String, byte[], byte[], String, byte[]>> call(
       Iterator<Tuple2<byte[], byte[]>> rows) {
     return new Records(rows);
   }
 
   /** Never reads a row before the records of the row before it were taken. */
-  private final class Records implements Iterator<Tuple4<String, byte[], byte[], byte[]>> {
+  private final class Records implements Iterator<Tuple5<String, byte[], byte[], String, byte[]>> {
     private final Iterator<Tuple2<byte[], byte[]>> rows;
-    private final ArrayDeque<Tuple4<String, byte[], byte[], byte[]>> ready = new ArrayDeque<>();
+    private final ArrayDeque<Tuple5<String, byte[], byte[], String, byte[]>> ready =
+        new ArrayDeque<>();
     private final JsonWriter[] keys = new JsonWriter[products.size()];
     private final JsonWriter[] values = new JsonWriter[products.size()];
     private final ByteSink text = new ByteSink(4096);
@@ -66,7 +106,7 @@ final class SinkRows
     }
 
     @Override
-    public Tuple4<String, byte[], byte[], byte[]> next() {
+    public Tuple5<String, byte[], byte[], String, byte[]> next() {
       if (!hasNext()) {
         throw new NoSuchElementException();
       }
@@ -77,10 +117,7 @@ final class SinkRows
       ByteReader in = Message.body(message);
       switch (Message.kind(message)) {
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
-        case Message.DEAD_LETTER -> {
-          ready.add(new Tuple4<>(deadLetters, null, in.rest().toBytes(), null));
-          tally.add(Stage.DEAD_LETTERS, "", "count", 1);
-        }
+        case Message.DEAD_LETTER -> deadLetter(in.rest().toBytes());
         case Message.COUNT -> tally.add(Stage.Count.read(in));
         default -> throw new IllegalStateException("message kind " + Message.kind(message));
       }
@@ -93,7 +130,7 @@ final class SinkRows
         keys[product] = new JsonWriter(program.key());
         values[product] = new JsonWriter(program.value());
       }
-      byte[] version = Long.toString(in.readLong()).getBytes(StandardCharsets.US_ASCII);
+      byte[] version = utf8(Long.toString(in.readLong()));
       text.clear();
       keys[product].write(Row.of(in.readBlob(), program.key().length()), text);
       byte[] key = text.toByteArray();
@@ -105,9 +142,53 @@ final class SinkRows
       }
       String counter = kind == Message.DOCUMENT ? "upserts" : "tombstones";
       tally.add("documents", program.name(), counter, 1);
-      for (String topic : topics[product]) {
-        ready.add(new Tuple4<>(topic, key, value, version));
+      tally.add("documents", program.name(), "bytes", value == null ? 0 : value.length);
+      for (Place place : target.topics().get(product)) {
+        if (value != null && key.length + value.length + OVERHEAD > place.maxBytes()) {
+          tally.add("counters", program.name(), "refused", 1);
+          deadLetter(refusal(program.name(), place, key, value, version));
+        } else {
+          ready.add(new Tuple5<>(place.topic(), key, value, VERSION, version));
+        }
       }
     }
+
+    private void deadLetter(byte[] letter) {
+      tally.add(Stage.DEAD_LETTERS, "", "count", 1);
+      ready.add(new Tuple5<>(target.deadLetters(), null, letter, REASON, utf8(reasonOf(letter))));
+    }
+  }
+
+  private static String reasonOf(byte[] letter) {
+    try {
+      return new ObjectMapper().readTree(letter).path("reason").asText();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+  }
+
+  /** The letter of a document that its topic would never take, with the beginning of it. */
+  private static byte[] refusal(
+      String product, Place place, byte[] key, byte[] value, byte[] version) {
+    ObjectNode letter = new ObjectMapper().createObjectNode();
+    letter.put("reason", "document_too_large");
+    letter.put(
+        "detail",
+        "Topic \"" + place.topic() + "\" takes at most " + place.maxBytes() + " bytes.");
+    letter.put("product", product).put("sink", "kafka topic " + place.topic());
+    letter.put("time", Instant.now().toString());
+    letter.put("key", text(key, key.length));
+    letter.put("value", text(value, Math.min(value.length, KEPT_BYTES)));
+    letter.put("cut", true);
+    letter.put("version", Long.parseLong(text(version, version.length)));
+    return utf8(letter.toString());
+  }
+
+  private static byte[] utf8(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String text(byte[] bytes, int length) {
+    return new String(bytes, 0, length, StandardCharsets.UTF_8);
   }
 }
