@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import joinery
 
 LIMIT_S = 300
 
@@ -57,9 +60,13 @@ def joinery_run(folder: Path, *arguments: str) -> Iterator[Command]:
     """Keep `joinery run` going in a folder for the length of a block."""
     output = folder / "told.jsonl"
     command = [sys.executable, "-m", "joinery.cli.main", "run", *arguments]
+    # The code that is tested, not one that is installed.
+    environment = {**os.environ, "PYTHONPATH": str(Path(joinery.__file__).parents[1])}
     with (
         output.open("wb") as lines,
-        subprocess.Popen(command, cwd=folder, stdout=lines, stderr=subprocess.PIPE) as process,
+        subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=lines, stderr=subprocess.PIPE
+        ) as process,
     ):
         try:
             yield Command(process, output)
