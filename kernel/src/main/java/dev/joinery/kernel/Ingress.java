@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.format.Format;
+import dev.joinery.kernel.format.RegistryError;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -174,10 +175,15 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
           : "the record is longer than max_record_bytes";
     }
 
-    /** Decodes one record; whatever a decoder trips over is that record's own affair. */
+    /**
+     * Decodes one record; whatever a decoder trips over is that record's own affair, but a registry
+     * that is away is everyone's.
+     */
     private void decode(int relation, byte[] key, byte[] value) {
       try {
         formats[relation].decode(relation, key, value, this);
+      } catch (RegistryError away) {
+        throw away;
       } catch (RuntimeException | StackOverflowError error) {
         deadLetter(relation, POISON, "the decoder failed: " + error);
       }
