@@ -15,6 +15,7 @@ from typing import cast
 
 from joinery.connect.protocol import Sink, SinkFactory
 from joinery.errors import SpecError
+from joinery.spec.grammar import SPOOL
 
 _GROUP = "joinery.sinks"
 _BUILT_IN = {
@@ -46,7 +47,8 @@ def make_sink(kind: str, product: str, options: Mapping[str, object], folder: Pa
     Raises:
         SpecError: No such sink is installed, or its options are not what it takes.
     """
-    return _factory(kind)(product, options, folder)
+    own = {name: value for name, value in options.items() if name not in SPOOL}
+    return _factory(kind)(product, own, folder)
 
 
 def _factory(kind: str) -> SinkFactory:

@@ -59,15 +59,12 @@ def parse_line(line: str) -> StagedRow:
         >>> parse_line('{"key":{"id":1},"value":{"id":1,"name":"a"},"version":7}')
         StagedRow(key='{"id":1}', value='{"id":1,"name":"a"}', version=7)
     """
-    key_end = line.find(_MIDDLE)
-    tail = line.rfind(_TAIL)
-    if key_end < 0 or tail < key_end or not line.startswith(_HEAD):
+    key, middle, rest = line.partition(_MIDDLE)
+    value, tail, version = rest.rpartition(_TAIL)
+    number = version.rstrip("}\n")
+    if not (middle and tail and number.isdecimal() and key.startswith(_HEAD)):
         return _parse_spaced(line)
-    version = line[tail + len(_TAIL) : line.rindex("}")]
-    if not version.isdecimal():
-        return _parse_spaced(line)
-    value = line[key_end + len(_MIDDLE) : tail]
-    return StagedRow(line[_KEY_AT : key_end + 1], None if value == "null" else value, int(version))
+    return StagedRow(key[_KEY_AT:] + "}", None if value == "null" else value, int(number))
 
 
 def _parse_spaced(line: str) -> StagedRow:

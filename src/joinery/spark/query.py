@@ -29,6 +29,7 @@ from joinery.connect.patient_letters import PatientLetters
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
 from joinery.connect.retry import PatientSink
+from joinery.connect.spool import SpoolingSink, SpoolPlace
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts
 from joinery.model.type import Field, Struct
@@ -73,10 +74,11 @@ class BatchRefusedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class ProductSinks:
-    """A product and where its documents go."""
+    """A product and where its documents go; `spools` is empty, or has a place or None a sink."""
 
     product: Product
     sinks: tuple[Sink, ...]
+    spools: tuple[SpoolPlace | None, ...] = ()
 
     @property
     def key(self) -> Struct:
@@ -141,26 +143,46 @@ class QueryRun:
         )
         self._retention_ms = tombstone_retention_ms
         self._delay = delay
+        self._spools: list[SpoolingSink] = []
         self._outlets = tuple((each, self._outlet(each)) for each in self.members)
 
     def _outlet(self, member: ProductSinks) -> Outlet:
         """Return the way to sinks that wait for their targets until the run ends."""
-        name = member.product.name
-        sinks = [
-            PatientSink(each, name, ended=self._ended, tell=partial(self._board.wait, each.target))
-            for each in member.sinks
-        ]
-        return self._delay(
-            member.product,
-            sinks,
-            Delaying(
-                make=partial(self._batch_of, member),
-                tell=partial(self._tell_flushed, name),
-                on_error=self._fail,
-                ended=self._ended,
-                end=self.ending.set,
-            ),
+        delaying = Delaying(
+            make=partial(self._batch_of, member),
+            tell=partial(self._tell_flushed, member.product.name),
+            on_error=self._fail,
+            ended=self._ended,
+            end=self.ending.set,
         )
+        places = member.spools or (None,) * len(member.sinks)
+        sinks = [
+            self._patient(member.product.name, sink, place, delaying)
+            for sink, place in zip(member.sinks, places, strict=True)
+        ]
+        return self._delay(member.product, sinks, delaying)
+
+    def _patient(
+        self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
+    ) -> Sink:
+        """Return a sink that waits for its target, behind its spool where it has one."""
+        tell = partial(self._board.wait, sink.target)
+        if place is None:
+            return PatientSink(sink, product, ended=self._ended, tell=tell)
+        closing = threading.Event()
+        patient = PatientSink(
+            sink, product, ended=lambda: closing.is_set() or self._ended(), tell=tell
+        )
+        spool = SpoolingSink(
+            patient,
+            product,
+            place,
+            delaying,
+            closing=closing,
+            tell=partial(self._board.wait, f"spool of {sink.target}"),
+        )
+        self._spools.append(spool)
+        return spool
 
     def _give_way(self) -> None:
         """End after the batch that is under way: a rebuild takes this query over."""
@@ -185,6 +207,8 @@ class QueryRun:
         """Send what outlets still hold and may send; called at the end of `--once`."""
         for member, outlet in self._outlets:
             self._tell_flushed(member.product.name, outlet.drain())
+        for spool in self._spools:
+            spool.drain()
 
     def close(self) -> None:
         """Close all sinks and give the lease back."""

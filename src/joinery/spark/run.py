@@ -37,6 +37,7 @@ from joinery.spark.real_time_run import RealTimeRun
 from joinery.spark.rebuild import Rebuilding
 from joinery.spark.selection import select_queries
 from joinery.spark.source import open_sources, sources_of
+from joinery.spark.spooling import spool_places
 from joinery.spark.uncommitted import RealTimeMark
 from joinery.spark.undertaking import Keeping, Undertaking
 from joinery.spec.product import ProjectSpec, RunSpec
@@ -215,7 +216,7 @@ class Run:
             self._real_time.add(name, products, reads)
         return QueryRun(
             name,
-            [ProductSinks(each, self._sinks(each, place)) for each in products],
+            [self._member(each, place) for each in products],
             lease=place.lease,
             dead_letters=letter_writer(self._spec, name),
             wait_for_letters=self._spec.run.dead_letters_wait,
@@ -224,6 +225,13 @@ class Run:
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
             delay=self._undertaking.delay(name, products, ends),
+        )
+
+    def _member(self, product: Product, place: Place) -> ProductSinks:
+        sinks = self._sinks(product, place)
+        declared = () if product.outbox else product.sinks
+        return ProductSinks(
+            product, sinks, spool_places(product.name, sinks, declared, place.checkpoint)
         )
 
     def _sinks(self, product: Product, place: Place) -> tuple[Any, ...]:

@@ -230,7 +230,11 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
         },
     },
 }
-SINK_OPTIONS: Mapping[str, Names] = {
+SPOOL: Names = {
+    "spool": _flag("Keep batches on disk, and write them at the target's own pace."),
+    "spool_max_bytes": _ref("size", "A full spool makes the stream wait; 1 GiB by default."),
+}
+_SINK_OPTIONS: Mapping[str, Names] = {
     "files": {"path": _text("The folder; each product gets one below it.")},
     "kafka": {
         "topic": _text("The topic."),
@@ -301,6 +305,7 @@ SINK_OPTIONS: Mapping[str, Names] = {
     },
     "console": {},
 }
+SINK_OPTIONS: Mapping[str, Names] = {kind: {**own, **SPOOL} for kind, own in _SINK_OPTIONS.items()}
 SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
     "files": ("path",),
     "kafka": ("topic",),

@@ -217,6 +217,10 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
     sink = default.dead_letters
     if "dead_letters" in parts:
         sink = read_sink(reader, parts["dead_letters"], '"dead_letters"', ("run", "dead_letters"))
+        for name in grammar.SPOOL.keys() & dict(sink.options).keys():
+            message = f'"dead_letters" cannot have "{name}"'
+            hint = "Dead letters are kept with their batch."
+            reader.refuse("SPEC_VALUE", message, parts["dead_letters"].mark.value, hint=hint)
     return RunSpec(
         checkpoint=_text(reader, parts, "checkpoint", what) or default.checkpoint,
         dead_letters=sink,
