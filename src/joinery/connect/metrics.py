@@ -106,11 +106,6 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
     state = GaugeMetricFamily(
         "joinery_state_bytes", "Join state on disk, as of the last batch.", labels=["query"]
     )
-    fresh = GaugeMetricFamily(
-        "joinery_freshness_seconds",
-        "How old the newest change was, by its source's clock, when the last batch published it.",
-        labels=["query"],
-    )
     lag = GaugeMetricFamily(
         "joinery_lag_records", "Records still to read.", labels=["topic", "partition"]
     )
@@ -122,8 +117,6 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
         ended.add_metric([batch.query], batch.ended_at)
         if batch.state_bytes is not None:
             state.add_metric([batch.query], batch.state_bytes)
-        if batch.freshness_s is not None:
-            fresh.add_metric([batch.query], batch.freshness_s)
         for name, spent in batch.durations_ms.items():
             step.add_metric([batch.query, name], spent / 1000)
         for topic, partitions in batch.lag.items():
@@ -131,7 +124,7 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
                 lag.add_metric([topic, str(partition)], records)
         for relation, size in batch.remaining.items():
             left.add_metric([relation], size)
-    yield from (whole, step, ended, state, fresh, lag, left)
+    yield from (whole, step, ended, state, lag, left)
 
 
 def _waiting(progress: Progress) -> Iterator[Metric]:

@@ -27,8 +27,6 @@ class BatchProgress:
         remaining_rows: By relation, the records still to read, where the log counts them.
         lag: By topic and partition, the records still to read.
         state_bytes: Join state on disk; None where nobody can tell.
-        freshness_s: How old the newest change was, by its source's clock, when the batch
-            had published it; None where changes carry no time.
         live: True in real-time mode: what happened since the last telling, not a whole batch.
     """
 
@@ -45,7 +43,6 @@ class BatchProgress:
     remaining_rows: Counts = field(default_factory=dict)
     lag: Mapping[str, Counts] = field(default_factory=dict)
     state_bytes: int | None = None
-    freshness_s: float | None = None
     live: bool = False
 
     @property
