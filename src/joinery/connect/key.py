@@ -14,7 +14,7 @@ from joinery.model.type import Atomic, Struct
 from joinery.model.type import Decimal as DecimalType
 
 
-def key_text(key: Struct, values: Sequence[object]) -> str:
+def key_object(key: Struct, values: Sequence[object]) -> str:
     """Return the JSON object of a root key from the values of its columns.
 
     Args:
@@ -24,7 +24,7 @@ def key_text(key: Struct, values: Sequence[object]) -> str:
     Example:
         >>> from joinery.model.type import Field
         >>> columns = (Field("owner", Atomic("string")), Field("number", Atomic("long")))
-        >>> key_text(Struct(columns), ("ann", 7))
+        >>> key_object(Struct(columns), ("ann", 7))
         '{"owner":"ann","number":7}'
     """
     parts = (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.connect.guarantee import Guarantee
-from joinery.connect.key import key_text
+from joinery.connect.key import key_object
 from joinery.connect.line import read_rows
 from joinery.connect.option import check_names, path_option, text_option
 from joinery.connect.protocol import (
@@ -97,7 +97,7 @@ class SqliteSink:
             self._prepared(self._database, batch.key)
             columns = ", ".join(_name(each.name) for each in batch.key.fields)
             for values in self._database.execute(f"SELECT {columns} FROM {_name(self._table)}"):
-                yield key_text(batch.key, values)
+                yield key_object(batch.key, values)
 
     def close(self) -> None:
         """Close the database file."""
