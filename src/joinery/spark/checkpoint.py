@@ -27,7 +27,12 @@ def committed_positions(checkpoint: Path) -> tuple[str, ...]:
     done = _batches(checkpoint / "commits") & _batches(checkpoint / "offsets")
     if not done:
         return ()
-    text = (checkpoint / "offsets" / str(max(done))).read_text(encoding="utf-8")
+    return positions_after(checkpoint, max(done))
+
+
+def positions_after(checkpoint: Path, batch_id: int) -> tuple[str, ...]:
+    """Return the position of each source after a batch, which is logged before the batch runs."""
+    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
     return tuple(text.splitlines()[_HEADER:])
 
 

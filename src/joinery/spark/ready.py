@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
+from joinery.spark.checkpoint import positions_after
 from joinery.spark.source import SourceRead
 from joinery.spec.product import ProjectSpec
 
@@ -59,7 +60,7 @@ class Ends:
     def reached(self, relations: Iterable[str], batch_id: int) -> bool:
         """Return whether a batch ends at or behind the ends of some relations."""
         wanted = frozenset(relations)
-        offsets = self._offsets(batch_id)
+        offsets = positions_after(self._checkpoint, batch_id)
         return all(
             self._read_reached(index, read, wanted, offset)
             for index, (read, offset) in enumerate(zip(self._reads, offsets, strict=True))
@@ -87,11 +88,6 @@ class Ends:
                     hint="Start anew: joinery run --rebuild.",
                 ) from error
         return self._ends or {}
-
-    def _offsets(self, batch_id: int) -> list[str]:
-        """Return where each source ends in a batch, as Spark's offset log has it."""
-        text = (self._checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
-        return text.splitlines()[2:]
 
 
 def _ends_of(spark: SparkSession, spec: ProjectSpec, read: SourceRead) -> Mapping[str, Any]:
