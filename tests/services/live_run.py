@@ -41,12 +41,13 @@ class LiveRun:
         """Return whether real-time mode has begun to send."""
         return any(each.get("live") for each in self.lines())
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until a condition holds while the run goes on."""
+    def until(self, condition: Callable[[], bool], what: str | Callable[[], str]) -> None:
+        """Wait until a condition holds while the run goes on; `what` tells what is missing."""
         deadline = time.monotonic() + WAIT_S
         while not condition():
             assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, f"waited for {what}"
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited for {what if isinstance(what, str) else what()}")
             time.sleep(0.1)
 
     def stop(self) -> int:

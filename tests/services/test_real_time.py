@@ -176,7 +176,7 @@ def test_random_projects_that_are_killed_end_in_the_documents_of_the_reference(
     with live_run(tmp_path, "--real-time") as run:
         go_live(run)
         put(log, spec, trial.batches[-1])
-        run.until(lambda: settled(topics, expected), "the end")
+        run.until(lambda: settled(topics, expected), partial(missing, topics, expected))
         assert 0 == run.stop(), run.said()
 
     for each in topics.values():
@@ -197,6 +197,18 @@ def sent(topics: dict[str, Topic], enough: int) -> bool:
 
 def settled(topics: dict[str, Topic], expected: dict[str, dict[str, Any]]) -> bool:
     return {name: each.newest() for name, each in topics.items()} == expected
+
+
+def missing(topics: dict[str, Topic], expected: dict[str, dict[str, Any]]) -> str:
+    """Return the documents that are not as they should be, as they are and as expected."""
+    wrong = [
+        f"{name} {key}: {stands.get(key)} instead of {wanted.get(key)}"
+        for name, wanted in expected.items()
+        for stands in [topics[name].newest()]
+        for key in {*wanted, *stands}
+        if stands.get(key) != wanted.get(key)
+    ]
+    return "\n".join(wrong)
 
 
 def ends(trial: Trial, batches: int | None = None) -> dict[str, dict[str, Any]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 
 import psycopg
 import pytest
 import redis as redis_client
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 
 from joinery.stack.connect import create, delete
 from joinery.stack.debezium import capture
@@ -138,9 +139,11 @@ def test_a_connector_goes_on_where_it_was_after_its_worker_is_killed(
 
 
 def _next(consumer: Consumer) -> dict[str, object] | None:
-    """Return the next change, or None for a tombstone."""
-    message = consumer.poll(60)
-    assert message is not None
-    assert message.error() is None
+    """Return the next change, or None for a tombstone; its topic may not be there yet."""
+    deadline = time.monotonic() + 60
+    while (message := consumer.poll(1)) is None or message.error():
+        error = None if message is None else message.error()
+        assert error is None or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART, error
+        assert time.monotonic() < deadline, "waited for a change"
     value = message.value()
     return None if value is None else json.loads(value)
