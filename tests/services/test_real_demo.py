@@ -39,7 +39,7 @@ def test_every_document_ends_as_the_five_tables_say(tmp_path: Path) -> None:
         told, errors = process.communicate()
 
     assert (process.returncode, errors) == (0, "")
-    assert "Every document in OpenSearch equals" in told
+    assert "Every document in OpenSearch and PostgreSQL equals" in told
     assert "PostgreSQL commit to document in OpenSearch" in told
     assert running(tmp_path) == []
 

@@ -117,9 +117,10 @@ class Company:
         """Return the emails whose documents are not what the five tables say."""
         with GithubDatabase(self._url) as database:
             said = database.profiles()
-        kept = self.index.all()
+            places = (self.index.all(), database.kept_profiles())
         return [
             email
+            for kept in places
             for email in said.keys() | kept.keys()
             if _plain(said.get(email)) != _plain(kept.get(email))
         ]
@@ -287,7 +288,10 @@ def _close(display: RealDisplay) -> int:
     if display.differing:
         _say(f"{len(display.differing)} documents differ from the five tables.\n")
         return FAILED
-    _say("Every document in OpenSearch equals what one query over the five tables gives.\n")
+    _say(
+        "Every document in OpenSearch and PostgreSQL equals what one query over the five"
+        " tables gives.\n"
+    )
     return DONE
 
 

@@ -22,6 +22,7 @@ ANSWER = ",".join(
 TRANSIENT = frozenset((429, 500, 502, 503, 504))
 ACCESS = frozenset((401, 403))
 _LONGEST_ID = 500  # bytes; a server takes 512, the side index puts a word in front
+HASHED = "sha256:"
 _LONGEST_DETAIL = 1000
 
 
@@ -70,7 +71,7 @@ def id_of(row: StagedRow) -> str:
     """
     text = key_text(row.key_values())
     if len(text) * 4 > _LONGEST_ID and len(raw := text.encode()) > _LONGEST_ID:
-        return f"sha256:{hashlib.sha256(raw).hexdigest()}"
+        return f"{HASHED}{hashlib.sha256(raw).hexdigest()}"
     return text
 
 

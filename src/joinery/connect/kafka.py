@@ -12,7 +12,7 @@ Invariant: nothing is committed once another run of the query has begun to write
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from joinery.connect.kafka_client import (
     describe_topic,
 )
 from joinery.connect.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
+from joinery.connect.kafka_keys import standing_keys
 from joinery.connect.kafka_producer import Producer
 from joinery.connect.line import StagedRow, read_chunks, read_rows
 from joinery.connect.option import (
@@ -121,6 +122,11 @@ class KafkaSink:
             # What the brokers refused spoiled the transaction: once more without it.
             pass
         return Written(refused=tuple(refused.values()))
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the topic; none where keys are in Avro."""
+        if isinstance(self._encoding, JsonEncoding):
+            yield from standing_keys(self._brokers, self._topic)
 
     def close(self) -> None:
         """Close the producer."""

@@ -6,8 +6,10 @@ Two writers may write one number or one escape differently, so keys are compared
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from joinery.model.type import Atomic, Struct
@@ -42,7 +44,18 @@ def _value_text(type: object, value: object) -> str:
         return "true" if value else "false"
     if name in ("byte", "short", "int", "long", "float", "double"):
         return str(value)
+    if isinstance(value, datetime):
+        return f'"{_iso(value)}"'
+    if isinstance(value, bytes):
+        return f'"{base64.b64encode(value).decode()}"'
     return json.dumps(str(value), ensure_ascii=False)
+
+
+def _iso(value: datetime) -> str:
+    """Return a time as documents hold it: in UTC with a Z, where it has a zone."""
+    if value.tzinfo is None:
+        return value.isoformat()
+    return f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 def canonical_key(text: str) -> str:

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from joinery.connect.bulk import Action, Outcome, body_of, body_of_deletes, id_of
+from joinery.connect.bulk import HASHED, Action, Outcome, body_of, body_of_deletes, id_of
 from joinery.connect.guarantee import Guarantee, Promise
 from joinery.connect.index_mapping import mapping_of, merged
+from joinery.connect.key_text import key_of_text
 from joinery.connect.line import StagedRow, read_chunks
 from joinery.connect.opensearch_server import Access, SearchServer
 from joinery.connect.option import (
@@ -114,6 +115,21 @@ class OpenSearchSink:
             server.ask(lambda client: client.indices.refresh(index=self._index))
         self._sweep(server, batch.forget_before)
         return written
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the index.
+
+        A key whose text is too long for an id is not told: the index holds its hash alone.
+        """
+        server = self._server
+        if server is None:
+            raise SinkError(f"{self.target} is not open")
+        if not self._prepared:
+            self._prepare(server, batch)
+        server.ask(lambda client: client.indices.refresh(index=self._index))
+        for id in server.ids(self._index):
+            if not id.startswith(HASHED):
+                yield key_of_text(id, batch.key)
 
     def close(self) -> None:
         """Release the connections."""

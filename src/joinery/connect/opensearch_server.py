@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,8 @@ _TIMEOUT_S = 60
 _AGAIN_S = (0.1, 0.4, 1.6)
 _MAX_CONTENT_BYTES = 100 << 20
 _TOO_LARGE = 413
+_IDS_AT_ONCE = 5_000
+_SCROLL = "2m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,21 @@ class SearchServer:
             raise self._failed(_words(error)) from error
         except OpenSearchException as error:
             raise self._failed(str(error)) from error
+
+    def ids(self, index: str) -> Iterator[str]:
+        """Yield the ids of all documents of an index, as of one moment."""
+        page = self.ask(
+            lambda client: client.search(
+                index=index,
+                body={"size": _IDS_AT_ONCE, "_source": False, "sort": ["_doc"]},
+                params={"scroll": _SCROLL},
+            )
+        )
+        while hits := page["hits"]["hits"]:
+            yield from (each["_id"] for each in hits)
+            following = partial(_scroll, id=page["_scroll_id"])
+            page = self.ask(following)
+        self.ask(partial(_end_scroll, id=page["_scroll_id"]))
 
     def bulk(self, index: str, actions: Sequence[Action], body: Body) -> Outcome:
         """Send `actions` as `body` puts them; what the server has no room for, a few times."""
@@ -200,6 +218,14 @@ def _connect(access: Access) -> OpenSearch:
         max_retries=0,
         pool_maxsize=access.connections + 1,
     )
+
+
+def _scroll(client: OpenSearch, *, id: str) -> Any:
+    return client.scroll(body={"scroll_id": id, "scroll": _SCROLL})
+
+
+def _end_scroll(client: OpenSearch, *, id: str) -> Any:
+    return client.clear_scroll(body={"scroll_id": [id]})
 
 
 def _map_type(version: Mapping[str, Any]) -> str:

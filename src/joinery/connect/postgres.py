@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from zlib import crc32
 
 from joinery.connect.guarantee import Guarantee, Promise
+from joinery.connect.key import key_object
 from joinery.connect.line import StagedRow, read_chunks
 from joinery.connect.option import (
     SinkOptionError,
@@ -110,6 +111,18 @@ class PostgresSink:
             refused=tuple(each for part in self._parts for each in part.refused),
             older=sum(part.older for part in self._parts),
         )
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the table."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        with self._told():
+            query = self._prepared(batch).keys()
+            with self._connections[0].transaction():
+                cursor = self._connections[0].cursor(name="joinery_keys")
+                cursor.itersize = _CHUNK_ROWS
+                for values in cursor.execute(query):
+                    yield key_object(batch.key, values)
 
     def close(self) -> None:
         """Close all connections."""

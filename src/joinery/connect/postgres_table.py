@@ -169,6 +169,13 @@ class PostgresTable:
         side = self._at(f"{self.name}__deleted")
         return SQL("DELETE FROM {} WHERE version < {}").format(side, Literal(before))
 
+    def keys(self) -> Composed:
+        """Return the query for the root keys of all documents."""
+        from psycopg.sql import SQL
+
+        names = _listed(each.name for each in self._key)
+        return SQL("SELECT {} FROM {}").format(names, self._at())
+
     def newest(self, query_id: str) -> Composed:
         """Return the query for the highest epoch that wrote the table."""
         from psycopg.sql import SQL

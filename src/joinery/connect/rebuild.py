@@ -11,6 +11,7 @@ sending sends all of it again.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,8 @@ from joinery.connect.lease import Lease
 from joinery.connect.line import StagedRow
 from joinery.connect.outlet import DirectOutlet, Outcome
 from joinery.connect.protocol import Sink, StagedBatch, listing_of
+
+_log = logging.getLogger(__name__)
 
 
 class Swap:
@@ -118,12 +121,15 @@ class RebuildOutlet:
         version = time.time_ns() // 1000
         for row in self._hold.rows():
             yield row._replace(version=version)
-        listed = (
-            key
-            for sink in map(listing_of, self._sinks)
-            if sink is not None
-            for key in sink.keys(batch)
-        )
-        vanished = set(self._hold.missing(listed))
+        vanished = set(self._hold.missing(self._listed(batch)))
         for key in sorted(vanished):
             yield StagedRow(key, None, version)
+
+    def _listed(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys of all documents that targets hold, as far as they can tell."""
+        for sink in self._sinks:
+            if (listing := listing_of(sink)) is None:
+                facts = {"product": batch.product, "target": sink.target}
+                _log.warning("documents that vanished are not swept", extra=facts)
+            else:
+                yield from listing.keys(batch)

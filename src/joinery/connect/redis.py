@@ -12,6 +12,7 @@ that script refuses an older epoch.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from joinery.connect.guarantee import Guarantee, Promise
-from joinery.connect.key_text import key_text
+from joinery.connect.key_text import key_of_text, key_text
 from joinery.connect.line import StagedRow, read_chunks
 from joinery.connect.option import SinkOptionError, check_names, optional_text, text_option
 from joinery.connect.protocol import (
@@ -40,6 +41,7 @@ _CHUNK_ROWS = 500
 _CHUNK_CHARACTERS = 1 << 20
 _CHUNKS_AT_ONCE = 8
 _LONGEST_VALUE = 512 << 20
+_SCANNED_AT_ONCE = 1_000
 _TIMEOUT_S = 30.0
 _PASSING = ("LOADING", "READONLY", "MISCONF", "MASTERDOWN", "NOREPLICAS", "OOM", "TRYAGAIN", "BUSY")
 _GUARANTEE = Guarantee(
@@ -123,6 +125,19 @@ class RedisSink:
                 raise FencedError(f'another run of "{batch.query}" writes to redis') from error
             raise self._told(error) from error
 
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents under the prefix, some perhaps twice."""
+        client = self._redis
+        if client is None:
+            raise SinkError(f"{self.target} is not open")
+        redis = _driver()
+        at = f"{self._prefix}:"
+        try:
+            for name in client.scan_iter(match=f"{_literal(at)}*", count=_SCANNED_AT_ONCE):
+                yield key_of_text(name.decode().removeprefix(at), batch.key)
+        except redis.RedisError as error:
+            raise self._told(error) from error
+
     def close(self) -> None:
         """Disconnect."""
         if self._redis is not None:
@@ -195,6 +210,11 @@ def _driver() -> Any:
             'sink "redis" needs the package redis', hint="Run `pip install 'joinery[redis]'`."
         ) from missing
     return redis
+
+
+def _literal(text: str) -> str:
+    """Return the pattern of SCAN that means just `text`."""
+    return re.sub(r"([\\*?\[\]^-])", r"\\\1", text)
 
 
 def _shown(url: str) -> str:

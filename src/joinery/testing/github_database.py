@@ -80,6 +80,7 @@ _DROP_IDLE_SLOT = (
     "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
     " WHERE slot_name = %s AND NOT active"
 )
+_KEPT = "SELECT email, document FROM user_profile"
 _PROFILES = """
 SELECT u.email, json_build_object(
   'email', u.email,
@@ -214,6 +215,10 @@ class GithubDatabase:
     def profiles(self) -> dict[str, dict[str, Any]]:
         """Return the documents that one query over the five tables gives, by email."""
         return {row[0]: row[1] for row in self._link.execute(_PROFILES).fetchall()}
+
+    def kept_profiles(self) -> dict[str, dict[str, Any]]:
+        """Return the documents that a sink keeps in table `user_profile`, by email."""
+        return {row[0]: row[1] for row in self._link.execute(_KEPT).fetchall()}
 
     def close(self) -> None:
         """Release the connection."""

@@ -5,13 +5,16 @@ Versions are counted from a fixed time; each case has a product, so a target, of
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
 from joinery.connect.guarantee import Promise
-from joinery.connect.protocol import FencedError, StagedBatch, Written
+from joinery.connect.key import canonical_key
+from joinery.connect.line import StagedRow
+from joinery.connect.protocol import FencedError, StagedBatch, Written, listing_of
 from joinery.connect.retry import Patience, PatientSink
 from joinery.testing.conformance.sink import (
     BrokenError,
@@ -39,6 +42,22 @@ def _as_sent(bench: SinkBench) -> None:
 
     _refused_nothing(written)
     bench.expect(*sent)
+
+
+def _listed(bench: SinkBench) -> None:
+    quoted = {"owner": '"quoted", ann', "number": 2**53 + 1}
+    hostile = StagedRow(json.dumps(quoted), document(1, version=1).value, at_version(1))
+    bench.write(document(1, version=1), document(2, version=1), hostile)
+    bench.write(deleted(2, version=2), batch_id=1)
+
+    with bench.opened() as sink:
+        if (listing := listing_of(sink)) is None:
+            return
+        told = {canonical_key(key) for key in listing.keys(bench.stage(batch_id=2))}
+
+    expected = {canonical_key(each.key) for each in (document(1, version=1), hostile)}
+    if told != expected:
+        raise BrokenError(f"the keys {sorted(told)} are told, expected {sorted(expected)}")
 
 
 def _newer_replaces(bench: SinkBench) -> None:
@@ -394,6 +413,7 @@ CASES = (
         _zombie_that_does_not_know,
         Promise.FENCE,
     ),
+    SinkCase("a sink that can list its documents tells each key that stands", _listed),
     SinkCase("a batch interrupted on its way is whole when it ran again", _interrupted),
     SinkCase("a batch is seen whole or not at all", _whole_or_nothing, Promise.ATOMIC),
     SinkCase("a document of twenty megabytes is taken, or refused alone", _oversized),
