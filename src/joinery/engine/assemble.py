@@ -14,7 +14,7 @@ from joinery.engine.aggregate import aggregate
 from joinery.engine.failure import EvaluationError
 from joinery.engine.order import row_key
 from joinery.engine.render import key_text
-from joinery.engine.rows import Rows, join_value
+from joinery.engine.rows import Matching, join_value
 from joinery.engine.scope import (
     Findings,
     fields_scope,
@@ -72,7 +72,7 @@ class Assembler:
         self._child_columns = tuple(pair.child for pair in node.on)
         self._parent_columns = tuple(pair.parent for pair in node.on)
 
-    def assemble(self, row: Row, rows: Rows) -> Assembled | None:
+    def assemble(self, row: Row, rows: Matching) -> Assembled | None:
         """Return the object of `row`, None where the node's `where` leaves it out."""
         gathered = {each.node.name: each.gather(row, rows) for each in self._below}
         seen = {**row, **{e.name: gathered[e.name].value for e in self._embeds("one")}}
@@ -88,7 +88,7 @@ class Assembler:
             overflowed=tuple(path for each in gathered.values() for path in each.overflowed),
         )
 
-    def gather(self, parent: Row, rows: Rows) -> Gathered:
+    def gather(self, parent: Row, rows: Matching) -> Gathered:
         """Return what the node, an embed, gives the row `parent` of the node above it."""
         value = join_value(parent, self._parent_columns)
         matching = rows.matching(self.node.relation.name, self._child_columns, value)

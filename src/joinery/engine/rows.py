@@ -9,11 +9,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from joinery.model.change import Row
 
 JoinValue = tuple[Any, ...]
+
+
+class Matching(Protocol):
+    """Where rows are looked up."""
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], value: JoinValue | None
+    ) -> Sequence[Row]:
+        """Return the rows of `relation` whose `columns` equal `value`; None matches nothing."""
 
 
 class Rows:

@@ -12,16 +12,29 @@ again; one that ended after it finds what it sent in `emitted`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from joinery.model.change import Row
+from joinery.errors import RunError
+from joinery.model.change import Change, Row
 
 Key = tuple[Any, ...]
 """The values of a key's columns, in the relation's order."""
 
 JoinValue = tuple[Any, ...]
 """What a row joins on; see `joinery.engine.rows.join_value`."""
+
+
+class StoreError(RunError):
+    """A store of join state cannot be used."""
+
+    code = "STORE"
+
+
+class FencedError(StoreError):
+    """A run with a higher epoch writes to the store; this one writes nothing more."""
+
+    code = "STORE_FENCED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class Batch:
         query_id: Of Spark's checkpoint; another one means that the log is read anew.
         number: Rises by one a batch, within a query id.
         epoch: Of the run that holds the lease; a store refuses a lower one than it has seen.
-        timestamp_us: The batch's time, the same when it runs again.
+        timestamp_us: The batch's time, the same when it runs again, and no other batch's.
     """
 
     query_id: str
@@ -50,7 +63,8 @@ class StoredRow:
         visible: False where the relation's `where` leaves the row out, or there is none.
         position: The highest source position that was applied; None where there was none.
         after_delete: The last change of the key in the log was a delete.
-        changed_us: The time of the batch that wrote it, by which deletes are forgotten.
+        changed_us: The time of the batch that wrote it, by which deletes are forgotten, and
+            a batch that runs again knows what it has written.
     """
 
     row: Row | None
@@ -77,13 +91,55 @@ class SentDocument:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """What one batch sent of a product: `documents` by root, with their texts; `dead` besides.
+    """What one batch did to a product, by root.
 
-    `dead` holds reason and detail by root.
+    Attributes:
+        documents: What sinks receive, and hold from now on; a text of None is a tombstone.
+        dead: Reason and detail of documents that became dead letters.
+        silent: What is to be remembered of roots of which sinks receive nothing, such as
+            that they fail; `sent` gives it like `documents`, `emitted` may leave it out.
     """
 
-    documents: Mapping[Key, SentDocument]
-    dead: Mapping[Key, tuple[str, str]]
+    documents: Mapping[Key, SentDocument] = field(default_factory=dict)
+    dead: Mapping[Key, tuple[str, str]] = field(default_factory=dict)
+    silent: Mapping[Key, SentDocument] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch did.
+
+    Attributes:
+        emitted: By product.
+        relations: Counts by relation, such as `applied`, `stale`; empty for a batch that
+            was acknowledged before.
+        counters: Counts by product, such as `multiple_matches`.
+    """
+
+    emitted: Mapping[str, Emitted]
+    relations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class StoreSolution(Protocol):
+    """Keeps the documents of some products in a store; `engine.driver.StoreDriver` is one."""
+
+    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+        """Apply a batch, or tell again what it sent if it was acknowledged before.
+
+        Args:
+            changes: In log order; those of relations that no product reads change nothing.
+            batch: Which batch this is.
+
+        Raises:
+            StoreError: The store cannot be used; the batch may run again.
+        """
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+
+    def close(self) -> None:
+        """Give back what is held."""
 
 
 class JoinState(Protocol):
@@ -108,7 +164,8 @@ class JoinState(Protocol):
     ) -> Sequence[Row]:
         """Return the visible rows whose `columns` equal one of `values`, each row once.
 
-        `columns` are those of an edge, on either side, or the relation's key.
+        `columns` are those of an edge, on either side, or the relation's key. A value may
+        have the type of the edge's other side (an `int` where the column is a `decimal`).
         """
 
     def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
@@ -124,7 +181,11 @@ class JoinState(Protocol):
         """Return what the sink holds; roots that were never sent are left out."""
 
     def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
-        """End a batch: store what it sends by product, forget its marks, note that it is done."""
+        """End a batch: store what it sends by product, forget its marks, note that it is done.
+
+        All of it or nothing stands, also after a crash within: what was sent counts as sent
+        only once `begin` would say so.
+        """
 
     def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
         """Return what the batch sent that was acknowledged last."""

@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from joinery.engine.driver import StoreDriver
 from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.memory import MemoryState
 from joinery.solutions.protocol import DeadDocument, Solution
 from joinery.solutions.reference import ReferenceSolution
+from joinery.solutions.store import StoreSolution
 from joinery.testing.changes import ChangeError, RowChange
+from joinery.testing.store_backed import StoreBacked
 
 BATCH_US = 1_000_000
 
@@ -68,10 +72,15 @@ class Driver:
 
     Args:
         product: A product's plan, or a product of a loaded project.
-        solution: `"reference"`, or a solution made for this product.
+        solution: `"reference"`, `"memory"` (the driver of store-backed solutions over rows in
+            memory), or a solution made for this product.
     """
 
-    def __init__(self, product: Product | Planned, solution: str | Solution = "reference") -> None:
+    def __init__(
+        self,
+        product: Product | Planned,
+        solution: str | Solution | StoreSolution = "reference",
+    ) -> None:
         self.product = product if isinstance(product, Product) else product.plan
         if self.product.outbox:
             raise DriverError(f'product "{self.product.name}" has an outbox, and no documents')
@@ -118,15 +127,19 @@ class Driver:
         return self._relations[name]
 
 
-def _solution(solution: str | Solution, product: Product) -> Solution:
-    if not isinstance(solution, str):
-        return solution
-    if solution != "reference":
+def _solution(solution: str | Solution | StoreSolution, product: Product) -> Solution:
+    if solution == "reference":
+        return ReferenceSolution(product)
+    if solution == "memory":
+        return StoreBacked(StoreDriver([product], MemoryState([product])), [product])
+    if isinstance(solution, str):
         raise DriverError(
             f'the driver has no solution "{solution}"',
-            hint='Use "reference", or pass the solution itself.',
+            hint='Use "reference" or "memory", or pass the solution itself.',
         )
-    return ReferenceSolution(product)
+    if hasattr(solution, "forget"):
+        return StoreBacked(cast(StoreSolution, solution), [product])
+    return solution
 
 
 def _flat(

@@ -162,3 +162,14 @@ products: {p: {root: user, fields: [name]}}
 
 def test_the_kit_has_the_names_it_promises() -> None:
     assert sorted(kit.__all__) == [name for name in sorted(kit.__all__) if hasattr(kit, name)]
+
+
+def test_the_driver_of_stores_gives_the_same_values() -> None:
+    changes = [
+        insert("user", id=1, name="a"),
+        insert("order", user_id=1, line=1, total="2.50", at="2026-01-01T00:00:00Z"),
+    ]
+
+    emitted = Driver(PROFILE, solution="memory").send(*changes)
+
+    assert Driver(PROFILE).send(*changes) == emitted

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from joinery.engine.key import key_type
 from joinery.engine.render import document_json
 from joinery.model.change import Change, DocumentChange
-from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.protocol import Sent
@@ -61,22 +61,16 @@ def _apply(
         line = document_line(document, named[document.product])
         lines.setdefault(document.product, []).append(line)
     for letter in emitted.dead_letters:
-        key = document_json(letter.key, key_type(named[letter.product]))
+        key = document_json(letter.key, key_type(named[letter.product].root.relation))
         dead.setdefault(letter.product, []).append(key)
     return Sent(lines, dead)
 
 
 def document_line(document: DocumentChange, product: Product) -> str:
     """Return the line of the files sink for one emission."""
-    key = document_json(document.key, key_type(product))
+    key = document_json(document.key, key_type(product.root.relation))
     value = document_json(document.value, product.root.output)
     return f'{{"key":{key},"value":{value},"version":{document.version}}}'
 
 
-def key_type(product: Product) -> Struct:
-    """Return the type of the sink's key."""
-    relation = product.root.relation
-    return Struct(tuple(Field(column, relation.type_of(column)) for column in relation.key))
-
-
-__all__ = ["ReferenceRunner", "Runner", "Sent", "document_line", "key_type"]
+__all__ = ["ReferenceRunner", "Runner", "Sent", "document_line"]

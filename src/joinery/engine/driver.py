@@ -1,0 +1,229 @@
+"""One batch through a store: rows read, roots found, rows written, documents assembled.
+
+The steps, and why a batch that ended between two of them may run again, stand in
+`joinery.solutions.store`. A row that this batch has already written, on an earlier try, is
+left as it is: its changes have been applied.
+
+Limits: the rows of one batch, and those below `together` roots, are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from joinery.engine.climb import Climb, Image
+from joinery.engine.document import NEVER_SENT, Built, DocumentBuilder, next_sent
+from joinery.engine.fetch import fetch
+from joinery.engine.key import key_reader, key_values
+from joinery.engine.merge import RowMerge, Standing
+from joinery.engine.order import row_key
+from joinery.engine.scope import Findings
+from joinery.model.change import Change, Row
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.store import (
+    Batch,
+    Emitted,
+    JoinState,
+    Key,
+    Outcome,
+    SentDocument,
+    StoredRow,
+)
+
+
+class StoreDriver:
+    """Keeps the documents of `products` in a store.
+
+    Args:
+        products: They share a query, and the store.
+        state: Where rows are kept; closed with the driver.
+        max_document_bytes: Above it a document is a dead letter; None sets no bound.
+        together: How many roots are assembled at a time.
+    """
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        state: JoinState,
+        *,
+        max_document_bytes: int | None = None,
+        together: int = 10_000,
+    ) -> None:
+        relations = dict.fromkeys(each for product in products for each in product.relations)
+        self._state = state
+        self._tables = {each.name: _Table(each) for each in relations}
+        self._outlets = [_Outlet(each, max_document_bytes, together) for each in products]
+
+    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+        """Apply a batch, or tell again what it sent if it was acknowledged before."""
+        state = self._state
+        if state.begin(batch):
+            return Outcome(state.emitted(batch))
+        pending = state.pending()
+        net = self._net(changes, batch.timestamp_us)
+        roots = {
+            each.name: each.climb.roots(net.images, state) | set(pending.get(each.name, ()))
+            for each in self._outlets
+        }
+        state.mark({name: keys for name, keys in roots.items() if keys})
+        for relation, rows in net.rows.items():
+            state.write(relation, rows)
+        emitted = {
+            each.name: each.emit(roots[each.name], state, batch.timestamp_us)
+            for each in self._outlets
+        }
+        state.acknowledge(batch, emitted)
+        return Outcome(emitted, net.counts, self._counters())
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        self._state.forget(before_us)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._state.close()
+
+    def _net(self, changes: Sequence[Change], timestamp_us: int) -> _Net:
+        """Return what the changes, one after the other, make of the stored rows."""
+        net = _Net()
+        for name, keyed in self._by_key(changes).items():
+            stored = self._state.rows(name, keyed.keys())
+            self._tables[name].net(keyed, stored, timestamp_us, net)
+        return net
+
+    def _by_key(self, changes: Sequence[Change]) -> Mapping[str, dict[Key, list[Change]]]:
+        found: dict[str, dict[Key, list[Change]]] = {}
+        readers = {name: table.key_of for name, table in self._tables.items()}
+        for change in changes:
+            key_of = readers.get(change.relation)
+            if key_of is not None:
+                keyed = found.setdefault(change.relation, {})
+                keyed.setdefault(key_of(change.key), []).append(change)
+        return found
+
+    def _counters(self) -> dict[str, Mapping[str, int]]:
+        """Return the counters of the batch; failures of rows count with the first product."""
+        counted = {each.name: each.counters() for each in self._outlets}
+        failures = sum(each.failures() for each in self._tables.values())
+        if failures:
+            counted[self._outlets[0].name]["expression_errors"] += failures
+        return {name: dict(each) for name, each in counted.items() if each}
+
+
+@dataclass(slots=True)
+class _Net:
+    """What a batch makes of the stored rows, by relation."""
+
+    rows: dict[str, dict[Key, StoredRow]] = field(default_factory=dict)
+    images: dict[str, list[Image]] = field(default_factory=lambda: defaultdict(list))
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+class _Table:
+    """One relation: its changes into its stored rows."""
+
+    def __init__(self, relation: Relation) -> None:
+        self._name = relation.name
+        self._findings = Findings()
+        self._merge = RowMerge(relation, self._findings)
+        self.key_of: Callable[[Row], Key] = key_reader(relation)
+
+    def net(
+        self,
+        keyed: Mapping[Key, Sequence[Change]],
+        stored: Mapping[Key, StoredRow],
+        timestamp_us: int,
+        net: _Net,
+    ) -> None:
+        """Add what `keyed` changes make of `stored` rows to `net`."""
+        rows, images = net.rows.setdefault(self._name, {}), net.images[self._name]
+        counts = net.counts.setdefault(self._name, Counter())
+        for key, changes in keyed.items():
+            old = stored.get(key)
+            standing = Standing(old.row, old.position, old.after_delete) if old else Standing()
+            applied = [self._merge.apply(standing, change) for change in changes]
+            counts.update(applied)
+            if old is not None and old.changed_us == timestamp_us:
+                continue
+            if "applied" not in applied and old and old.after_delete == standing.after_delete:
+                continue
+            new = rows[key] = self._stored(standing, timestamp_us)
+            images.append((_seen(old), _seen(new)))
+
+    def failures(self) -> int:
+        """Return how many expressions failed since the last call."""
+        failures, self._findings.failures = self._findings.failures, 0
+        return failures
+
+    def _stored(self, standing: Standing, timestamp_us: int) -> StoredRow:
+        row = None if standing.row is None else self._merge.derived(standing.row)
+        visible = row is not None and self._merge.visible(row)
+        return StoredRow(row, visible, standing.position, standing.after_delete, timestamp_us)
+
+
+def _seen(stored: StoredRow | None) -> Row | None:
+    return stored.row if stored is not None and stored.visible else None
+
+
+class _Outlet:
+    """One product: from affected roots to what its sinks receive."""
+
+    def __init__(self, product: Product, max_bytes: int | None, together: int) -> None:
+        self.name = product.name
+        self.climb = Climb(product.root)
+        self._root = product.root
+        self._together = together
+        self._findings = Findings()
+        self._builder = DocumentBuilder(product, self._findings, max_bytes)
+        relation = product.root.relation
+        self._key_of = key_reader(relation)
+        self._values = key_values(relation)
+        self._row_key = row_key([(relation.type_of(column), False) for column in relation.key])
+
+    def emit(self, roots: set[Key], state: JoinState, timestamp_us: int) -> Emitted:
+        """Return what sinks receive of the documents of `roots`, in the order of the keys."""
+        emitted = _Emitting()
+        ranked = sorted(roots, key=lambda key: self._row_key(self._values(key)))
+        for keys in _slices(ranked, self._together):
+            sent = state.sent(self.name, keys)
+            rows, below = fetch(state, self._root, keys)
+            built = {self._key_of(row): self._builder.build(row, below) for row in rows}
+            for key in keys:
+                before = sent.get(key, NEVER_SENT)
+                emitted.add(key, before, built.get(key), timestamp_us)
+        return Emitted(emitted.documents, emitted.dead, emitted.silent)
+
+    def counters(self) -> Counter[str]:
+        """Return what was counted since the last call."""
+        findings = self._findings
+        found = Counter(
+            expression_errors=findings.failures, multiple_matches=len(findings.multiple)
+        )
+        findings.failures = 0
+        findings.multiple.clear()
+        return +found
+
+
+@dataclass(slots=True)
+class _Emitting:
+    documents: dict[Key, SentDocument] = field(default_factory=dict)
+    dead: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    silent: dict[Key, SentDocument] = field(default_factory=dict)
+
+    def add(
+        self, key: Key, before: SentDocument, document: Built | None, timestamp_us: int
+    ) -> None:
+        sent, step = next_sent(before, document, timestamp_us)
+        if step == "send":
+            self.documents[key] = sent
+        elif step != "nothing":
+            self.silent[key] = sent
+        if step == "dead" and document is not None:
+            self.dead[key] = (document.reason or "", document.detail)
+
+
+def _slices(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]

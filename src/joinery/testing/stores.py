@@ -1,0 +1,192 @@
+"""The test kit of store-backed solutions: any of them without Spark, restarted, replayed, crashed.
+
+    runner = StoreRunner(lambda products, break_: StoreDriver(products, break_(MyState(place))))
+    conformance.check(runner)
+
+Invariant: a batch that runs again, whatever call it ended at, must send what it would have
+sent undisturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeVar
+
+from joinery.engine.key import key_row, key_type
+from joinery.engine.render import document_json
+from joinery.errors import JoineryError
+from joinery.model.change import Change
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.solutions.protocol import Sent
+from joinery.solutions.store import Batch, Emitted, Key, Outcome, StoreSolution
+from joinery.spec.product import ProjectSpec
+from joinery.testing.driver import BATCH_US
+
+T = TypeVar("T")
+Break = Callable[[T], T]
+"""Wraps an object so that a crash may come between its calls."""
+
+Opener = Callable[[Sequence[Product], Break[Any]], StoreSolution]
+"""Opens a solution over the place it was opened on before; the first time that is empty."""
+
+
+class CrashError(Exception):
+    """The crash that a test asked for."""
+
+
+class ReplayDiffersError(JoineryError):
+    """A batch that ran again did not send what it sent the first time."""
+
+    code = "TEST_STORE_REPLAY"
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Counts the calls of wrapped objects, and raises `CrashError` after so many of them."""
+
+    left: int | None = None
+    calls: int = 0
+
+    def wrap(self, target: T) -> T:
+        """Return an object whose public methods are those of `target`, and may crash."""
+        return _Wrapped(self, target)  # type: ignore[return-value]
+
+    def arm(self, left: int | None) -> None:
+        """Let the next crash come after `left` calls; None lets none come."""
+        self.left, self.calls = left, 0
+
+    def count(self) -> None:
+        """Count one call, and crash if it was the last."""
+        self.calls += 1
+        if self.left is not None and self.calls >= self.left:
+            self.left = None
+            raise CrashError
+
+
+class _Wrapped:
+    def __init__(self, breaker: Breaker, target: Any) -> None:
+        self._breaker, self._target = breaker, target
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if not callable(value) or name.startswith("_") or name == "close":
+            return value
+
+        def call(*args: Any, **named: Any) -> Any:
+            result = value(*args, **named)
+            self._breaker.count()
+            return result
+
+        return call
+
+
+@dataclass(slots=True)
+class StoreRunner:
+    """Runs projects on a store-backed solution, for the conformance suite and the oracle.
+
+    The solution is opened anew for each batch, as after a restart.
+
+    Attributes:
+        open: Opens the solution; the place must be empty before `run`.
+        replay: Run each batch again after it was acknowledged.
+        crashes: At how many random calls a batch ends before it runs through; -1 means at
+            each call, one after the other.
+        seed: Of the random calls.
+    """
+
+    open: Opener
+    replay: bool = False
+    crashes: int = 0
+    seed: int = 0
+    crashed: int = field(default=0, init=False)
+    _breaker: Breaker = field(default_factory=Breaker, init=False)
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+        """Run `project` from nothing, one batch after the other.
+
+        Raises:
+            ReplayDiffersError: A batch that ran again sent something else.
+        """
+        products = build_plan(project).products
+        random = Random(f"crashes {self.seed}")
+        sent: list[Sent] = []
+        for number, changes in enumerate(batches):
+            batch = Batch("query", number, 1, (number + 1) * BATCH_US)
+            self._crash(products, changes, batch, random)
+            outcome = self._apply(products, changes, batch)
+            sent.append(sent_of(outcome.emitted, products))
+            if self.replay:
+                again = sent_of(self._apply(products, changes, batch).emitted, products)
+                _compare(sent[-1], again, number)
+        return sent
+
+    def _apply(
+        self, products: Sequence[Product], changes: Sequence[Change], batch: Batch
+    ) -> Outcome:
+        solution = self.open(products, self._breaker.wrap)
+        try:
+            return solution.apply(changes, batch)
+        finally:
+            solution.close()
+
+    def _crash(
+        self,
+        products: Sequence[Product],
+        changes: Sequence[Change],
+        batch: Batch,
+        random: Random,
+    ) -> None:
+        """Run a batch until a call, then until another; each try finds what the last left."""
+        at, tries = 0, 0
+        while tries != self.crashes:
+            at = at + 1 if self.crashes < 0 else random.randint(1, max(1, self._breaker.calls, 12))
+            tries += 1
+            self._breaker.arm(at)
+            try:
+                self._apply(products, changes, batch)
+            except CrashError:
+                self.crashed += 1
+                continue
+            finally:
+                self._breaker.left = None
+            return
+
+
+def sent_of(emitted: Mapping[str, Emitted], products: Sequence[Product]) -> Sent:
+    """Return what a batch sent, as the files sink and the dead letters hold it."""
+    lines: dict[str, list[str]] = {}
+    dead: dict[str, list[str]] = {}
+    for product in products:
+        each = emitted.get(product.name, Emitted())
+        if each.documents:
+            lines[product.name] = [
+                f'{{"key":{_key(product, key)},"value":{sent.text or "null"},'
+                f'"version":{sent.version}}}'
+                for key, sent in each.documents.items()
+            ]
+        if each.dead:
+            dead[product.name] = [_key(product, key) for key in each.dead]
+    return Sent(lines, dead)
+
+
+def _key(product: Product, key: Key) -> str:
+    relation = product.root.relation
+    return document_json(key_row(relation, key), key_type(relation))
+
+
+def _compare(first: Sent, again: Sent, number: int) -> None:
+    if _sorted(first) != _sorted(again):
+        raise ReplayDiffersError(
+            f"batch {number + 1} sent something else when it ran again",
+            detail=f"First {_sorted(first)}, then {_sorted(again)}.",
+        )
+
+
+def _sorted(sent: Sent) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    return (
+        {name: sorted(lines) for name, lines in sent.lines.items() if lines},
+        {name: sorted(keys) for name, keys in sent.dead.items() if keys},
+    )
