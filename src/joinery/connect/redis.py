@@ -28,10 +28,10 @@ from joinery.connect.protocol import (
     FencedError,
     Refusal,
     SinkError,
-    SinkUnavailableError,
     StagedBatch,
     Written,
 )
+from joinery.connect.redis_link import failure, open_redis, redis_errors, shown
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -42,8 +42,6 @@ _CHUNK_CHARACTERS = 1 << 20
 _CHUNKS_AT_ONCE = 8
 _LONGEST_VALUE = 512 << 20
 _SCANNED_AT_ONCE = 1_000
-_TIMEOUT_S = 30.0
-_PASSING = ("LOADING", "READONLY", "MISCONF", "MASTERDOWN", "NOREPLICAS", "OOM", "TRYAGAIN", "BUSY")
 _GUARANTEE = Guarantee(
     summary="Redis holds the newest document of each key, as durably as it is set up to be.",
     gaps={Promise.ATOMIC: "a batch is several scripts, each atomic: readers may see part of it"},
@@ -96,47 +94,39 @@ class RedisSink:
         self._prefix = prefix
         self._access = dict(access or {})
         self._redis: Redis | None = None
-        self.target = f"redis {_shown(url)}, keys {prefix}:*"
+        self.target = f"redis {shown(url)}, keys {prefix}:*"
 
     def open(self) -> None:
         """Connect."""
-        redis = _driver()
-        self._redis = redis.Redis.from_url(
-            self._url,
-            socket_timeout=_TIMEOUT_S,
-            socket_connect_timeout=_TIMEOUT_S,
-            **self._access,
-        )
+        self._redis = open_redis(self._url, self._access)
         try:
             self._redis.ping()
-        except redis.RedisError as error:
-            raise self._told(error) from error
+        except redis_errors() as error:
+            raise failure(error, self.target, "could not write to") from error
 
     def write(self, batch: StagedBatch) -> Written:
         """Apply the documents of `batch`, some hundred in a script."""
         client = self._redis
         if client is None:
             raise SinkError(f"{self.target} is not open")
-        redis = _driver()
         try:
             return self._write(client, batch)
-        except redis.RedisError as error:
+        except redis_errors() as error:
             if "FENCED" in str(error):
                 raise FencedError(f'another run of "{batch.query}" writes to redis') from error
-            raise self._told(error) from error
+            raise failure(error, self.target, "could not write to") from error
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents under the prefix, some perhaps twice."""
         client = self._redis
         if client is None:
             raise SinkError(f"{self.target} is not open")
-        redis = _driver()
         at = f"{self._prefix}:"
         try:
             for name in client.scan_iter(match=f"{_literal(at)}*", count=_SCANNED_AT_ONCE):
                 yield key_of_text(name.decode().removeprefix(at), batch.key)
-        except redis.RedisError as error:
-            raise self._told(error) from error
+        except redis_errors() as error:
+            raise failure(error, self.target, "could not read from") from error
 
     def close(self) -> None:
         """Disconnect."""
@@ -171,18 +161,6 @@ class RedisSink:
                 values += (row.version, row.value or "")
         return keys, values
 
-    def _told(self, error: Exception) -> SinkError:
-        redis = _driver()
-        denied = isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError)
-        passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
-        if not denied and (passing or str(error).lstrip("-").startswith(_PASSING)):
-            return SinkUnavailableError(f"could not write to {self.target}", detail=f"{error}.")
-        return SinkError(
-            f"{self.target} refused a request",
-            detail=f"{error}.",
-            hint="Check the user, the password and what they may do.",
-        )
-
 
 OPTIONS = ("url", "prefix", "user", "password")
 
@@ -202,25 +180,9 @@ def redis_sink(product: str, options: Mapping[str, object], folder: Path) -> Red
     return RedisSink(url, text_option("redis", options, "prefix", product), access)
 
 
-def _driver() -> Any:
-    try:
-        import redis
-    except ImportError as missing:
-        raise SinkError(
-            'sink "redis" needs the package redis', hint="Run `pip install 'joinery[redis]'`."
-        ) from missing
-    return redis
-
-
 def _literal(text: str) -> str:
     """Return the pattern of SCAN that means just `text`."""
     return re.sub(r"([\\*?\[\]^-])", r"\\\1", text)
-
-
-def _shown(url: str) -> str:
-    """Return where a Redis is, without user and password."""
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port or 6379}{parts.path}" if parts.hostname else parts.path
 
 
 def _remembered_ms(batch: StagedBatch) -> int | str:

@@ -45,11 +45,13 @@ class Limits:
         concurrency: The most requests under way.
         per_second: The most requests a second; None sets no bound.
         batch: The most keys a request.
+        warm_up_ms: How long the rate rises, from a tenth of `per_second`, after a start.
     """
 
     concurrency: int = 4
     per_second: float | None = None
     batch: int = 1000
+    warm_up_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""Where a table's columns are in a database: its own, or fields of its column `document`.
+
+A table that a sink keeps as documents has the key's columns, `document` and `version`; what
+is not a column of its own is then a field of the document.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from joinery.connect.lookup.protocol import LookupStoreError, LookupTable, Row, Unfit
+from joinery.connect.lookup.value import RowReader
+
+DOCUMENT = "document"
+
+
+class TableColumns:
+    """Which columns are read, and how a row of them becomes a row of the table.
+
+    Args:
+        table: What is wanted.
+        standing: The columns that the database's table has.
+        target: The table, for messages.
+
+    Raises:
+        LookupStoreError: A wanted column is not there.
+    """
+
+    def __init__(self, table: LookupTable, standing: Collection[str], target: str) -> None:
+        wanted = [each.name for each in table.columns]
+        self._reader = RowReader(table.columns)
+        self._from_document = DOCUMENT in standing and DOCUMENT not in wanted
+        for each in table.key:
+            _check(each.name, standing, target)
+        self._own = [name for name in wanted if name in standing]
+        if not self._from_document:
+            for name in wanted:
+                _check(name, standing, target)
+        self._wanted = wanted
+        self._from_document = len(self._own) < len(wanted)
+
+    @property
+    def read(self) -> Sequence[str]:
+        """The columns to read, in order."""
+        return [*self._own, DOCUMENT] if self._from_document else self._own
+
+    def row(self, values: Sequence[Any]) -> Row | Unfit:
+        """Return the table's row from the values of `read`."""
+        if not self._from_document:
+            return self._reader.ordered(values)
+        *own, text = values
+        document = json.loads(text, parse_float=Decimal) if isinstance(text, str) else text
+        if not isinstance(document, Mapping):
+            return Unfit(f'column "{DOCUMENT}" holds no object')
+        return self._reader.named({**document, **dict(zip(self._own, own, strict=True))})
+
+
+def _check(name: str, standing: Collection[str], target: str) -> None:
+    if name not in standing:
+        near = difflib.get_close_matches(name, standing, n=1)
+        raise LookupStoreError(
+            f'{target} has no column "{name}"',
+            detail=f"Its columns are {', '.join(sorted(standing))}.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )

@@ -1,0 +1,67 @@
+"""The asker of a lookup as it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from joinery.connect.lookup.asker import Asker
+from joinery.connect.lookup.protocol import LookupTable
+from joinery.connect.lookup.registry import make_store
+from joinery.model.progress import Waiting
+from joinery.model.type import Field
+from joinery.plan.nodes import Expression, Relation
+from joinery.plan.stream import Lookup
+
+
+def table_of(lookup: Lookup) -> LookupTable:
+    """Return what a lookup asks its store for: the key, and the columns that it reads.
+
+    Columns that `fields`, derived columns and the table's own `where` read are asked for;
+    they are computed from the answer.
+    """
+    table = lookup.table
+    key = tuple(Field(each.child, table.type_of(each.child)) for each in lookup.on)
+    wanted = _columns(table, [each.expression for each in lookup.fields])
+    columns = tuple(each for each in table.columns if each.name in wanted)
+    return LookupTable(table.name, key, columns)
+
+
+def make_asker(
+    lookup: Lookup,
+    folder: Path,
+    *,
+    user: str,
+    ended: Callable[[], bool] = lambda: False,
+    tell: Callable[[Waiting | None], None] = lambda waiting: None,
+) -> Asker:
+    """Return the asker of a lookup that reads a database, not yet opened.
+
+    Args:
+        lookup: Names its store.
+        folder: Where relative paths begin.
+        user: The stream, for messages.
+        ended: True once the run is to end.
+        tell: Told what is waited for, and None once that is over.
+
+    Raises:
+        SpecError: The store is not installed, or its options are not what it takes.
+    """
+    assert lookup.store is not None  # a plan's lookup that reads a database names its store
+    store = make_store(lookup.store.kind, table_of(lookup), dict(lookup.store.options), folder)
+    return Asker(store, lookup.cache, lookup.limits, user=user, ended=ended, tell=tell)
+
+
+def _columns(table: Relation, expressions: list[Expression]) -> set[str]:
+    """Return the declared columns that expressions read, through derived ones too."""
+    if table.where is not None:
+        expressions = [*expressions, table.where]
+    derived = {each.name: each.expression for each in table.derived}
+    found: set[str] = set()
+    waiting = [name for each in expressions for name in each.references]
+    while waiting:
+        name = waiting.pop()
+        if name in derived:
+            waiting += derived[name].references
+        found.add(name)
+    return found
