@@ -6,6 +6,7 @@ above the last one; a document that fails is told once, on entering that state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,19 +46,31 @@ class DocumentBuilder:
         if assembled is None:
             return None
         text = document_json(assembled.value, self._output)
-        if assembled.overflowed:
-            paths = ", ".join(dict.fromkeys(assembled.overflowed))
-            detail = f"More rows than the limit in {paths}."
-            return Built(assembled.value, text, "overflow", detail)
-        if self._max_bytes is not None and self._too_large(text):
-            detail = f"The document has {_size(text)} bytes, the limit is {self._max_bytes}."
-            return Built(assembled.value, text, "document_too_large", detail)
-        return Built(assembled.value, text)
+        return judged(text, assembled.value, assembled.overflowed, max_bytes=self._max_bytes)
 
-    def _too_large(self, text: str) -> bool:
-        """Return whether a text is above the limit; its bytes are counted only near to it."""
-        limit = self._max_bytes or 0
-        return len(text) > limit or (len(text) * 4 > limit and _size(text) > limit)
+
+def judged(
+    text: str,
+    value: dict[str, Any],
+    overflowed: Sequence[str] = (),
+    *,
+    max_bytes: int | None,
+) -> Built:
+    """Return a document with what keeps it from the sink, if anything does.
+
+    Args:
+        text: Its text.
+        value: The same as values; empty where only the text is needed.
+        overflowed: Paths of embeds above their limit.
+        max_bytes: Above it a document fails; None sets no bound.
+    """
+    if overflowed:
+        paths = ", ".join(dict.fromkeys(overflowed))
+        return Built(value, text, "overflow", f"More rows than the limit in {paths}.")
+    if max_bytes is not None and _too_large(text, max_bytes):
+        detail = f"The document has {_size(text)} bytes, the limit is {max_bytes}."
+        return Built(value, text, "document_too_large", detail)
+    return Built(value, text)
 
 
 def next_sent(
@@ -82,6 +95,11 @@ def next_sent(
     if text == sent.text and not sent.failing:
         return sent, "nothing"
     return SentDocument(text, max(timestamp_us, sent.version + 1)), "send"
+
+
+def _too_large(text: str, limit: int) -> bool:
+    """Return whether a text is above the limit; its bytes are counted only near to it."""
+    return len(text) > limit or (len(text) * 4 > limit and _size(text) > limit)
 
 
 def _size(text: str) -> int:

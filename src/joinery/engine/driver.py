@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from joinery.engine.climb import Climb, Image
-from joinery.engine.document import NEVER_SENT, Built, DocumentBuilder, next_sent
-from joinery.engine.fetch import fetch
+from joinery.engine.climb import Image
+from joinery.engine.document import NEVER_SENT, Built, next_sent
 from joinery.engine.key import key_reader, key_values
 from joinery.engine.merge import RowMerge, Standing
 from joinery.engine.order import row_key
 from joinery.engine.scope import Findings
+from joinery.engine.tactic import RowTactic, Tactic
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.store import (
@@ -41,6 +41,7 @@ class StoreDriver:
         state: Where rows are kept; closed with the driver.
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
         together: How many roots are assembled at a time.
+        tactic: How the roots and the documents of a product are found.
     """
 
     def __init__(
@@ -50,11 +51,14 @@ class StoreDriver:
         *,
         max_document_bytes: int | None = None,
         together: int = 10_000,
+        tactic: Callable[[Product, int | None], Tactic] = RowTactic,
     ) -> None:
         relations = dict.fromkeys(each for product in products for each in product.relations)
         self._state = state
         self._tables = {each.name: _Table(each) for each in relations}
-        self._outlets = [_Outlet(each, max_document_bytes, together) for each in products]
+        self._outlets = [
+            _Outlet(each, tactic(each, max_document_bytes), together) for each in products
+        ]
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
@@ -64,7 +68,7 @@ class StoreDriver:
         pending = state.pending()
         net = self._net(changes, batch.timestamp_us)
         roots = {
-            each.name: each.climb.roots(net.images, state) | set(pending.get(each.name, ()))
+            each.name: each.tactic.roots(net.images, state) | set(pending.get(each.name, ()))
             for each in self._outlets
         }
         state.mark({name: keys for name, keys in roots.items() if keys})
@@ -105,7 +109,7 @@ class StoreDriver:
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
         """Return the counters of the batch; failures of rows count with the first product."""
-        counted = {each.name: each.counters() for each in self._outlets}
+        counted = {each.name: each.tactic.counters() for each in self._outlets}
         failures = sum(each.failures() for each in self._tables.values())
         if failures:
             counted[self._outlets[0].name]["expression_errors"] += failures
@@ -170,15 +174,11 @@ def _seen(stored: StoredRow | None) -> Row | None:
 class _Outlet:
     """One product: from affected roots to what its sinks receive."""
 
-    def __init__(self, product: Product, max_bytes: int | None, together: int) -> None:
+    def __init__(self, product: Product, tactic: Tactic, together: int) -> None:
         self.name = product.name
-        self.climb = Climb(product.root)
-        self._root = product.root
+        self.tactic = tactic
         self._together = together
-        self._findings = Findings()
-        self._builder = DocumentBuilder(product, self._findings, max_bytes)
         relation = product.root.relation
-        self._key_of = key_reader(relation)
         self._values = key_values(relation)
         self._row_key = row_key([(relation.type_of(column), False) for column in relation.key])
 
@@ -188,22 +188,11 @@ class _Outlet:
         ranked = sorted(roots, key=lambda key: self._row_key(self._values(key)))
         for keys in _slices(ranked, self._together):
             sent = state.sent(self.name, keys)
-            rows, below = fetch(state, self._root, keys)
-            built = {self._key_of(row): self._builder.build(row, below) for row in rows}
+            built = self.tactic.documents(keys, state)
             for key in keys:
                 before = sent.get(key, NEVER_SENT)
                 emitted.add(key, before, built.get(key), timestamp_us)
         return Emitted(emitted.documents, emitted.dead, emitted.silent)
-
-    def counters(self) -> Counter[str]:
-        """Return what was counted since the last call."""
-        findings = self._findings
-        found = Counter(
-            expression_errors=findings.failures, multiple_matches=len(findings.multiple)
-        )
-        findings.failures = 0
-        findings.multiple.clear()
-        return +found
 
 
 @dataclass(slots=True)

@@ -1,0 +1,72 @@
+"""How the affected roots of a product, and their documents, are found in a store.
+
+`RowTactic` does both over rows, with any store. A store that computes can offer another one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from joinery.engine.climb import Climb, Image
+from joinery.engine.document import Built, DocumentBuilder
+from joinery.engine.fetch import fetch
+from joinery.engine.key import key_reader
+from joinery.engine.scope import Findings
+from joinery.plan.nodes import Product
+from joinery.solutions.store import JoinState, Key
+
+
+class Tactic(Protocol):
+    """Finds the roots and the documents of one product."""
+
+    def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
+        """Return the roots whose document may show one of the rows, called before they are written.
+
+        Args:
+            images: Of changed rows, by relation.
+            state: The store.
+        """
+
+    def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
+        """Return the documents of some roots; a root that has none is left out."""
+
+    def counters(self) -> Counter[str]:
+        """Return what was counted since the last call."""
+
+
+class RowTactic:
+    """Climbs and assembles over rows.
+
+    Args:
+        product: Its documents are assembled.
+        max_bytes: Above it a document fails; None sets no bound.
+    """
+
+    def __init__(self, product: Product, max_bytes: int | None) -> None:
+        self._root = product.root
+        self._climb = Climb(product.root)
+        self._findings = Findings()
+        self._builder = DocumentBuilder(product, self._findings, max_bytes)
+        self._key_of = key_reader(product.root.relation)
+
+    def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
+        """Return the affected roots, level by level."""
+        return self._climb.roots(images, state)
+
+    def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
+        """Return the documents of some roots, from the rows below them."""
+        rows, below = fetch(state, self._root, keys)
+        built = ((self._key_of(row), self._builder.build(row, below)) for row in rows)
+        return {key: document for key, document in built if document is not None}
+
+    def counters(self) -> Counter[str]:
+        """Return the expressions that failed and the `one` embeds with several rows."""
+        findings = self._findings
+        found = Counter(
+            expression_errors=findings.failures, multiple_matches=len(findings.multiple)
+        )
+        findings.failures = 0
+        findings.multiple.clear()
+        return +found
