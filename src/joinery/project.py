@@ -13,7 +13,7 @@ from typing import Any
 
 from joinery.errors import ProjectErrors, SpecError
 from joinery.model.type import DataType
-from joinery.plan import nodes
+from joinery.plan import nodes, stream
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.expression import Analyser
@@ -22,6 +22,7 @@ from joinery.spec.declare import Document
 from joinery.spec.load import dump_spec, load_spec
 from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
 from joinery.spec.read import read_project
+from joinery.spec.stream import StreamSpec
 from joinery.spec.tree import tree_of
 from joinery.spec.write import product_data, relation_data
 
@@ -61,8 +62,23 @@ class Product:
         return f"<product {self.name} of project {self.project.name}>"
 
 
+class Stream:
+    """One stream of a project: its declaration and its plan."""
+
+    def __init__(self, project: Project, spec: StreamSpec) -> None:
+        self.project, self.spec, self.name = project, spec, spec.name
+
+    @property
+    def plan(self) -> stream.Stream:
+        """The stream's logical plan; the whole project must hold."""
+        return next(each for each in self.project.plan.streams if each.name == self.name)
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name} of project {self.project.name}>"
+
+
 class Project:
-    """Relations and the products made of them, as a project file declares them.
+    """Relations, and the products and streams made of them, as a project file declares them.
 
     Raises:
         ProjectErrors: With every problem of the declaration.
@@ -125,7 +141,7 @@ class Project:
 
     @cached_property
     def plan(self) -> nodes.Plan:
-        """The plan of all products; raises ProjectErrors with every problem."""
+        """The plan of all products and streams; raises ProjectErrors with every problem."""
         return build_plan(self.spec, self._analyser)
 
     def ask(self, spark: Any) -> None:
@@ -137,12 +153,17 @@ class Project:
         """The products by name."""
         return {each.name: Product(self, each) for each in self.spec.products}
 
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams by name."""
+        return {each.name: Stream(self, each) for each in self.spec.streams}
+
     def to_yaml(self) -> str:
         """Return the project as the text of its file."""
         return dump_spec(self.spec)
 
     def __repr__(self) -> str:
-        return f"<project {self.name}: {', '.join(self.products)}>"
+        return f"<project {self.name}: {', '.join((*self.products, *self.streams))}>"
 
 
 def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:

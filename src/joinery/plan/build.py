@@ -9,15 +9,16 @@ from collections import Counter
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.model.ddl import parse_type
-from joinery.model.type import Field, Struct
+from joinery.model.type import TIMESTAMP, DataType, Field, Struct
 from joinery.plan.build_node import build_root
+from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
 from joinery.plan.expression import Analyser
 from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Expression, Plan, Product, Relation
+from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
 from joinery.plan.outbox import outbox_of
-from joinery.plan.sink import build_sink
+from joinery.plan.sink import Owner, build_sink
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
 from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
@@ -26,7 +27,7 @@ _INTEGRAL = ("byte", "short", "int", "long")
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
-    """Return the plan of all products of `spec`.
+    """Return the plan of all products and streams of `spec`.
 
     Args:
         spec: The project.
@@ -51,7 +52,8 @@ def examine(
     check_topics(context, {name: each.source for name, (each, _) in relations.items()})
     products = [_product(context, each, relations) for each in spec.products]
     _check_queries(context)
-    plan = Plan(tuple(each for each in products if each is not None))
+    streams = build_streams(context, relations)
+    plan = Plan(tuple(each for each in products if each is not None), streams)
     if not context.problems:
         verify(plan)
     broken = bool(context.problems)
@@ -79,6 +81,7 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
     if position is not None and str(position) not in _INTEGRAL:
         message = f'"position" of relation "{spec.name}" needs a whole number, not {position}'
         context.refuse("PLAN_TYPE_MISMATCH", message, (*path, "position"))
+    _check_time(context, spec, scope, failed)
     source = _source(context, spec)
     format_ = spec.format or context.spec.defaults.format or "json"
     relation = Relation(
@@ -95,8 +98,26 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
         time_unit=spec.time_unit,
         images=spec.images,
         registry=registry_of(context, spec, source=source, format_=format_),
+        append=spec.append,
+        time=spec.time,
+        watermark=spec.watermark,
     )
     return relation, failed
+
+
+def _check_time(
+    context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
+) -> None:
+    path = ("relations", spec.name, "time")
+    if spec.time is None or spec.time in failed:
+        return
+    if spec.time not in scope:
+        message = f'relation "{spec.name}" has no field "{spec.time}"'
+        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=spec.time, known=scope)
+    elif scope[spec.time] != TIMESTAMP:
+        message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[spec.time]}'
+        hint = "Derive one, such as derive: {at: timestamp_millis(ts)}."
+        context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
 
 
 def _derived(
@@ -185,10 +206,13 @@ def _product(
     context.solution = spec.solution
     path = ("products", spec.name)
     _check_ready(context, spec, relations)
-    sinks = tuple(build_sink(context, each, spec, index) for index, each in enumerate(spec.sinks))
+    read = frozenset(node.relation for node in spec.root.walk())
+    owner = Owner("products", spec.name, len(spec.sinks), read, outbox=spec.outbox is not None)
+    sinks = tuple(build_sink(context, each, owner, index) for index, each in enumerate(spec.sinks))
     root = build_root(context, spec.root, path, relations)
     if root is None:
         return None
+    _check_keys(context, spec, root)
     return Product(
         name=spec.name,
         root=root,
@@ -199,6 +223,15 @@ def _product(
         ready=spec.ready,
         outbox=outbox_of(context, spec, root.relation),
     )
+
+
+def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
+    """Refuse a product over events that no key tells apart."""
+    for node in root.walk():
+        if not node.relation.key:
+            message = f'product "{spec.name}" reads "{node.relation.name}", which has no key'
+            hint = "Declare its key, or make it a stream."
+            context.refuse("PLAN_KEY", message, ("products", spec.name), key=True, hint=hint)
 
 
 def _check_ready(
@@ -220,6 +253,13 @@ def _check_ready(
 def _check_queries(context: Context) -> None:
     """Refuse products that would meet in one query without sharing a group on purpose."""
     products = context.spec.products
+    taken = {each.group or each.name for each in products}
+    for stream in context.spec.streams:
+        if stream.name in taken or (stream.group or "") in taken:
+            name = stream.name if stream.name in taken else stream.group
+            message = f'stream "{stream.name}" would share the query "{name}" with a product'
+            hint = "Give one of them another name."
+            context.refuse("PLAN_GROUP", message, ("streams", stream.name), key=True, hint=hint)
     names = {each.name: each for each in products if each.group is None}
     solutions: dict[str, str] = {}
     for each in products:

@@ -129,16 +129,22 @@ class Context:
         )
 
     def condition(
-        self, text: str, path: Path, scope: Mapping[str, DataType], failed: Collection[str] = ()
+        self,
+        text: str,
+        path: Path,
+        scope: Mapping[str, DataType],
+        failed: Collection[str] = (),
+        *,
+        word: str = "where",
     ) -> Expression | None:
-        """Return a checked `where`."""
+        """Return a checked condition, which is declared under `word`."""
         found = self.expression(text, path, scope, failed=failed)
         if found is None:
             return None
         if str(found[0].type) != "boolean":
             self.refuse(
                 "PLAN_TYPE_MISMATCH",
-                f'"where" needs a boolean, and "{text}" is {found[0].type}',
+                f'"{word}" needs a boolean, and "{text}" is {found[0].type}',
                 path,
                 hint="Compare it with something.",
             )

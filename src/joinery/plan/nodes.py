@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.spec.product import OutboxSpec
 from joinery.spec.schema_registry import RegistryOptions
+
+if TYPE_CHECKING:
+    from joinery.plan.stream import Stream
+    from joinery.spec.stream import WatermarkSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,9 @@ class Relation:
         derived: Over the declared columns and the derived ones above.
         unique: Column sets that the plan may treat as a key.
         registry: Where the schemas of its messages are; None where it needs none.
+        append: True for a log of events, whose key may be empty.
+        time: The column of an event's time, or from which a version is valid.
+        watermark: How far its times may be behind one another.
     """
 
     name: str
@@ -100,6 +107,9 @@ class Relation:
     time_unit: Literal["micros", "millis", "nanos"] = "micros"
     images: Literal["full", "key"] = "full"
     registry: RegistryOptions | None = None
+    append: bool = False
+    time: str | None = None
+    watermark: WatermarkSpec | None = None
 
     @property
     def row(self) -> Struct:
@@ -214,6 +224,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All products of a project."""
+    """All products and streams of a project."""
 
     products: tuple[Product, ...] = field(default=())
+    streams: tuple[Stream, ...] = ()

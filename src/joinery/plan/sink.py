@@ -6,6 +6,7 @@ Invariant: a problem is told at the option, or at the sink where an option is mi
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from joinery.plan.context import Context
@@ -14,16 +15,35 @@ from joinery.plan.outbox import ROUTE
 from joinery.spec import grammar
 from joinery.spec.location import Path
 from joinery.spec.option import wanted_instead
-from joinery.spec.product import ProductSpec, SinkSpec, SourceSpec
+from joinery.spec.product import SinkSpec, SourceSpec
 
 _SECURITY = ("security.", "sasl.", "ssl.")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-def build_sink(context: Context, spec: SinkSpec, product: ProductSpec, index: int) -> Sink:
-    """Return a sink of a product, its paths made absolute."""
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The product or stream that a sink is of.
+
+    Attributes:
+        section: `products` or `streams`.
+        name: Its name there.
+        sinks: How many sinks it has.
+        reads: The relations it reads.
+        outbox: Whether it sends events as they are.
+    """
+
+    section: str
+    name: str
+    sinks: int
+    reads: frozenset[str]
+    outbox: bool = False
+
+
+def build_sink(context: Context, spec: SinkSpec, owner: Owner, index: int) -> Sink:
+    """Return a sink of a product or stream, its paths made absolute."""
     kind, options = spec.kind, dict(spec.options)
-    path = _path(product, index)
+    path = _path(owner, index)
     if spec.use is not None:
         known = dict(context.spec.sinks)
         found = known.get(spec.use)
@@ -38,16 +58,16 @@ def build_sink(context: Context, spec: SinkSpec, product: ProductSpec, index: in
         options = {**dict(found.options), **options}
         _check_needed(context, kind, options, path)
     if kind == "kafka":
-        options = _with_brokers(context, options, product, path)
-        options = _with_registry(context, options, product, path)
+        options = _with_brokers(context, options, owner, path)
+        options = _with_registry(context, options, owner, path)
     if isinstance(options.get("path"), str):
         options["path"] = str(context.spec.path_of(str(options["path"])))
     return Sink(kind, tuple(options.items()))
 
 
-def _path(product: ProductSpec, index: int) -> Path:
-    listed = ("products", product.name, "sink", index)
-    return listed if len(product.sinks) > 1 else ("products", product.name, "sink")
+def _path(owner: Owner, index: int) -> Path:
+    alone: Path = (owner.section, owner.name, "sink")
+    return (*alone, index) if owner.sinks > 1 else alone
 
 
 def _check_use(context: Context, kind: str, options: dict[str, Any], path: Path) -> None:
@@ -72,16 +92,16 @@ def _check_needed(context: Context, kind: str, options: dict[str, Any], path: Pa
 
 
 def _with_brokers(
-    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
+    context: Context, options: dict[str, Any], owner: Owner, path: Path
 ) -> dict[str, Any]:
     """Return the options of a Kafka sink, with the brokers of the source as a default.
 
     Of the source's properties those of security come too, and no others.
     """
-    _check_topic(context, options, product, path)
+    _check_topic(context, options, owner, path)
     if options.get("bootstrap"):
         return options
-    sources = _kafka_sources(context, product)
+    sources = _kafka_sources(context, owner)
     if len(sources) == 1:
         given: dict[str, Any] = dict(sources[0].options)
         properties = tuple(
@@ -96,16 +116,16 @@ def _with_brokers(
 
 
 def _with_registry(
-    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
+    context: Context, options: dict[str, Any], owner: Owner, path: Path
 ) -> dict[str, Any]:
     """Return the options of a sink in Avro, with the registry of the source as a default."""
     if options.get("format") != "avro":
         return options
-    if product.outbox:
-        message = f'product "{product.name}" has an outbox, whose events go as they are'
+    if owner.outbox:
+        message = f'product "{owner.name}" has an outbox, whose events go as they are'
         context.refuse("PLAN_OUTBOX", message, (*path, "kafka", "format"))
         return options
-    known = [dict(each.options).get("registry") for each in _kafka_sources(context, product)]
+    known = [dict(each.options).get("registry") for each in _kafka_sources(context, owner)]
     if options.get("registry") is None and len(known) == 1:
         options = {**options, "registry": known[0]}
     if options.get("registry") is None:
@@ -115,11 +135,9 @@ def _with_registry(
     return options
 
 
-def _check_topic(
-    context: Context, options: dict[str, Any], product: ProductSpec, path: Path
-) -> None:
+def _check_topic(context: Context, options: dict[str, Any], owner: Owner, path: Path) -> None:
     topic = options.get("topic")
-    if isinstance(topic, str) and product.outbox:
+    if isinstance(topic, str) and owner.outbox:
         topic = ROUTE.sub("x", topic)  # what columns will stand for
     if isinstance(topic, str) and topic and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
         context.refuse(
@@ -130,11 +148,10 @@ def _check_topic(
         )
 
 
-def _kafka_sources(context: Context, product: ProductSpec) -> list[SourceSpec]:
-    """Return the Kafka sources that a product reads."""
+def _kafka_sources(context: Context, owner: Owner) -> list[SourceSpec]:
+    """Return the Kafka sources that a product or stream reads."""
     sources = {each.name: each for each in context.spec.sources}
     only = next(iter(sources)) if len(sources) == 1 else None
     default = context.spec.defaults.source or only
-    read = {node.relation for node in product.root.walk()}
-    names = {each.source or default for each in context.spec.relations if each.name in read}
+    names = {each.source or default for each in context.spec.relations if each.name in owner.reads}
     return [each for name, each in sources.items() if name in names and each.kind == "kafka"]

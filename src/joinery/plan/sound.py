@@ -11,12 +11,13 @@ from dataclasses import replace
 from joinery.errors import JoineryError, Location
 from joinery.spec.location import Path
 from joinery.spec.product import DefaultsSpec, ProductSpec, ProjectSpec
+from joinery.spec.stream import LookupSpec, StreamSpec, UnionSpec
 
-_PARTS = ("relations", "products")
+_PARTS = ("relations", "products", "streams")
 
 
 def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectSpec:
-    """Return `spec` without its broken relations and products, and what depends on them.
+    """Return `spec` without its broken relations, products and streams, and what needs them.
 
     Args:
         spec: A project as far as it could be read.
@@ -27,7 +28,7 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
         return spec
     whole = any(len(path) < 2 and (not path or path[0] in _PARTS) for path in broken)
     if whole or not spec.relations:
-        return replace(spec, relations=(), products=())
+        return replace(spec, relations=(), products=(), streams=())
     lost = {path[1] for path in broken if path[0] == "relations"}
     sections = {path[0] for path in broken}
     relations = tuple(each for each in spec.relations if each.name not in lost)
@@ -36,12 +37,30 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
         for each in spec.products
         if ("products", each.name) not in broken and lost.isdisjoint(_read(each))
     )
+    streams = _streams(spec, {path[1] for path in broken if path[0] == "streams"} | lost)
     if not sections.isdisjoint(("sources", "defaults")):
         relations = tuple(replace(each, source=None) for each in relations)
         spec = replace(spec, sources=(), defaults=DefaultsSpec(format=spec.defaults.format))
     if "sinks" in sections:
         products = tuple(replace(each, sinks=()) for each in products)
-    return replace(spec, relations=relations, products=products)
+        streams = tuple(replace(each, sinks=()) for each in streams)
+    return replace(spec, relations=relations, products=products, streams=streams)
+
+
+def _streams(spec: ProjectSpec, lost: set[str | int]) -> tuple[StreamSpec, ...]:
+    """Return the streams that read nothing lost, not even through another stream."""
+    streams = tuple(each for each in spec.streams if lost.isdisjoint({each.name, *_reads(each)}))
+    gone = {each.name for each in spec.streams} - {each.name for each in streams}
+    return streams if gone <= lost else _streams(spec, lost | gone)
+
+
+def _reads(stream: StreamSpec) -> set[str]:
+    tables = {each.table for each in stream.steps if isinstance(each, LookupSpec)}
+    return {
+        stream.origin,
+        *tables,
+        *(each.stream for each in stream.steps if isinstance(each, UnionSpec)),
+    }
 
 
 def _part(spec: ProjectSpec, place: Location | None) -> Path:

@@ -3,79 +3,45 @@
 A stream reads one append-only relation and applies its steps in order. Each step sees the
 columns that the step before it gives. Solutions lower it; nothing changes it.
 
-Invariant: `Stream.columns` after a step depends on the steps up to it alone.
+Invariant: the columns after a step depend on the steps up to it alone; lookups in state
+stand before lookups in a store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-from joinery.model.type import Field, Struct
+from joinery.model.type import BOOLEAN, STRING, Field, Struct
 from joinery.plan.nodes import Computed, Expression, JoinPair, Relation, Sink
+from joinery.spec.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
+from joinery.spec.stream import Cache as Cache
+from joinery.spec.stream import Limits as Limits
+from joinery.spec.stream import StoreRead as StoreRead
 
-Read = Literal["state", "database", "event"]
-AsOf = Literal["processing", "event"]
-OnChange = Literal["keep", "re_emit", "correct"]
-Late = Literal["hold", "correct"]
-Miss = Literal["null", "drop", "dead_letter", "wait"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """How long an answer of a store may be used again.
-
-    Attributes:
-        rows: The most answers that are kept.
-        ttl_ms: How old an answer may be.
-        negative_ttl_ms: How long a key without a row is not asked for again.
-    """
-
-    rows: int = 100_000
-    ttl_ms: int = 60_000
-    negative_ttl_ms: int = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a store is spared, also after a restart with an empty cache.
-
-    Attributes:
-        concurrency: The most requests under way.
-        per_second: The most requests a second; None sets no bound.
-        batch: The most keys a request.
-        warm_up_ms: How long the rate rises, from a tenth of `per_second`, after a start.
-    """
-
-    concurrency: int = 4
-    per_second: float | None = None
-    batch: int = 1000
-    warm_up_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StoreRead:
-    """A store that rows are queried from: `kind` such as `postgres`, with its options."""
-
-    kind: str
-    options: tuple[tuple[str, object], ...] = ()
+PLACE = Field("place", STRING)
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Adds columns of one row of a table to each event.
+    """Adds columns of one row of a table to each event; one of the same name is replaced.
 
     Attributes:
         table: Where the row is; `time` of a versioned table names the column from which a
             version is valid.
-        on: Event column (`parent`) and table column (`child`), pair by pair; the table's key.
+        on: Event column (`parent`) and table column (`child`), in the order of the table's
+            key, which they cover.
         fields: What is added, over the table's row.
-        wait_ms: How long an event waits for a missing row (`on_miss` is `wait`).
-        as_of: The row of now, or the row valid at the event's `time`.
+        event_time: The event's column under `as_of: event`.
+        valid_from: The table's column under `as_of: event`.
+        max_delay_ms: The table's watermark is the newest `valid_from` less this.
+        idle_ms: After so long without a change the table holds nobody up; None waits on.
         late: Under `as_of: event`, whether an event waits for the table's watermark, or goes
             at once and is corrected.
-        for_ms: How long an event is remembered for a changed row (`on_change` is `re_emit`).
+        wait_ms: How long an event waits for a missing row (`on_miss` is `wait`).
+        for_ms: How long an event is remembered for a changed row (`on_change` is `re_emit`
+            or `correct`).
+        every_ms: How often corrections are sent (`on_change` is `correct`).
         where: Over the event's columns and `fields`: which events are sent again.
         store: Under `read: database`.
     """
@@ -94,10 +60,21 @@ class Lookup:
     wait_ms: int | None = None
     on_change: OnChange = "keep"
     for_ms: int | None = None
+    every_ms: int | None = None
     where: Expression | None = None
-    cache: Cache = Cache()
-    limits: Limits = Limits()
+    cache: Cache = field(default_factory=Cache)
+    limits: Limits = field(default_factory=Limits)
     store: StoreRead | None = None
+
+    @property
+    def corrects(self) -> bool:
+        """Whether an event that was sent may be sent again, with other columns."""
+        return self.on_change != "keep" or (self.as_of == "event" and self.late == "correct")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether an event may still be needed after its batch."""
+        return self.corrects or self.as_of == "event" or self.on_miss == "wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +93,32 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class WithColumns:
-    """Adds columns, or replaces those of the same name in their place."""
+    """Adds columns, or replaces those of the same name in their place.
+
+    All of them see the columns before the step.
+    """
 
     fields: tuple[Computed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapRows:
-    """Gives each event to a user's function, which returns the columns of `output`, or None."""
+    """Gives each event to a user's function, which returns the columns of `output`, or None.
 
-    function: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+    Attributes:
+        function: `module:name`, beside the project file or installed; or the function.
+        output: All columns that an event has afterwards.
+    """
+
+    function: str | RowFunction
     output: Struct
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        if isinstance(self.function, str):
+            return self.function
+        return str(getattr(self.function, "__qualname__", "function"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +141,9 @@ class Stream:
             key is empty).
         steps: In order. Branches of one stream are several streams that begin alike.
         columns: What an event has after the last step.
+        correction: The name of a boolean column after `columns`: whether the event was sent
+            before with other columns.
+        notes: What the plan decided, and why, for `explain`.
     """
 
     name: str
@@ -157,16 +152,76 @@ class Stream:
     columns: tuple[Field, ...] = ()
     sinks: tuple[Sink, ...] = ()
     group: str | None = None
+    correction: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """The name of the query that runs this stream, and of its checkpoint folder."""
+        return self.group or self.name
+
+    @property
+    def key(self) -> Struct:
+        """What identifies an event in the sink: its key, else the text of its place."""
+        names = self.relation.key
+        fields = tuple(Field(name, self.relation.type_of(name)) for name in names)
+        return Struct(fields or (PLACE,))
+
+    @property
+    def output(self) -> Struct:
+        """What a sink receives as value."""
+        mark = (Field(self.correction, BOOLEAN),) if self.correction else ()
+        return Struct(self.columns + mark)
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """All lookups, in order, without those of united streams."""
+        return tuple(each for each in self.steps if isinstance(each, Lookup))
 
     @property
     def tables(self) -> tuple[Relation, ...]:
         """The relations whose changes this stream reads, each once."""
-        tables = (each.table for each in self.steps if isinstance(each, Lookup))
-        return tuple(dict.fromkeys(tables))
+        kept = (each.table for each in self.lookups if each.read == "state")
+        others = (
+            table for each in self.steps if isinstance(each, Union) for table in each.other.tables
+        )
+        return tuple(dict.fromkeys((*kept, *others)))
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations this stream reads, events first, each once."""
+        others = (
+            each for step in self.steps if isinstance(step, Union) for each in step.other.relations
+        )
+        return tuple(dict.fromkeys((self.relation, *self.tables, *others)))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPlan:
-    """All streams of a project."""
+def columns_after(columns: tuple[Field, ...], step: Step) -> tuple[Field, ...]:
+    """Return what an event has after `step`, given what it had before.
 
-    streams: tuple[Stream, ...] = field(default=())
+    Example:
+        >>> from joinery.model.type import INT, LONG
+        >>> more = WithColumns((Computed("b", Expression("a", INT, frozenset({"a"}))),))
+        >>> [each.name for each in columns_after((Field("a", INT),), more)]
+        ['a', 'b']
+    """
+    match step:
+        case Select(fields):
+            return _fields(fields)
+        case MapRows(_, output):
+            return output.fields
+        case WithColumns(fields):
+            return _replaced(columns, _fields(fields))
+        case Lookup():
+            return _replaced(columns, _fields(step.fields))
+    return columns
+
+
+def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:
+    return tuple(Field(each.name, each.expression.type) for each in computed)
+
+
+def _replaced(columns: tuple[Field, ...], more: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return `columns` with those of `more` in the places of their names, new ones last."""
+    types = {each.name: each for each in columns} | {each.name: each for each in more}
+    return tuple(types.values())

@@ -30,8 +30,7 @@ SINK_KINDS = (
     "foreach",
     "console",
 )
-RESERVED_PROJECT = ("streams", "windows", "functions")
-RESERVED_RELATION = ("append", "time", "watermark")
+RESERVED_PROJECT = ("windows", "functions")
 
 
 def _text(description: str, **more: Any) -> Fragment:
@@ -71,7 +70,8 @@ PROJECT: Names = {
     "defaults": _ref("defaults", "What relations take where they do not say it themselves."),
     "relations": _map("relation", "The captured tables, by name."),
     "products": _map("product", "The documents to keep, by name."),
-    "sinks": _map("sink_map", "Sinks that products name."),
+    "streams": _map("stream", "Events to enrich and send on, by name."),
+    "sinks": _map("sink_map", "Sinks that products and streams name."),
     "run": _ref("run", "How the project runs."),
 }
 DEFAULTS: Names = {
@@ -98,6 +98,9 @@ RELATION: Names = {
         "description": "Column sets that no two rows share.",
     },
     "where": _text("Rows outside this condition do not exist for products."),
+    "append": _flag("A log of events, whose rows never change; its key may be left out."),
+    "time": _text("The column of an event's time, or from which a version is valid."),
+    "watermark": _ref("watermark", "How far its times may be behind one another."),
 }
 _SHOWN: Names = {
     "fields": _ref("fields", "What of the row is shown; all columns where left out."),

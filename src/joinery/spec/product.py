@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import Location
 from joinery.spec.location import Locations
 from joinery.spec.location import Path as SpecPath
+
+if TYPE_CHECKING:
+    from joinery.spec.stream import StreamSpec, WatermarkSpec
 
 Options = tuple[tuple[str, object], ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -55,7 +58,12 @@ class DefaultsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RelationSpec:
-    """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types."""
+    """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types.
+
+    Attributes:
+        append: True for a log of events, whose rows never change; its key may be empty.
+        time: The column that tells when an event was, or from when a version is valid.
+    """
 
     name: str
     key: tuple[str, ...]
@@ -69,6 +77,9 @@ class RelationSpec:
     images: Literal["full", "key"] = "full"
     unique: tuple[tuple[str, ...], ...] = ()
     where: str | None = None
+    append: bool = False
+    time: str | None = None
+    watermark: WatermarkSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,7 @@ class ProjectSpec:
     defaults: DefaultsSpec = DefaultsSpec()
     relations: tuple[RelationSpec, ...] = ()
     products: tuple[ProductSpec, ...] = ()
+    streams: tuple[StreamSpec, ...] = ()
     sinks: tuple[tuple[str, SinkSpec], ...] = ()
     run: RunSpec = RunSpec()
     folder: Path = field(default=Path(), compare=False)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
-from joinery.model.ddl import TypeTextError, parse_type
 from joinery.spec import grammar
 from joinery.spec.location import Locations
 from joinery.spec.location import Path as SpecPath
 from joinery.spec.product import DefaultsSpec, Pairs, ProjectSpec, RelationSpec, RunSpec, SinkSpec
 from joinery.spec.read_node import read_product
 from joinery.spec.read_sink import read_sink, read_source
+from joinery.spec.read_stream import read_stream, read_watermark
+from joinery.spec.read_type import read_type
 from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree, marks_of
 
@@ -65,8 +66,9 @@ def raise_all(problems: tuple[JoineryError, ...]) -> None:
 def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) -> ProjectSpec:
     _version(reader, parts.get("joinery"))
     for name in ("relations", "products"):
-        if name not in parts:
-            reader.refuse("SPEC_MISSING_KEY", f'the project needs "{name}"', place)
+        if name not in parts and not (name == "products" and "streams" in parts):
+            hint = "Write products, streams, or both." if name == "products" else ""
+            reader.refuse("SPEC_MISSING_KEY", f'the project needs "{name}"', place, hint=hint)
     return ProjectSpec(
         name=reader.text(parts["name"], '"name"') if "name" in parts else "project",
         sources=tuple(read_source(reader, each) for each in _entries(reader, parts, "sources")),
@@ -78,6 +80,10 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
         products=tuple(
             read_product(reader, each, ("products", each.name))
             for each in _entries(reader, parts, "products")
+        ),
+        streams=tuple(
+            read_stream(reader, each, ("streams", each.name))
+            for each in _entries(reader, parts, "streams")
         ),
         sinks=tuple(
             (each.name, _named_sink(reader, each)) for each in _entries(reader, parts, "sinks")
@@ -127,8 +133,9 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
     if not isinstance(entry.value, MapTree):
         reader.shape(entry.value, what, "a map")
         return RelationSpec(entry.name, (), ())
-    parts = reader.named(entry.value, what, grammar.RELATION, grammar.RESERVED_RELATION)
-    for name in ("key", "fields"):
+    parts = reader.named(entry.value, what, grammar.RELATION)
+    append = "append" in parts and reader.flag(parts["append"], f'"append" of {what}')
+    for name in ("fields",) if append else ("key", "fields"):
         if name not in parts:
             reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place)
     return RelationSpec(
@@ -149,6 +156,11 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         ),
         unique=_unique(reader, parts["unique"], what, path) if "unique" in parts else (),
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
+        append=append,
+        time=_text(reader, parts, "time", what),
+        watermark=read_watermark(reader, parts["watermark"], f'"watermark" of {what}')
+        if "watermark" in parts
+        else None,
     )
 
 
@@ -161,38 +173,15 @@ def _key(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[str, ..
 
 def _columns(reader: Reader, tree: Tree, what: str) -> Pairs:
     return tuple(
-        (each.name, _type_text(reader, each, what))
+        (each.name, _column(reader, each, what))
         for each in reader.entries(tree, f'"fields" of {what}')
     )
 
 
-def _type_text(reader: Reader, entry: Entry, what: str) -> str:
-    part = f'field "{entry.name}" of {what}'
+def _column(reader: Reader, entry: Entry, what: str) -> str:
     if entry.name in _RESERVED_COLUMNS or entry.name.startswith("__agg_") or not entry.name:
         reader.output_name(entry.name, "a field", entry.place)
-    if not (isinstance(entry.value, Scalar) and isinstance(entry.value.value, str)):
-        hint = "Put a type with commas in quotes." if _cut_by_comma(entry) else ""
-        reader.shape(entry.value, part, "a type", hint)
-        return "string"
-    text = entry.value.value
-    try:
-        parse_type(text)
-    except TypeTextError as error:
-        place = Locations({(): entry.value.mark}).within((), error.offset)
-        hint = "Put a type with commas in quotes." if _unclosed(text) else error.hint
-        message = f"{part}: {error.message}"
-        reader.refuse(error.code, message, place, detail=error.detail, hint=hint)
-        return "string"
-    return text
-
-
-def _cut_by_comma(entry: Entry) -> bool:
-    return isinstance(entry.value, Scalar) and entry.name.rstrip().endswith((")", ">"))
-
-
-def _unclosed(text: str) -> bool:
-    """Say whether a flow map has cut `decimal(10,2)` or `struct<a: int, …>` at its comma."""
-    return text.count("(") > text.count(")") or text.count("<") > text.count(">")
+    return read_type(reader, entry, what)
 
 
 def _derive(reader: Reader, tree: Tree, what: str) -> Pairs:

@@ -108,7 +108,7 @@ def read_embed(reader: Reader, entry: Entry, path: Path) -> NodeSpec:
         name=entry.name,
         cardinality=cardinality,
         relation=relation,
-        on=_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else (),
+        on=read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else (),
         order=_order(reader, parts, what, path),
         limit=reader.count(parts["limit"], f'"limit" of {what}') if "limit" in parts else None,
         overflow="fail" if overflow == "fail" else "count",
@@ -161,7 +161,7 @@ def _shown(reader: Reader, parts: Parts, what: str, path: Path, node: NodeSpec) 
         embeds = tuple(read_embed(reader, each, (*path, "embed", each.name)) for each in entries)
     return replace(
         node,
-        fields=_fields(reader, parts["fields"], what, (*path, "fields"))
+        fields=read_fields(reader, parts["fields"], what, (*path, "fields"))
         if "fields" in parts
         else None,
         values=_values(reader, parts["values"], what) if "values" in parts else (),
@@ -176,9 +176,11 @@ def _values(reader: Reader, tree: Tree, what: str) -> Pairs:
     return reader.pairs(tree, f'"values" of {what}') if isinstance(tree, MapTree) else ()
 
 
-def _fields(reader: Reader, tree: Tree, what: str, path: Path) -> Pairs:
+def read_fields(
+    reader: Reader, tree: Tree, what: str, path: Path, *, word: str = "fields"
+) -> Pairs:
     """Return names and expressions: from one map, or from a list of names and maps."""
-    part = f'"fields" of {what}'
+    part = f'"{word}" of {what}'
     if isinstance(tree, MapTree):
         return _field_map(reader, tree, part, path)
     if not isinstance(tree, ListTree):
@@ -203,7 +205,7 @@ def _field_map(reader: Reader, tree: MapTree, part: str, path: Path) -> Pairs:
     return reader.pairs(tree, part)
 
 
-def _on(reader: Reader, tree: Tree, what: str, path: Path) -> Pairs:
+def read_on(reader: Reader, tree: Tree, what: str, path: Path) -> Pairs:
     """Return child and parent columns: from a map, or from a list where the names agree."""
     part = f'"on" of {what}'
     if isinstance(tree, ListTree):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from joinery.spec import grammar
+from joinery.spec import grammar, grammar_stream
 
 SCHEMA_FILE = Path(__file__).with_name("joinery.schema.json")
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
@@ -33,7 +33,13 @@ def schema() -> dict[str, Any]:
 def _definitions() -> dict[str, Any]:
     return {
         "defaults": _object(grammar.DEFAULTS),
-        "relation": _object(grammar.RELATION, required=("key", "fields")),
+        "relation": {
+            **_object(grammar.RELATION, required=("fields",)),
+            "anyOf": [
+                {"required": ["key"]},
+                {"properties": {"append": {"const": True}}, "required": ["append"]},
+            ],
+        },
         "product": {
             **_object(grammar.PRODUCT),
             "oneOf": [{"required": ["root"]}, {"required": ["outbox", "sink"]}],
@@ -43,6 +49,7 @@ def _definitions() -> dict[str, Any]:
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
         "emit": _object(grammar.EMIT),
+        **_stream_definitions(),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(grammar.SOURCE_KINDS, grammar.SOURCE_OPTIONS),
@@ -74,6 +81,32 @@ def _definitions() -> dict[str, Any]:
                 {"type": "integer", "minimum": 1},
                 {"type": "string", "pattern": r"^(\d+\s*(B|KiB|MiB|GiB)?|.*\$\{.*)$"},
             ],
+        },
+    }
+
+
+def _stream_definitions() -> dict[str, Any]:
+    fields = {name: _reference("fields") for name in ("select", "with_columns")}
+    steps: list[dict[str, Any]] = [
+        _object(grammar_stream.LOOKUP, required=("lookup", "on")),
+        *(_object({name: shape}, required=(name,)) for name, shape in fields.items()),
+        _object({"filter": _reference("expression")}, required=("filter",)),
+        _object({"union": {"type": "string"}}, required=("union",)),
+        _object(
+            {"map": _object(grammar_stream.MAP, required=("function", "output"))}, required=("map",)
+        ),
+    ]
+    return {
+        "stream": _object(grammar_stream.STREAM, required=("from",)),
+        "step": {"anyOf": steps},
+        "watermark": _object(grammar_stream.WATERMARK),
+        "cache": _object(grammar_stream.CACHE),
+        "limits": _object(grammar_stream.LIMITS),
+        "store": {
+            "type": "object",
+            "properties": dict.fromkeys(grammar_stream.STORE_KINDS, _OPTIONS),
+            "minProperties": 1,
+            "maxProperties": 1,
         },
     }
 

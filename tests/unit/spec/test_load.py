@@ -189,11 +189,11 @@ relations:
   user:
     key: id
     fields: {id: lng, id: long}
-    append: true
+    watermark: 1m
     fromat: json
 products:
   p: {root: [user], fields: id, embed: {e: {one: user, many: user}, f: [1]}, sink: {fles: {}}}
-streams: {}
+windows: {}
 run: {trigger: 5 apples}
 """
 
@@ -203,7 +203,7 @@ run: {trigger: 5 apples}
         '3:10 SPEC_SHAPE "key" of relation "user" needs a list, not "id"',
         '4:18 SPEC_TYPE field "id" of relation "user": there is no type "lng"',
         '4:23 SPEC_DUPLICATE_KEY "fields" of relation "user" has "id" twice',
-        '5:5 SPEC_NOT_YET "append" of relation "user" is reserved and not there yet',
+        '5:16 SPEC_SHAPE "watermark" of relation "user" needs a map, not "1m"',
         '6:5 SPEC_UNKNOWN_KEY relation "user" has no key "fromat"',
         '8:13 SPEC_SHAPE "root" of product "p" needs a text, not a list',
         '8:29 SPEC_SHAPE "fields" of product "p" needs a list or a map, not "id"',
@@ -211,7 +211,7 @@ run: {trigger: 5 apples}
         '8:41 SPEC_MISSING_KEY embed "e" needs "on"',
         '8:72 SPEC_SHAPE embed "f" needs a map, not a list',
         '8:85 SPEC_UNKNOWN_KEY "sink" of product "p" has no kind "fles"',
-        '9:1 SPEC_NOT_YET "streams" of the project is reserved and not there yet',
+        '9:1 SPEC_NOT_YET "windows" of the project is reserved and not there yet',
         '10:16 SPEC_SHAPE "trigger" needs a duration, not "5 apples"',
     ] == found
 

@@ -1,0 +1,361 @@
+"""From a lookup's spec to a lookup of the plan: its table, its pairs, and what may go together.
+
+Invariant: `on` covers the table's key, in the key's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.plan.context import Context
+from joinery.plan.join import common_type, comparable
+from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
+from joinery.plan.stream import Lookup, StoreRead
+from joinery.spec.location import Path
+from joinery.spec.product import Pairs
+from joinery.spec.stream import LookupSpec, WatermarkSpec
+
+Relations = Mapping[str, tuple[Relation, frozenset[str]]]
+Row = dict[str, DataType]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events that a lookup is given.
+
+    Attributes:
+        stream: The stream's name.
+        relation: Where they come from.
+        columns: What they have.
+        lost: Columns whose own problem is noted.
+    """
+
+    stream: str
+    relation: Relation
+    columns: tuple[Field, ...]
+    lost: Collection[str] = ()
+
+    @property
+    def row(self) -> Row:
+        """The types of their columns."""
+        return {each.name: each.type for each in self.columns}
+
+
+def build_lookup(
+    context: Context, spec: LookupSpec, path: Path, events: Events, relations: Relations
+) -> Lookup | None:
+    """Return the lookup, or None where its table is not there or cannot be asked."""
+    found = relations.get(spec.table)
+    if found is None:
+        if spec.table:
+            known = [name for name, (each, _) in relations.items() if not each.append]
+            message = f'there is no relation "{spec.table}"'
+            place = (*path, "lookup")
+            context.unknown("PLAN_UNKNOWN_RELATION", message, place, name=spec.table, known=known)
+        return None
+    table, lost = found
+    if table.append:
+        message = f'a lookup needs a table, and "{table.name}" is a log of events'
+        hint = f'Remove append: true of relation "{table.name}", and give it a key.'
+        context.refuse("PLAN_LOOKUP", message, (*path, "lookup"), hint=hint)
+        return None
+    return _Parts(context, spec, path, events, table, lost).build()
+
+
+class _Parts:
+    """Builds the parts of a lookup whose table is there."""
+
+    def __init__(
+        self,
+        context: Context,
+        spec: LookupSpec,
+        path: Path,
+        events: Events,
+        table: Relation,
+        lost: frozenset[str],
+    ) -> None:
+        self.context, self.spec, self.path = context, spec, path
+        self.events, self.table, self.lost = events, table, lost
+
+    def build(self) -> Lookup | None:
+        spec, before = self.spec, len(self.context.problems)
+        pairs = self.pairs()
+        fields = self.fields()
+        if spec.read == "event":
+            self.check_in_event(fields)
+            return Lookup(self.table, pairs, fields, read="event")
+        self.warn_replaced(fields)
+        self.check_allowed()
+        made = Lookup(
+            table=self.table,
+            on=pairs,
+            fields=fields,
+            read=spec.read,
+            on_miss=spec.on_miss,
+            wait_ms=spec.wait_ms,
+            on_change=spec.on_change,
+            for_ms=spec.for_ms,
+            every_ms=self.every_ms(),
+            where=self.where(fields),
+            cache=spec.cache,
+            limits=spec.limits,
+            store=self.store(),
+        )
+        made = self.versioned(made) if spec.as_of == "event" else made
+        broken = len(self.context.problems) > before and not fields and spec.fields is None
+        return None if broken else made
+
+    def refuse(self, code: str, message: str, word: str, *, detail: str = "", hint: str) -> None:
+        self.context.refuse(code, message, (*self.path, word), detail=detail, hint=hint)
+
+    @property
+    def what(self) -> str:
+        return f'the lookup of "{self.table.name}"'
+
+    def pairs(self) -> tuple[JoinPair, ...]:
+        table = {each.name: each.type for each in self.table.row.fields}
+        failed = {*self.lost, *self.events.lost}
+        pairs = tuple(each for each in dict.fromkeys(self.spec.on) if failed.isdisjoint(each))
+        swapped = tuple((event, column) for column, event in pairs)
+        if self.look_swapped(pairs, swapped, table):
+            return ()
+        found = [self.pair(column, event, table) for column, event in pairs]
+        made = {each.child: each for each in found if each is not None}
+        if len(pairs) == len(self.spec.on) and all(found):
+            self.check_key(made)
+        return tuple(made[name] for name in self.table.key if name in made)
+
+    def look_swapped(self, pairs: Pairs, swapped: Pairs, table: Row) -> bool:
+        """Refuse pairs that only fit the other way round, or so alone meet the key."""
+        turned = _fits(swapped, table, self.events.row)
+        key = set(self.table.key)
+        meant = {column for column, _ in swapped} == key != {column for column, _ in pairs}
+        if not turned or (_fits(pairs, table, self.events.row) and not meant):
+            return False
+        written = ", ".join(f"{column}: {event}" for column, event in swapped)
+        self.context.refuse(
+            "PLAN_ON_SWAPPED",
+            f'the sides of "on" of {self.what} look swapped',
+            (*self.path, "on", pairs[0][0]),
+            key=True,
+            detail="The table's column comes first, then the event's.",
+            hint=f"Write on: {{{written}}}.",
+        )
+        return True
+
+    def pair(self, column: str, event: str, table: Row) -> JoinPair | None:
+        path, row = (*self.path, "on", column), self.events.row
+        if column not in table:
+            message = f'relation "{self.table.name}" has no field "{column}"'
+            self.context.unknown(
+                "PLAN_UNKNOWN_FIELD", message, path, name=column, known=table, key=True
+            )
+        if event not in row:
+            message = f'the events of "{self.events.stream}" have no column "{event}" here'
+            self.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=event, known=row)
+        if column not in table or event not in row:
+            return None
+        kind = common_type(table[column], row[event])
+        if kind is None:
+            simple = comparable(table[column]) and comparable(row[event])
+            self.context.refuse(
+                "PLAN_TYPE_MISMATCH",
+                f'"{column}" of "{self.table.name}" ({table[column]}) cannot equal'
+                f' "{event}" of the event ({row[event]})',
+                path,
+                key=True,
+                detail="Joined columns need one type, or types that widen without loss.",
+                hint="Cast one of them, as with_columns: {id: cast(id as long)}."
+                if simple
+                else "Join on columns of a simple type.",
+            )
+            return None
+        return JoinPair(column, event, kind)
+
+    def check_key(self, pairs: Mapping[str, JoinPair]) -> None:
+        if pairs.keys() == set(self.table.key):
+            return
+        key = ", ".join(self.table.key)
+        self.refuse(
+            "PLAN_LOOKUP",
+            f"{self.what} compares {', '.join(pairs)}, and its key is {key}",
+            "on",
+            detail="A lookup finds one row, so it compares the whole key and nothing else.",
+            hint=f"Join on {key}, or make it a product with an embed.",
+        )
+
+    def fields(self) -> tuple[Computed, ...]:
+        scope = {each.name: each.type for each in self.table.row.fields}
+        joined = {column for column, _ in self.spec.on}
+        pairs = self.spec.fields
+        if pairs is None:
+            pairs = tuple((name, name) for name in scope if name not in joined)
+        made: dict[str, Computed] = {}
+        for name, text in pairs:
+            computed = self.field(name, text, scope)
+            if computed and name in made:
+                message = f'field "{name}" of {self.what} is there twice'
+                path = (*self.path, "fields", name)
+                self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True)
+            elif computed:
+                made[name] = computed
+        return tuple(made.values())
+
+    def field(self, name: str, text: str, scope: Row) -> Computed | None:
+        path = (*self.path, "fields", name)
+        if name == text and name not in scope and name not in self.lost:
+            message = f'relation "{self.table.name}" has no field "{name}"'
+            self.context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
+            return None
+        found = self.context.expression(text, path, scope, failed=self.lost)
+        if found is None:
+            return None
+        if "void" in str(found[0].type):
+            hint = "Cast the null, as cast(null as string)."
+            self.context.refuse("PLAN_TYPE_MISMATCH", f'"{name}" has no type', path, hint=hint)
+        return Computed(name, found[0])
+
+    def where(self, fields: tuple[Computed, ...]) -> Expression | None:
+        if self.spec.where is None:
+            return None
+        scope = self.events.row | {each.name: each.expression.type for each in fields}
+        lost = {*self.events.lost, *(name for name, _ in self.spec.fields or ())} - scope.keys()
+        return self.context.condition(self.spec.where, (*self.path, "where"), scope, lost)
+
+    def check_in_event(self, fields: tuple[Computed, ...]) -> None:
+        """Check that the event has each field already, under its name and of its type."""
+        row = self.events.row
+        for each in fields:
+            path = (*self.path, "fields", each.name)
+            if each.name in self.events.lost:
+                continue
+            if each.name not in row:
+                message = f'the events of "{self.events.stream}" have no column "{each.name}" here'
+                self.context.unknown(
+                    "PLAN_UNKNOWN_COLUMN", message, path, name=each.name, known=row
+                )
+            elif row[each.name] != each.expression.type:
+                message = f'"{each.name}" is {row[each.name]} in the event'
+                detail = f'The table "{self.table.name}" makes it {each.expression.type}.'
+                self.context.refuse("PLAN_TYPE_MISMATCH", message, path, detail=detail)
+
+    def warn_replaced(self, fields: tuple[Computed, ...]) -> None:
+        for each in fields:
+            if each.name in self.events.row:
+                message = f'{self.what} replaces the column "{each.name}" of the event'
+                path = (*self.path, "fields", each.name)
+                hint = "Give the field another name, or read: event to keep what the event has."
+                self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, hint=hint, warning=True)
+
+    def check_allowed(self) -> None:
+        """Refuse switches that exclude one another."""
+        for word, holds, reason, hint in _exclusions(self.spec):
+            if holds:
+                value = getattr(self.spec, word)
+                message = f'{self.what} cannot have "{word}: {value}" here'
+                self.refuse("PLAN_LOOKUP", message, word, detail=reason, hint=hint)
+
+    def every_ms(self) -> int | None:
+        if self.spec.on_change != "correct":
+            return None
+        return 3_600_000 if self.spec.every_ms is None else self.spec.every_ms
+
+    def store(self) -> StoreRead | None:
+        if self.spec.read == "database" and self.spec.store is None:
+            message = f'{self.what} reads a database and names no "store"'
+            hint = "Write store: {sqlite: {path: app.db}} beside it."
+            self.refuse("PLAN_LOOKUP", message, "read", hint=hint)
+        store = self.spec.store
+        options = dict(store.options) if store else {}
+        if store and isinstance(options.get("path"), str):
+            options["path"] = str(self.context.spec.path_of(str(options["path"])))
+            return StoreRead(store.kind, tuple(options.items()))
+        return store
+
+    def versioned(self, made: Lookup) -> Lookup:
+        """Return `made` as a lookup of the version that was valid at the event's time."""
+        time = self.spec.time or self.events.relation.time
+        valid_from = self.table.time
+        if valid_from is None:
+            self.refuse(
+                "PLAN_LOOKUP",
+                f'"{self.table.name}" has no history to look up as of the event\'s time',
+                "as_of",
+                detail="A table with a history names the column from which a version is valid.",
+                hint=f'Write time: COLUMN under relation "{self.table.name}".',
+            )
+        self.check_event_time(time)
+        watermark = self.table.watermark or WatermarkSpec()
+        return replace(
+            made,
+            as_of="event",
+            event_time=time,
+            valid_from=valid_from,
+            max_delay_ms=watermark.delay_ms,
+            idle_ms=watermark.idle_ms,
+            late=self.spec.late,
+        )
+
+    def check_event_time(self, time: str | None) -> None:
+        row, word = self.events.row, "time" if self.spec.time else "as_of"
+        if time is None:
+            name = self.events.relation.name
+            hint = f'Write time: COLUMN under relation "{name}", or beside as_of.'
+            self.refuse("PLAN_LOOKUP", f"{self.what} needs the event's time", "as_of", hint=hint)
+        elif time not in row and time not in self.events.lost:
+            message = f'the events of "{self.events.stream}" have no column "{time}" here'
+            self.context.unknown(
+                "PLAN_UNKNOWN_COLUMN", message, (*self.path, word), name=time, known=row
+            )
+        elif time in row and row[time] != TIMESTAMP:
+            message = f'"{time}" of the event needs a timestamp, and is {row[time]}'
+            hint = "Compute one first, as with_columns: {at: timestamp_millis(ts)}."
+            self.refuse("PLAN_TYPE_MISMATCH", message, word, hint=hint)
+
+
+def _fits(pairs: Pairs, table: Row, event: Row) -> bool:
+    return bool(pairs) and all(
+        column in table and name in event and common_type(table[column], event[name]) is not None
+        for column, name in pairs
+    )
+
+
+def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
+    """Return, for each switch that may not stand here, whether it does, why, and what to do."""
+    stored, past = spec.read == "database", spec.as_of == "event"
+    corrected = past and spec.late == "correct"
+    return (
+        ("as_of", stored and past, "A store has the row of now alone.", "Use read: state."),
+        (
+            "on_change",
+            stored and spec.on_change != "keep",
+            "A store does not tell when a row changes.",
+            "Use read: state.",
+        ),
+        (
+            "on_miss",
+            stored and spec.on_miss == "wait",
+            "A store does not tell when a row comes.",
+            "Use read: state, or on_miss: dead_letter and replay.",
+        ),
+        (
+            "on_change",
+            not stored and past and spec.on_change != "keep",
+            "A version that comes later is not valid at the event's time.",
+            "Use late: correct for versions that come late.",
+        ),
+        (
+            "on_miss",
+            not stored and past and spec.on_miss == "wait",
+            "An event waits for the table's watermark already.",
+            "Use late: hold, and on_miss: null, drop or dead_letter.",
+        ),
+        (
+            "on_miss",
+            not stored and corrected and spec.on_miss in ("drop", "dead_letter"),
+            "A late version may give the event a row, or take it away again.",
+            "Use on_miss: null, or late: hold.",
+        ),
+    )

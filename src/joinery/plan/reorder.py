@@ -1,0 +1,136 @@
+"""Lookups in state before lookups in a store, where their order makes no difference.
+
+State is read inside the stream, a store after it, once a batch. So a lookup in state that
+is declared behind one in a store goes before it, if nothing between the two matters to it.
+
+Invariant: the events of the new order are those of the declared one, column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from joinery.model.type import Field, quoted
+from joinery.plan.nodes import Computed, Expression
+from joinery.plan.stream import (
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Union,
+    WithColumns,
+    columns_after,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A step that must come before a lookup in a store, and cannot."""
+
+    message: str
+    reason: str
+
+
+def state_first(
+    steps: Sequence[Step], columns: tuple[Field, ...]
+) -> tuple[tuple[Step, ...], tuple[str, ...], Conflict | None]:
+    """Return the steps in an order that can run, what was moved, and what cannot be.
+
+    Args:
+        steps: As declared.
+        columns: What an event has before the first of them.
+    """
+    order, notes = list(steps), list[str]()
+    for index, step in enumerate(steps):
+        first = next((i for i, each in enumerate(order) if _stored(each)), len(order))
+        if index < first or not (isinstance(step, Union) or _kept(step)):
+            continue
+        store = order[first]
+        assert isinstance(store, Lookup)  # what `first` looks for
+        reason = _obstacle(step, order[first:index], _columns(columns, order[:first]))
+        if reason:
+            return tuple(steps), (), Conflict(_message(step, store), reason)
+        assert isinstance(step, Lookup)  # a union is an obstacle of its own
+        order[first : index + 1] = [step, *(_showing(each, step) for each in order[first:index])]
+        notes.append(
+            f"lookup {step.table.name} goes before lookup {store.table.name}:"
+            " state is read in the stream, a store after it"
+        )
+    return tuple(order), tuple(notes), None
+
+
+def _stored(step: Step) -> bool:
+    return isinstance(step, Lookup) and step.read == "database"
+
+
+def _kept(step: Step) -> bool:
+    return isinstance(step, Lookup) and step.read == "state"
+
+
+def _columns(columns: tuple[Field, ...], steps: Sequence[Step]) -> tuple[Field, ...]:
+    return reduce(columns_after, steps, columns)
+
+
+def _message(step: Step, store: Lookup) -> str:
+    told = f'the union with "{step.other.name}"' if isinstance(step, Union) else ""
+    if isinstance(step, Lookup):
+        told = f'the lookup of "{step.table.name}" in state'
+    return f'{told} stands behind the lookup of "{store.table.name}" in a store'
+
+
+def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -> str:
+    """Return why `step` cannot go before `between`, where events have `columns`."""
+    if not isinstance(step, Lookup):
+        return "The events of both streams must be there before a store is asked."
+    known = {each.name: each.type for each in columns}
+    needed = {pair.parent for pair in step.on}
+    needed |= {step.event_time} if step.event_time else set()
+    needed |= step.where.references - {e.name for e in step.fields} if step.where else set()
+    for name in (each.name for each in step.fields):
+        if name in known:
+            return f'It replaces the column "{name}", which the steps before it may use.'
+    for each in between:
+        if reason := _between(step, each, needed):
+            return reason
+    missing = sorted(needed - known.keys())
+    return f'It needs the column "{missing[0]}", which is not there before.' if missing else ""
+
+
+def _between(step: Lookup, other: Step, needed: set[str]) -> str:
+    made = _made(other)
+    if isinstance(other, MapRows):
+        return f'The function "{other.name}" stands between them, and may use any column.'
+    if isinstance(other, Filter) and step.on_miss == "dead_letter":
+        return "A filter between them decides which events may become dead letters."
+    touched = sorted(needed & made)
+    if touched:
+        where = f'lookup of "{other.table.name}"' if isinstance(other, Lookup) else "step"
+        return f'It needs the column "{touched[0]}", which the {where} before it gives.'
+    again = sorted(made & {each.name for each in step.fields})
+    return f'It gives the column "{again[0]}", as a step before it does.' if again else ""
+
+
+def _made(step: Step) -> set[str]:
+    """Return the columns that have another value after `step` than before."""
+    match step:
+        case Lookup(fields=fields) | WithColumns(fields):
+            return {each.name for each in fields}
+        case Select(fields):
+            return {e.name for e in fields if e.expression.sql not in (e.name, quoted(e.name))}
+    return set()
+
+
+def _showing(step: Step, moved: Lookup) -> Step:
+    """Return `step` with the columns that now come before it shown as well."""
+    if not isinstance(step, Select):
+        return step
+    shown = tuple(
+        Computed(
+            each.name, Expression(quoted(each.name), each.expression.type, frozenset({each.name}))
+        )
+        for each in moved.fields
+    )
+    return Select(step.fields + shown)

@@ -1,0 +1,124 @@
+"""Writes a stream back as plain data, in the shorthand a user would choose.
+
+Invariant: reading what was written gives an equal stream; defaults are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from joinery.errors import SpecError
+from joinery.spec.stream import (
+    Cache,
+    FilterSpec,
+    Limits,
+    LookupSpec,
+    MapSpec,
+    SelectSpec,
+    StepSpec,
+    StreamSpec,
+    UnionSpec,
+    WatermarkSpec,
+    WithColumnsSpec,
+)
+from joinery.spec.write_part import fields_data, on_data, plain, section, sinks_data
+
+Data = dict[str, Any]
+
+
+def stream_data(spec: StreamSpec) -> Data:
+    """Return a stream as the map under its name."""
+    data: Data = {"from": spec.origin}
+    data |= section("steps", [step_data(each) for each in spec.steps])
+    data |= sinks_data(spec.sinks)
+    return data | section("group", spec.group) | section("correction", spec.correction)
+
+
+def watermark_data(spec: WatermarkSpec | None) -> Data:
+    """Return a relation's watermark under its name, or nothing."""
+    if spec is None:
+        return {}
+    data = {"delay": _duration(spec.delay_ms)} if spec.delay_ms or spec.idle_ms is None else {}
+    return {"watermark": data | _some("idle", spec.idle_ms)}
+
+
+def step_data(spec: StepSpec) -> Data:
+    """Return a step as a map.
+
+    Raises:
+        SpecError: A step calls a function that has no `module:name`.
+    """
+    match spec:
+        case LookupSpec():
+            return _lookup(spec)
+        case FilterSpec(where):
+            return {"filter": where}
+        case SelectSpec(fields):
+            return {"select": fields_data(fields)}
+        case WithColumnsSpec(fields):
+            return {"with_columns": dict(fields)}
+        case UnionSpec(stream):
+            return {"union": stream}
+        case MapSpec():
+            return {"map": {"function": _function(spec), "output": dict(spec.output)}}
+
+
+def _lookup(spec: LookupSpec) -> Data:
+    default = LookupSpec(spec.table)
+    data: Data = {"lookup": spec.table, "on": on_data(spec.on)}
+    data |= {} if spec.fields is None else {"fields": fields_data(spec.fields)}
+    for name in ("read", "as_of", "time", "late", "on_miss", "on_change"):
+        if getattr(spec, name) != getattr(default, name):
+            data[name] = getattr(spec, name)
+    if spec.wait_ms is not None:
+        data["on_miss"] = f"wait:{_duration(spec.wait_ms)}"
+    data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
+    data |= section("where", spec.where)
+    data |= section("cache", _cache(spec.cache)) | section("limits", _limits(spec.limits))
+    return data | ({"store": {spec.store.kind: plain(spec.store.options)}} if spec.store else {})
+
+
+def _cache(spec: Cache) -> Data:
+    default, data = Cache(), Data()
+    data |= {"size": spec.rows} if spec.rows != default.rows else {}
+    data |= {"ttl": _duration(spec.ttl_ms)} if spec.ttl_ms != default.ttl_ms else {}
+    if spec.negative_ttl_ms != default.negative_ttl_ms:
+        data["negative"] = _duration(spec.negative_ttl_ms)
+    return data
+
+
+def _limits(spec: Limits) -> Data:
+    default = Limits()
+    names = ("concurrency", "per_second", "batch")
+    data: Data = {
+        name: getattr(spec, name) for name in names if getattr(spec, name) != getattr(default, name)
+    }
+    return data | ({"warm_up": _duration(spec.warm_up_ms)} if spec.warm_up_ms else {})
+
+
+def _function(spec: MapSpec) -> str:
+    if isinstance(spec.function, str):
+        return spec.function
+    name = getattr(spec.function, "__qualname__", "function")
+    raise SpecError(
+        f'the function "{name}" has no place in a file',
+        code="SPEC_FUNCTION",
+        detail="A project file names a function as module:name.",
+        hint="Define it at the top of a module, and import it from there.",
+    )
+
+
+def _some(name: str, milliseconds: int | None) -> Data:
+    return {} if milliseconds is None else {name: _duration(milliseconds)}
+
+
+def _duration(milliseconds: int) -> str:
+    """Return a duration in the largest unit that tells it exactly."""
+    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
+    for unit, size in units:
+        if milliseconds and milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
+
+
+__all__ = ["step_data", "stream_data", "watermark_data"]
