@@ -13,6 +13,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
+from joinery.spec.solution import with_solution
 
 if TYPE_CHECKING:
     from joinery.model.type import DataType
@@ -55,13 +56,22 @@ def analyser() -> Iterator[SparkAnalyserWhenAsked]:
         opened.close()
 
 
-def load_project(file: Path, settings: Sequence[str] = ()) -> tuple[ProjectSpec, Plan | None]:
+def load_project(
+    file: Path, settings: Sequence[str] = (), *, solution: str | None = None
+) -> tuple[ProjectSpec, Plan | None]:
     """Return a project's spec and plan; no plan where only Spark can type an expression.
+
+    Args:
+        file: The project file or folder.
+        settings: Replacements such as `run.trigger=1s`.
+        solution: Instead of what its products name.
 
     Raises:
         ProjectErrors: With every problem.
     """
     spec = load_spec(file, settings=settings)
+    if solution is not None:
+        spec = with_solution(spec, solution)
     try:
         return spec, build_plan(spec)
     except ProjectErrors as errors:

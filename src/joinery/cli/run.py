@@ -106,7 +106,7 @@ def run_project(
     ending.listen()
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
-    spec, plan = load_project(arguments.file, settings)
+    spec, plan = load_project(arguments.file, settings, solution=arguments.solution)
     return Command(arguments, spec, plan, ending, display or display_for_output()).run()
 
 
@@ -172,7 +172,6 @@ class Command:
         options = RunOptions(
             once=self._arguments.once,
             products=self._arguments.products,
-            solution=self._arguments.solution,
             rebuild=rebuild,
             on_batch=self._note_batch,
             on_wait=self._display.wait,

@@ -21,7 +21,7 @@ from joinery.plan.outbox import outbox_of
 from joinery.plan.sink import Owner, build_sink
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
-from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
+from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
 
 _INTEGRAL = ("byte", "short", "int", "long")
 
@@ -219,6 +219,7 @@ def _product(
         sinks=sinks,
         group=spec.group,
         solution=spec.solution,
+        solution_options=solution_options(context.spec, spec),
         settle_ms=spec.settle_ms,
         ready=spec.ready,
         outbox=outbox_of(context, spec, root.relation),
@@ -232,6 +233,12 @@ def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
             message = f'product "{spec.name}" reads "{node.relation.name}", which has no key'
             hint = "Declare its key, or make it a stream."
             context.refuse("PLAN_KEY", message, ("products", spec.name), key=True, hint=hint)
+
+
+def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:
+    """Return the options of a product's solution: its own, the project's where it has none."""
+    common = dict(project.run.solutions).get(spec.solution, ())
+    return tuple({**dict(common), **dict(spec.solution_options)}.items())
 
 
 def _check_ready(
@@ -261,7 +268,7 @@ def _check_queries(context: Context) -> None:
             hint = "Give one of them another name."
             context.refuse("PLAN_GROUP", message, ("streams", stream.name), key=True, hint=hint)
     names = {each.name: each for each in products if each.group is None}
-    solutions: dict[str, str] = {}
+    first: dict[str, ProductSpec] = {}
     for each in products:
         if each.group is None:
             continue
@@ -269,7 +276,12 @@ def _check_queries(context: Context) -> None:
         if each.group in names:
             message = f'group "{each.group}" has the name of a product outside it'
             context.refuse("PLAN_GROUP", message, path, hint="Give the group another name.")
-        if solutions.setdefault(each.group, each.solution) != each.solution:
+        other = first.setdefault(each.group, each)
+        if other.solution != each.solution:
             message = f'group "{each.group}" mixes solutions'
-            detail = f"They are {solutions[each.group]} and {each.solution}."
+            detail = f"They are {other.solution} and {each.solution}."
             context.refuse("PLAN_GROUP", message, path, detail=detail)
+        elif solution_options(context.spec, other) != solution_options(context.spec, each):
+            message = f'group "{each.group}" gives "{each.solution}" different options'
+            hint = 'Write them once, under "solutions" of "run".'
+            context.refuse("PLAN_GROUP", message, path, hint=hint)

@@ -200,13 +200,18 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One document a root row, kept in its sinks."""
+    """One document a root row, kept in its sinks.
+
+    Attributes:
+        solution_options: Its own, and the project's for this solution below them.
+    """
 
     name: str
     root: Node
     sinks: tuple[Sink, ...] = ()
     group: str | None = None
     solution: str = "spark-state"
+    solution_options: tuple[tuple[str, object], ...] = ()
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
     outbox: OutboxSpec | None = None

@@ -79,7 +79,6 @@ class RunOptions:
     Attributes:
         once: Read what there is at the start, then end.
         products: The products to run; empty means all.
-        solution: Overrides the products' own.
         rebuild: Read everything anew beside what is there, then take its place and end.
         on_batch: Called for each batch once it is through.
         on_wait: Called when a sink has to be waited for, and with None once it is back.
@@ -87,7 +86,6 @@ class RunOptions:
 
     once: bool = False
     products: tuple[str, ...] = ()
-    solution: str | None = None
     rebuild: bool = False
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
     on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
@@ -113,7 +111,7 @@ class Run:
         self._active: dict[str, StreamingQuery] = {}
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
-        chosen = select_queries(plan.products, options.products, solution=options.solution)
+        chosen = select_queries(plan.products, options.products)
         if options.rebuild:
             check_rebuildable(chosen)
         self._queries = [self._query(name, members) for name, members in chosen.items()]

@@ -1,4 +1,4 @@
-"""Chooses what a run starts: whole queries, of solutions that are there.
+"""Chooses what a run starts: whole queries.
 
 Invariant: products of one group are chosen together or not at all.
 """
@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 
-SOLUTIONS = ("spark-state",)
-
 
 class SelectionError(SpecError):
     """The arguments of a run name something that the project does not have."""
@@ -21,18 +19,17 @@ class SelectionError(SpecError):
 
 
 def select_queries(
-    products: Sequence[Product], names: Sequence[str] = (), *, solution: str | None = None
+    products: Sequence[Product], names: Sequence[str] = ()
 ) -> Mapping[str, tuple[Product, ...]]:
     """Return the products to run, by query.
 
     Args:
         products: All products of the project.
         names: Those to run; empty means all.
-        solution: Overrides the products' own.
 
     Raises:
-        SelectionError: A product or solution is not known, or only a part of a group is
-            named.
+        SelectionError: A product is not known, only a part of a group is named, or its
+            solution does not run on Spark yet.
     """
     if not products:
         raise SelectionError("the project has no products", hint="Add one under products.")
@@ -42,21 +39,15 @@ def select_queries(
             raise _unknown("product", name, known)
     chosen = tuple(each for each in products if not names or each.name in names)
     for product in chosen:
-        _check_solution(product, solution or product.solution)
+        if product.solution != "spark-state":
+            message = f'product "{product.name}": solution "{product.solution}" does not run yet'
+            raise SelectionError(message, hint="Use spark-state, or the test driver.")
     queries: dict[str, tuple[Product, ...]] = {}
     for product in chosen:
         queries[product.query] = (*queries.get(product.query, ()), product)
     for query, members in queries.items():
         _check_whole(query, members, products)
     return queries
-
-
-def _check_solution(product: Product, solution: str) -> None:
-    if solution not in SOLUTIONS:
-        error = _unknown("solution", solution, SOLUTIONS)
-        if solution == product.solution:
-            error.message = f'product "{product.name}": {error.message}'
-        raise error
 
 
 def _check_whole(query: str, members: Sequence[Product], products: Sequence[Product]) -> None:

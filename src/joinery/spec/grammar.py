@@ -17,7 +17,7 @@ OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
 MODES = ("jsonb", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
-SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "reference")
+SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb")
 SOURCE_KINDS = ("files", "kafka")
 STARTS = ("earliest", "latest")
 SINK_KINDS = (
@@ -141,10 +141,7 @@ PRODUCT: Names = {
     **_SHOWN,
     "sink": _ref("sinks", "Where documents go."),
     "group": _text("Products of one group share a query."),
-    "solution": {
-        "anyOf": [{"type": "string", "examples": list(SOLUTIONS)}, {"type": "object"}],
-        "description": "How join state is kept; spark-state where left out.",
-    },
+    "solution": _ref("solution", "How join state is kept; spark-state where left out."),
     "emit": _ref("emit", "When documents are sent."),
     "ready": _names("Relations to read to their end before anything is sent."),
 }
@@ -164,6 +161,7 @@ RUN: Names = {
     "max_document_bytes": _ref("size", "A larger document is a dead letter."),
     "http": _text("host:port of /metrics, /health and /ready; none where left out."),
     "lineage": _ref("lineage", "Where OpenLineage events go."),
+    "solutions": _ref("solutions", "Options of solutions, where a product gives none itself."),
 }
 LINEAGE: Names = {
     "url": _text("The collector, such as http://host:5000."),
@@ -315,4 +313,27 @@ SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
     "postgres": ("url",),
     "sqlite": ("path",),
     "foreach": ("function",),
+}
+_DATABASE = _text(
+    "Where the database is; by default an SQLite file beside the checkpoint.",
+    pattern=r"^(postgres(ql)?|sqlite)://",
+    examples=["postgresql://user:password@host:5432/name", "sqlite:///path/to/file"],
+)
+_SCHEMA = _text("The schema of the tables, in PostgreSQL; by default joinery.")
+SOLUTION_OPTIONS: Mapping[str, Names] = {
+    "spark-state": {},
+    "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA},
+    "rdbms-trigger": {"database": _DATABASE, "schema": _SCHEMA},
+    "kv": {
+        "store": _text("rocksdb (by default), redis, dynamodb, memory, or a package's own."),
+        "url": _text("Where the store is, where it is a server."),
+        "path": _text("Its folder, where it is embedded; by default beside the checkpoint."),
+        "prefix": _text("Before each key; by default the query's name."),
+    },
+    "dynamodb": {
+        "table": _text("The table; by default the project's name."),
+        "endpoint": _text("Where DynamoDB is; by default the region's own."),
+        "region": _text("The region; by default that of the environment."),
+        "registry": _text("The database of the slot registry; by default SQLite."),
+    },
 }

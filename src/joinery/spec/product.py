@@ -164,6 +164,7 @@ class RunSpec:
         trigger_ms: The time between batches; 0 is as fast as possible.
         checkpoint_interval_ms: How often real-time mode commits what it did.
         max_rows_per_batch: Of one source; 0 sets no bound.
+        solutions: Options by solution, for products that give none themselves.
     """
 
     checkpoint: str = ".joinery/checkpoint"
@@ -180,6 +181,7 @@ class RunSpec:
     max_document_bytes: int = 16 * 1024 * 1024
     http: str | None = None
     lineage: Pairs = field(default=(), repr=False)
+    solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

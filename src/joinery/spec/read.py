@@ -14,6 +14,7 @@ from joinery.spec.location import Path as SpecPath
 from joinery.spec.product import DefaultsSpec, Pairs, ProjectSpec, RelationSpec, RunSpec, SinkSpec
 from joinery.spec.read_node import read_product
 from joinery.spec.read_sink import read_sink, read_source
+from joinery.spec.read_solution import read_solutions
 from joinery.spec.read_stream import read_stream, read_watermark
 from joinery.spec.read_type import read_type
 from joinery.spec.reader import Reader
@@ -231,6 +232,7 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         max_document_bytes=_size(reader, parts, "max_document_bytes", default.max_document_bytes),
         http=_address(reader, parts.get("http")),
         lineage=_lineage(reader, parts.get("lineage")),
+        solutions=read_solutions(reader, parts["solutions"]) if "solutions" in parts else (),
     )
 
 

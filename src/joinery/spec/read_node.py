@@ -8,9 +8,10 @@ from typing import Literal, cast
 
 from joinery.spec import grammar
 from joinery.spec.location import Path
-from joinery.spec.product import NodeSpec, Options, OrderSpec, Pairs, ProductSpec
+from joinery.spec.product import NodeSpec, OrderSpec, Pairs, ProductSpec
 from joinery.spec.read_outbox import read_outbox
 from joinery.spec.read_sink import read_sinks
+from joinery.spec.read_solution import read_solution
 from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
@@ -33,7 +34,7 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
     group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
     if group:
         reader.folder_name(group, "a group", parts["group"].mark.value)
-    solution, options = _solution(reader, parts.get("solution"), what)
+    solution, options = read_solution(reader, parts.get("solution"), what)
     return ProductSpec(
         name=entry.name,
         root=_shown(reader, parts, what, path, NodeSpec(entry.name, "root", root)),
@@ -69,18 +70,6 @@ def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> P
 def _no_root(reader: Reader, entry: Entry, what: str) -> None:
     hint = "Write root: RELATION, or outbox: RELATION."
     reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place, hint=hint)
-
-
-def _solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
-    """Return a solution and its options: a name, or a map from one name to options."""
-    if tree is None:
-        return "spark-state", ()
-    if isinstance(tree, MapTree) and len(tree.entries) == 1:
-        entry = tree.entries[0]
-        name = Scalar(entry.name, entry.name, entry.value.mark)
-        known = reader.word(name, f'"solution" of {what}', grammar.SOLUTIONS)
-        return known, reader.options(entry.value, f'solution "{entry.name}"')
-    return reader.word(tree, f'"solution" of {what}', grammar.SOLUTIONS) or "spark-state", ()
 
 
 def _settle(reader: Reader, tree: Tree | None, what: str) -> int | None:

@@ -53,6 +53,13 @@ def _definitions() -> dict[str, Any]:
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(grammar.SOURCE_KINDS, grammar.SOURCE_OPTIONS),
+        "solution": {
+            "anyOf": [
+                {"type": "string", "examples": list(grammar.SOLUTIONS)},
+                _kinds(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+            ],
+        },
+        "solutions": _options_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
         "sink_map": _kinds(grammar.SINK_KINDS, grammar.SINK_OPTIONS),
         "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},
         "sinks": {
@@ -136,6 +143,17 @@ def _or_variable(shape: grammar.Fragment) -> dict[str, Any]:
 def _use() -> dict[str, Any]:
     named = {"type": "string", "description": "The name of a sink under sinks."}
     return {"type": "object", "properties": {"use": named}, "required": ["use"]}
+
+
+def _options_of(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:
+    """Return some kinds, each with its options; a plug-in's kind may have any."""
+    return {
+        "type": "object",
+        "properties": {
+            kind: {"anyOf": [_object(options[kind]), {"type": "null"}]} for kind in kinds
+        },
+        "additionalProperties": _OPTIONS,
+    }
 
 
 def _kinds(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:

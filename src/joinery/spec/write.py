@@ -131,4 +131,5 @@ def _run(spec: RunSpec) -> Data:
         if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
             data[name] = f"{getattr(spec, f'{name}_ms')}ms"
     data |= section("lineage", dict(spec.lineage))
+    data |= section("solutions", {name: plain(each) for name, each in spec.solutions})
     return data | section("spark", dict(spec.spark))

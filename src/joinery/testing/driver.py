@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Protocol, cast
 
 from joinery.engine.driver import StoreDriver
 from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
 from joinery.solutions.memory import MemoryState
 from joinery.solutions.protocol import DeadDocument, Solution
 from joinery.solutions.reference import ReferenceSolution
@@ -73,20 +76,25 @@ class Driver:
     Args:
         product: A product's plan, or a product of a loaded project.
         solution: `"reference"`, `"memory"` (the driver of store-backed solutions over rows in
-            memory), or a solution made for this product.
+            memory), a store-backed solution by name, or a solution made for this product.
+        options: Of a solution by name, as in a project file.
+        folder: Where a solution by name keeps what is embedded; a temporary one by default.
     """
 
     def __init__(
         self,
         product: Product | Planned,
         solution: str | Solution | StoreSolution = "reference",
+        *,
+        options: Mapping[str, object] | None = None,
+        folder: str | Path | None = None,
     ) -> None:
         self.product = product if isinstance(product, Product) else product.plan
         if self.product.outbox:
             raise DriverError(f'product "{self.product.name}" has an outbox, and no documents')
         self.counters: Counter[str] = Counter()
         self.dead_letters: list[DeadDocument] = []
-        self._solution = _solution(solution, self.product)
+        self._solution = _solution(solution, self.product, options or {}, folder)
         self._relations = {each.name: each for each in self.product.relations}
         self._documents: dict[Any, Mapping[str, Any]] = {}
         self._time_us = 0
@@ -127,16 +135,26 @@ class Driver:
         return self._relations[name]
 
 
-def _solution(solution: str | Solution | StoreSolution, product: Product) -> Solution:
+def _solution(
+    solution: str | Solution | StoreSolution,
+    product: Product,
+    options: Mapping[str, object],
+    folder: str | Path | None,
+) -> Solution:
     if solution == "reference":
         return ReferenceSolution(product)
     if solution == "memory":
         return StoreBacked(StoreDriver([product], MemoryState([product])), [product])
     if isinstance(solution, str):
-        raise DriverError(
-            f'the driver has no solution "{solution}"',
-            hint='Use "reference" or "memory", or pass the solution itself.',
-        )
+        if solution not in store_solutions():
+            known = ", ".join(("reference", "memory", *store_solutions()))
+            raise DriverError(
+                f'the driver has no solution "{solution}"',
+                detail=f"It has {known}.",
+                hint="Or pass the solution itself.",
+            )
+        place = SolutionPlace(Path(folder or mkdtemp(prefix="joinery-")), product.query)
+        return StoreBacked(open_solution(solution, [product], options, place), [product])
     if hasattr(solution, "forget"):
         return StoreBacked(cast(StoreSolution, solution), [product])
     return solution

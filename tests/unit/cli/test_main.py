@@ -111,7 +111,7 @@ def test_an_unknown_solution_is_told_with_the_known_ones(
 ) -> None:
     assert joinery("run", "--solution", "spark") == 2
 
-    assert "Known: spark-state." in capsys.readouterr().err
+    assert "Known: spark-state, rdbms-trigger," in capsys.readouterr().err
 
 
 def test_a_part_of_a_group_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -383,7 +383,7 @@ class EverythingIsText:
 
 @pytest.mark.parametrize(
     ("solution", "warned", "refused"),
-    [("spark-state", ["PLAN_NOT_PORTABLE"], []), ("reference", [], ["PLAN_NOT_PORTABLE"])],
+    [("spark-state", ["PLAN_NOT_PORTABLE"], []), ("kv", [], ["PLAN_NOT_PORTABLE"])],
 )
 def test_what_only_spark_evaluates_is_a_warning_in_spark_state_alone(
     tmp_path: Path, solution: str, warned: list[str], refused: list[str]

@@ -107,10 +107,10 @@ def test_durations_and_sizes_have_units(tmp_path: Path) -> None:
 
 
 def test_a_solution_may_have_options(tmp_path: Path) -> None:
-    spec = load(tmp_path, ROOT + "    solution: {rdbms-store: {pool: 4}}\n")
+    spec = load(tmp_path, ROOT + "    solution: {rdbms-store: {schema: mine}}\n")
 
     assert "rdbms-store" == spec.products[0].solution
-    assert (("pool", 4),) == spec.products[0].solution_options
+    assert (("schema", "mine"),) == spec.products[0].solution_options
 
 
 def test_an_environment_variable_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,44 @@
+"""Reads solutions with their options: of one product, and of the whole project under `run`."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from joinery.spec import grammar
+from joinery.spec.option import check_options
+from joinery.spec.product import Options
+from joinery.spec.reader import Reader
+from joinery.spec.tree import Entry, MapTree, Scalar, Tree
+
+DEFAULT = "spark-state"
+ENTRY_POINTS = "joinery.solutions"
+
+
+def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
+    """Return a solution and its options: a name, or a map from one name to options."""
+    if tree is None:
+        return DEFAULT, ()
+    part = f'"solution" of {what}'
+    if isinstance(tree, MapTree) and len(tree.entries) == 1:
+        return _with_options(reader, tree.entries[0], part)
+    return reader.word(tree, part, solution_names()) or DEFAULT, ()
+
+
+def read_solutions(reader: Reader, tree: Tree) -> tuple[tuple[str, Options], ...]:
+    """Return `run.solutions`: what solutions take where a product does not say it itself."""
+    part = '"solutions" of "run"'
+    return tuple(_with_options(reader, each, part) for each in reader.entries(tree, part))
+
+
+def solution_names() -> tuple[str, ...]:
+    """Return the names of all solutions, with those of installed packages."""
+    added = sorted(each.name for each in entry_points(group=ENTRY_POINTS))
+    return (*grammar.SOLUTIONS, *(each for each in added if each not in grammar.SOLUTIONS))
+
+
+def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options]:
+    known = reader.word(Scalar(entry.name, entry.name, entry.value.mark), part, solution_names())
+    told = f'"{entry.name}" of {part}'
+    if entry.name in grammar.SOLUTION_OPTIONS:
+        check_options(reader, entry, told, grammar.SOLUTION_OPTIONS[entry.name])
+    return known, reader.options(entry.value, told)
