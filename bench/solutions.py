@@ -1,0 +1,117 @@
+"""Measures store-backed solutions without Spark: UserProfile through `StoreDriver`, batch by batch.
+
+    python bench/solutions.py --store sqlite --changes 1000000
+    python bench/solutions.py --store sqlite --changes 3000 --after 200000 --batch 1
+
+Changes are decoded before the clock starts, and documents are not written to a sink: what is
+measured is the keeping of join state, and making the documents' texts from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import json
+import os
+import pstats
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import joinery as jn
+from joinery.engine.driver import StoreDriver
+from joinery.model.change import Change
+from joinery.plan.nodes import Product
+from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.store import Batch
+from joinery.testing.github import RELATIONS, History
+
+PROJECT = Path(__file__).with_name("profile.yaml")
+KEYS = {
+    "user": ("email",),
+    "repo": ("owner", "name"),
+    "pull_request": ("repo", "repo_owner", "index"),
+    "star": ("username", "repo_name", "repo_owner"),
+    "payment_info": ("id",),
+}
+TIMES = ("registered_at", "created_at", "updated_at")
+
+
+def changes(history: History, count: int) -> Iterator[Change]:
+    """Yield the next changes of a history, decoded."""
+    for relation, _, before, after, number in history.lines(count):
+        row = json.loads(after or before or "{}")
+        name = RELATIONS[relation]
+        key = {column: row[column] for column in KEYS[name]}
+        for column in TIMES:
+            if column in row:
+                row[column] = datetime.fromisoformat(row[column])
+        yield Change(name, key, row if after else None, number)
+
+
+def product() -> Product:
+    """Return the plan of UserProfile."""
+    for name in ("BENCH_CHANGES", "BENCH_WORK"):
+        os.environ.setdefault(name, "none")
+    return jn.load(PROJECT).products["user_profile"].plan
+
+
+def run(driver: StoreDriver, feed: Iterator[Change], size: int, first: int) -> dict[str, Any]:
+    """Apply all changes in batches and return what it took."""
+    number, applied, sent, seconds, cpu = first, 0, 0, 0.0, 0.0
+    while batch := list(islice(feed, size)):
+        gc.collect()
+        clock, processor = time.perf_counter(), time.process_time()
+        outcome = driver.apply(batch, Batch("bench", number, 1, 1_000_000 * (number + 1)))
+        took, busy = time.perf_counter() - clock, time.process_time() - processor
+        number, applied = number + 1, applied + len(batch)
+        documents = sum(len(each.documents) for each in outcome.emitted.values())
+        seconds, cpu, sent = seconds + took, cpu + busy, sent + documents
+        if size > 1000:
+            say(f"  batch {number}: {len(batch) / took:,.0f} changes/s, {documents:,} documents")
+    return {
+        "changes": applied,
+        "documents": sent,
+        "seconds": round(seconds, 2),
+        "processor_seconds": round(cpu, 2),
+        "rate": round(applied / seconds) if applied else 0,
+        "batches": number - first,
+    }
+
+
+def say(line: str) -> None:
+    """Tell how it goes."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Run what was chosen and print it as JSON."""
+    parser = argparse.ArgumentParser(prog="bench/solutions.py", description=__doc__)
+    parser.add_argument("--store", choices=("sqlite",), default="sqlite")
+    parser.add_argument("--changes", type=int, default=1_000_000)
+    parser.add_argument("--after", type=int, default=0, help="changes before the clock starts")
+    parser.add_argument("--batch", type=int, default=200_000)
+    parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    chosen = parser.parse_args()
+    history, plan = History(chosen.changes + chosen.after), product()
+    with tempfile.TemporaryDirectory() as folder:
+        driver = StoreDriver([plan], SqliteState([plan], Path(folder) / "state.db"))
+        before = run(driver, changes(history, chosen.after), 200_000, 0)["batches"]
+        profile = cProfile.Profile() if chosen.profile else nullcontext()
+        with profile:
+            told = run(driver, changes(history, chosen.changes), chosen.batch, before)
+        driver.close()
+    print(json.dumps({"store": chosen.store, "batch": chosen.batch, **told}))
+    if isinstance(profile, cProfile.Profile):
+        pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)
+
+
+if __name__ == "__main__":
+    main()

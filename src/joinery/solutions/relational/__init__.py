@@ -1,0 +1,1 @@
+"""Join state in relational tables: SQLite and PostgreSQL."""

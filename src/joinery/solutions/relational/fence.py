@@ -1,0 +1,54 @@
+"""Who may write to a store, and which batch comes next.
+
+A store is of one checkpoint. Another one takes it over with its first batch, and begins with
+empty tables; from then on the checkpoint before is refused.
+
+Invariant: within a checkpoint epochs and batch numbers never fall.
+"""
+
+from __future__ import annotations
+
+from joinery.solutions.store import Batch, FencedError, StoreError
+
+
+def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) -> None:
+    """Refuse a run that may not write.
+
+    Args:
+        batch: What it begins.
+        owner: The query id that last claimed the store; None where none did.
+        epoch: The epoch that it claimed it with.
+        place: The store's name.
+
+    Raises:
+        FencedError: A run with a higher epoch has been here.
+        StoreError: The store lacks what the checkpoint committed.
+    """
+    if owner == batch.query_id:
+        if epoch is not None and epoch > batch.epoch:
+            raise FencedError(
+                f"another run keeps its join state in {place}",
+                detail=f"Its epoch is {epoch}, that of this run {batch.epoch}.",
+            )
+    elif batch.number > 0:
+        taken = "It belongs to another checkpoint." if owner else "It is empty."
+        raise StoreError(
+            f"the join state of this checkpoint is not in {place}",
+            detail=f"{taken} The checkpoint has batches before {batch.number}.",
+            hint="Put the store back, or run with --rebuild.",
+        )
+
+
+def is_last(batch: Batch, number: int, place: str) -> bool:
+    """Return whether `batch` is the last one that was acknowledged, of the same query id.
+
+    Raises:
+        StoreError: Others have followed it.
+    """
+    if number > batch.number:
+        raise StoreError(
+            f"batch {batch.number} was followed by others in {place}",
+            detail=f"The last one there is {number}: the checkpoint is an older one.",
+            hint="Put the checkpoint back, or run with --rebuild.",
+        )
+    return number == batch.number

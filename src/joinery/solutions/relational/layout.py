@@ -1,0 +1,96 @@
+"""The tables that some products need: a table a relation, an index a join side.
+
+Invariant: `matching` on a join side, and on a relation's key, is a lookup in the primary key
+or in one index, never a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from joinery.engine.climb import columns_of
+from joinery.model.type import Field
+from joinery.plan.nodes import Node, Product, Relation
+
+Columns = tuple[str, ...]
+
+STATE = "joinery_state"
+POSITION = "joinery_position"
+AFTER_DELETE = "joinery_after_delete"
+CHANGED = "joinery_changed_us"
+OWN_COLUMNS = (STATE, POSITION, AFTER_DELETE, CHANGED)
+"""What stands beside a relation's columns, as in `StoredRow`."""
+
+DELETED, HIDDEN, VISIBLE = 0, 1, 2
+"""Values of `STATE`; a hidden row is left out by the relation's `where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTable:
+    """How the rows of one relation are kept.
+
+    Attributes:
+        relation: The relation.
+        key: The primary key: the relation's key columns, those of a join side first.
+        indexes: The columns of each further index.
+        shown: The columns that products read, in the relation's order.
+    """
+
+    relation: Relation
+    key: Columns
+    indexes: tuple[Columns, ...]
+    shown: tuple[Field, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """All columns of the relation, declared and derived."""
+        return self.relation.row.fields
+
+
+def relation_tables(products: Sequence[Product]) -> dict[str, RelationTable]:
+    """Return the tables by relation.
+
+    Example:
+        A star joins its user by a part of its key, and its repository by another one: the
+        first leads the primary key, the second needs an index.
+    """
+    relations = dict.fromkeys(each for product in products for each in product.relations)
+    sides = {each.name: list(_sides(products, each)) for each in relations}
+    return {each.name: _table(each, sides[each.name], products) for each in relations}
+
+
+def _table(
+    relation: Relation, sides: Iterable[Columns], products: Sequence[Product]
+) -> RelationTable:
+    distinct = list(dict.fromkeys(tuple(dict.fromkeys(side)) for side in sides))
+    key = _key_order(relation.key, distinct)
+    rest = [side for side in distinct if set(side) != set(key[: len(side)])]
+    indexes = {frozenset(side): side for side in rest}
+    read = {name for node in _nodes(products, relation) for name in columns_of(node)}
+    shown = tuple(each for each in relation.row.fields if each.name in {*read, *relation.key})
+    return RelationTable(relation, key, tuple(indexes.values()), shown)
+
+
+def _key_order(key: Columns, sides: Iterable[Columns]) -> Columns:
+    """Return the key's columns so that as many join sides as can be lead them."""
+    ordered: list[str] = []
+    for side in sorted((each for each in sides if set(each) <= set(key)), key=len):
+        if set(ordered) <= set(side):
+            ordered += [each for each in side if each not in ordered]
+    return (*ordered, *(each for each in key if each not in ordered))
+
+
+def _sides(products: Sequence[Product], relation: Relation) -> Iterator[Columns]:
+    for product in products:
+        for node in product.root.walk():
+            if node.on and node.relation == relation:
+                yield tuple(pair.child for pair in node.on)
+            if node.relation == relation:
+                for embed in node.embeds:
+                    yield tuple(pair.parent for pair in embed.on)
+
+
+def _nodes(products: Sequence[Product], relation: Relation) -> Iterator[Node]:
+    for product in products:
+        yield from (node for node in product.root.walk() if node.relation == relation)

@@ -1,0 +1,101 @@
+"""A SQLite file: opened for one writer, asked for sets, its failures told."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from joinery.solutions.relational.cells import Cells
+from joinery.solutions.store import StoreError
+
+_WAIT_S = 30.0
+_CACHE_KIB = 256 * 1024
+_SOUGHT = "joinery_sought"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it stands; `type` is as declared, empty where it has none."""
+
+    type: str
+    key: bool
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open a file whose commits are durable, creating it where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(
+            path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+        )
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA temp_store = MEMORY")
+        database.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    except (sqlite3.Error, OSError) as error:
+        raise failure(error, path) from error
+    return database
+
+
+def found(
+    database: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    sought: Sequence[Cells],
+    names: Iterable[str],
+    rest: str = "",
+) -> list[Cells]:
+    """Return the cells under `names` of the rows whose `columns` equal one of `sought`.
+
+    What is sought is put into a temporary table, which one statement joins; `kept` names the
+    table in `rest`.
+    """
+    width = len(columns)
+    name = f"{_SOUGHT}_{width}"
+    slots = ", ".join(f"v{at}" for at in range(width))
+    database.execute(f"CREATE TABLE IF NOT EXISTS temp.{name} ({slots})")
+    database.execute(f"DELETE FROM temp.{name}")
+    database.executemany(f"INSERT INTO temp.{name} VALUES ({', '.join('?' * width)})", sought)
+    on = " AND ".join(f"kept.{quoted(each)} = sought.v{at}" for at, each in enumerate(columns))
+    shown = ", ".join(f"kept.{quoted(each)}" for each in names)
+    # CROSS JOIN keeps the order: each value is looked up, the table is never scanned.
+    return database.execute(
+        f"SELECT {shown} FROM temp.{name} AS sought CROSS JOIN {quoted(table)} AS kept"
+        f" ON {on}{rest}"
+    ).fetchall()
+
+
+def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Column]:
+    """Return the columns of a table as it stands; none where it does not."""
+    told = database.execute(f"PRAGMA table_info({quoted(table)})")
+    return {name: Column(type, bool(key)) for _, name, type, _, _, key in told}
+
+
+def foreign_table(table: str, detail: str) -> StoreError:
+    """Return the error that tells of a table that is not of this product."""
+    return StoreError(
+        f'table "{table}" does not fit the product',
+        detail=detail,
+        hint="Name another database in the solution's options, or drop the table and --rebuild.",
+    )
+
+
+def failure(error: Exception, path: Path) -> StoreError:
+    """Return the error that tells a failure of the database."""
+    return StoreError(
+        f"could not use the database {path}",
+        detail=f"{error}.",
+        hint="Free the file or the disk, or name another one, then start the run again.",
+    )
+
+
+def quoted(name: str) -> str:
+    """Return an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return identifiers with commas between."""
+    return ", ".join(map(quoted, names))

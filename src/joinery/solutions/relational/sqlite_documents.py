@@ -1,0 +1,120 @@
+"""The documents of one product in SQLite: what its sinks hold, and what each batch sent."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+
+from joinery.engine.key import key_reader
+from joinery.plan.nodes import Product
+from joinery.solutions.relational.cells import Cells, probe_cells, rows_from
+from joinery.solutions.relational.sqlite_database import (
+    columns_of_table,
+    foreign_table,
+    found,
+    listed,
+    quoted,
+)
+from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
+from joinery.solutions.store import Emitted, Key, SentDocument
+
+_OWN = ("document", "version", "failing", "batch", "place", "reason", "detail")
+_TYPES = ("TEXT", "INTEGER NOT NULL", "BOOLEAN NOT NULL", "INTEGER", "INTEGER", "TEXT", "TEXT")
+
+
+class SqliteDocuments:
+    """The table of one product: a row a root that was ever sent, by the root's key.
+
+    `batch` and `place` tell which batch sent it last, and when in it; `reason` and `detail`
+    stand where that batch made a dead letter of it instead.
+    """
+
+    def __init__(self, product: Product, name: str) -> None:
+        self.name = name
+        relation = product.root.relation
+        self._key = relation.key
+        self._fields = [each for each in relation.columns if each.name in relation.key]
+        self._fields.sort(key=lambda each: relation.key.index(each.name))
+        self._own = [each if each not in relation.key else f"joinery_{each}" for each in _OWN]
+        self._key_of = key_reader(relation)
+        self._key_cells = probe_cells(self._fields, to_cell)
+        self._keys = rows_from(self._fields, from_cell)
+
+    def create(self, database: sqlite3.Connection) -> None:
+        """Create the table where it is missing.
+
+        Raises:
+            StoreError: A table of this name stands there with other columns.
+        """
+        typed = [
+            f"{quoted(each.name)} {declared_type(each.type)}".rstrip() for each in self._fields
+        ]
+        typed += [f"{quoted(n)} {type}" for n, type in zip(self._own, _TYPES, strict=True)]
+        standing = columns_of_table(database, self.name)
+        if standing and set(standing) != {*self._key, *self._own}:
+            raise foreign_table(self.name, f"Its columns are {', '.join(standing)}.")
+        database.execute(
+            f"CREATE TABLE IF NOT EXISTS {quoted(self.name)} ({', '.join(typed)},"
+            f" PRIMARY KEY ({listed(self._key)})) WITHOUT ROWID"
+        )
+
+    def sent(self, database: sqlite3.Connection, roots: Collection[Key]) -> dict[Key, SentDocument]:
+        """Return what the sinks hold of `roots`."""
+        names = [*self._key, *self._own[:3]]
+        cells = found(database, self.name, self._key, self._key_cells(roots), names)
+        return {
+            self._key_of(key): SentDocument(text, version, bool(failing))
+            for key, (*_, text, version, failing) in zip(self._keys(cells), cells, strict=True)
+        }
+
+    def acknowledge(self, database: sqlite3.Connection, number: int, emitted: Emitted) -> None:
+        """Store what a batch did."""
+        names = [*self._key, *self._own]
+        changed = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in self._own)
+        database.executemany(
+            f"INSERT INTO {quoted(self.name)} ({listed(names)})"
+            f" VALUES ({', '.join('?' * len(names))})"
+            f" ON CONFLICT ({listed(self._key)}) DO UPDATE SET {changed}",
+            self._written(number, emitted),
+        )
+
+    def emitted(self, database: sqlite3.Connection, number: int) -> Emitted:
+        """Return what a batch did, if it was the last one."""
+        own = [quoted(each) for each in self._own]
+        cells = database.execute(
+            f"SELECT {listed(self._key)}, {', '.join(own)} FROM {quoted(self.name)}"
+            f" WHERE {own[3]} = ? ORDER BY {own[4]}",
+            (number,),
+        ).fetchall()
+        documents: dict[Key, SentDocument] = {}
+        dead: dict[Key, tuple[str, str]] = {}
+        for row, cell in zip(self._keys(cells), cells, strict=True):
+            text, version, failing, _, _, reason, detail = cell[len(self._key) :]
+            if reason is None:
+                documents[self._key_of(row)] = SentDocument(text, version, bool(failing))
+            else:
+                dead[self._key_of(row)] = (reason, detail)
+        return Emitted(documents, dead)
+
+    def forget(self, database: sqlite3.Connection, before_us: int) -> None:
+        """Forget roots that went before a time; a later version stands above theirs anyway."""
+        document, version, failing = map(quoted, self._own[:3])
+        database.execute(
+            f"DELETE FROM {quoted(self.name)}"
+            f" WHERE {document} IS NULL AND {version} < ? AND NOT {failing}",
+            (before_us,),
+        )
+
+    def unsend(self, database: sqlite3.Connection) -> None:
+        """Forget all documents, and keep their versions."""
+        own = [quoted(each) for each in self._own]
+        blank = ", ".join(f"{each} = NULL" for each in (own[0], *own[3:]))
+        database.execute(f"UPDATE {quoted(self.name)} SET {own[2]} = FALSE, {blank}")
+
+    def _written(self, number: int, emitted: Emitted) -> Iterator[Cells]:
+        for sent, batch in ((emitted.documents, number), (emitted.silent, None)):
+            cells = zip(sent.items(), self._key_cells(sent), strict=True)
+            for place, ((key, each), cell) in enumerate(cells):
+                reason, detail = emitted.dead.get(key, (None, None))
+                noted = number if reason else batch
+                yield (*cell, each.text, each.version, each.failing, noted, place, reason, detail)

@@ -1,0 +1,179 @@
+"""One relation's rows in SQLite, and the statements that read and write sets of them.
+
+The values to look up are put into a temporary table, from which one statement joins.
+
+Invariant: identifiers are quoted; values are parameters.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from joinery.engine.key import key_reader
+from joinery.model.change import Row
+from joinery.model.type import Field
+from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from
+from joinery.solutions.relational.layout import (
+    CHANGED,
+    DELETED,
+    HIDDEN,
+    OWN_COLUMNS,
+    STATE,
+    VISIBLE,
+    RelationTable,
+)
+from joinery.solutions.relational.sqlite_database import (
+    Column,
+    columns_of_table,
+    foreign_table,
+    found,
+    listed,
+    quoted,
+)
+from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
+from joinery.solutions.store import JoinValue, Key, StoredRow
+
+
+class SqliteTable:
+    """The table of one relation.
+
+    Args:
+        table: What it holds.
+        name: Its own.
+    """
+
+    def __init__(self, table: RelationTable, name: str) -> None:
+        self.name = name
+        self._table = table
+        self._relation = table.relation
+        self._fields = {each.name: each for each in table.columns}
+        self._key_fields = [self._fields[column] for column in table.relation.key]
+        self._rest = [each for each in table.columns if each.name not in table.relation.key]
+        self._key_of = key_reader(table.relation)
+        self._to_cells = cells_of(table.columns, to_cell)
+        self._key_cells = probe_cells(self._key_fields, to_cell)
+        self._rows = rows_from(table.columns, from_cell)
+        self._shown = rows_from(table.shown, from_cell)
+        self._probes = {
+            columns: probe_cells([self._fields[each] for each in columns], to_cell)
+            for columns in (table.relation.key, *table.indexes)
+        }
+        self._upsert = self._upsert_statement()
+
+    def create(self, database: sqlite3.Connection) -> None:
+        """Create the table and its indexes where they are missing, and add missing columns.
+
+        Raises:
+            StoreError: A table of this name stands there with other columns.
+        """
+        standing = columns_of_table(database, self.name)
+        if not standing:
+            database.execute(self._create_statement())
+        else:
+            self._migrate(database, standing)
+        for columns in self._table.indexes:
+            index = quoted(f"{self.name} by {' '.join(columns)}")
+            database.execute(
+                f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(self.name)} ({listed(columns)})"
+            )
+        index = quoted(f"{self.name} deleted")
+        database.execute(
+            f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(self.name)} ({CHANGED})"
+            f" WHERE {STATE} = {DELETED}"
+        )
+
+    def rows(self, database: sqlite3.Connection, keys: Collection[Key]) -> dict[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+        columns = self._relation.key
+        cells = found(
+            database, self.name, columns, self._key_cells(keys), [*self._fields, *OWN_COLUMNS]
+        )
+        return {
+            self._key_of(row): StoredRow(
+                None if state == DELETED else row, state == VISIBLE, position, bool(after), changed
+            )
+            for row, (*_, state, position, after, changed) in zip(
+                self._rows(cells), cells, strict=True
+            )
+        }
+
+    def matching(
+        self, database: sqlite3.Connection, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+        if columns not in self._probes:
+            fields = [self._fields[each] for each in columns]
+            self._probes[columns] = probe_cells(fields, to_cell)
+        sought = self._probes[columns](values)
+        names = [each.name for each in self._table.shown]
+        rest = f" WHERE kept.{STATE} = {VISIBLE}"
+        return self._shown(found(database, self.name, columns, sought, names, rest))
+
+    def write(self, database: sqlite3.Connection, rows: Mapping[Key, StoredRow]) -> None:
+        """Store rows in place of those under their keys."""
+        database.executemany(self._upsert, self._written(rows))
+
+    def forget(self, database: sqlite3.Connection, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        database.execute(
+            f"DELETE FROM {quoted(self.name)} WHERE {STATE} = {DELETED} AND {CHANGED} < ?",
+            (before_us,),
+        )
+
+    def clear(self, database: sqlite3.Connection) -> None:
+        """Forget all rows."""
+        database.execute(f"DELETE FROM {quoted(self.name)}")
+
+    def _written(self, rows: Mapping[Key, StoredRow]) -> Iterable[Cells]:
+        to_cells, blank = self._to_cells, dict.fromkeys(self._fields)
+        for key, stored in rows.items():
+            row, state = stored.row, VISIBLE if stored.visible else HIDDEN
+            if row is None:
+                state = DELETED
+                row = {**blank, **dict(zip(self._relation.key, key, strict=True))}
+            own = (state, stored.position, stored.after_delete, stored.changed_us)
+            yield to_cells(row) + own
+
+    def _create_statement(self) -> str:
+        columns = [self._defined(each) for each in self._fields.values()]
+        columns += [f"{STATE} INTEGER NOT NULL", "joinery_position INTEGER"]
+        columns += ["joinery_after_delete BOOLEAN NOT NULL", f"{CHANGED} INTEGER NOT NULL"]
+        return (
+            f"CREATE TABLE {quoted(self.name)} ({', '.join(columns)},"
+            f" PRIMARY KEY ({listed(self._table.key)})) WITHOUT ROWID"
+        )
+
+    def _defined(self, field: Field) -> str:
+        return f"{quoted(field.name)} {declared_type(field.type)}".rstrip()
+
+    def _upsert_statement(self) -> str:
+        names = [*self._fields, *OWN_COLUMNS]
+        # The key's columns, too: a zero of another sign is the same key.
+        changed = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in self._updated())
+        return (
+            f"INSERT INTO {quoted(self.name)} ({listed(names)})"
+            f" VALUES ({', '.join('?' * len(names))})"
+            f" ON CONFLICT ({listed(self._table.key)}) DO UPDATE SET {changed}"
+        )
+
+    def _updated(self) -> list[str]:
+        odd = [each.name for each in self._key_fields if str(each.type) in ("float", "double")]
+        return [*odd, *(each.name for each in self._rest), *OWN_COLUMNS]
+
+    def _migrate(self, database: sqlite3.Connection, standing: Mapping[str, Column]) -> None:
+        key = tuple(name for name, each in standing.items() if each.key)
+        if set(key) != set(self._relation.key) or not set(OWN_COLUMNS) <= set(standing):
+            raise foreign_table(self.name, f"Its primary key is {', '.join(key) or 'missing'}.")
+        for field in self._fields.values():
+            found = standing.get(field.name)
+            if found is None:
+                database.execute(
+                    f"ALTER TABLE {quoted(self.name)} ADD COLUMN {self._defined(field)}"
+                )
+            elif found.type != declared_type(field.type):
+                raise foreign_table(
+                    self.name,
+                    f'Its column "{field.name}" is {found.type or "of no type"}, and has to be'
+                    f" {declared_type(field.type) or 'of no type'}.",
+                )

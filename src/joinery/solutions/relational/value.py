@@ -1,0 +1,144 @@
+"""Values in the cells of a table, and back: what a database has no type for is JSON text.
+
+Invariant: a value comes back equal and of its type, and equal join values are equal cells.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+
+Convert = Callable[[Any], Any]
+"""From a value that is not null to another."""
+
+_WIDE = decimal.Context(prec=80)
+
+
+def exact_text(kind: Decimal) -> Convert:
+    """Return the function from a decimal to its text, with the scale of its type."""
+    unit = decimal.Decimal(1).scaleb(-kind.scale)
+
+    def text(value: decimal.Decimal) -> str:
+        exact = _WIDE.quantize(value, unit)
+        return format(exact if exact else exact.copy_abs(), "f")
+
+    return text
+
+
+def utc_text(value: dt.datetime) -> str:
+    """Return a moment as ISO 8601 text in UTC, to the microsecond."""
+    return value.astimezone(dt.UTC).isoformat(timespec="microseconds")
+
+
+def local_text(value: dt.datetime) -> str:
+    """Return a time without a zone as ISO 8601 text, to the microsecond."""
+    return value.isoformat(timespec="microseconds")
+
+
+def json_text(kind: DataType) -> Convert:
+    """Return the function from a list, a map or an object to its text."""
+    parts = _to_json(kind)
+    return lambda value: json.dumps(parts(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json_text(kind: DataType) -> Convert:
+    """Return the way back from `json_text`."""
+    parts = _from_json(kind)
+    return lambda text: parts(json.loads(text))
+
+
+def probe(kind: DataType) -> Convert | None:
+    """Return what brings the value of another type to a column's; None where it has its type.
+
+    The function gives None where no value of the column's type is equal.
+
+    Example:
+        >>> from joinery.model.type import INT
+        >>> to_int = probe(INT)
+        >>> to_int(decimal.Decimal("5.00")), to_int(decimal.Decimal("5.5"))
+        (5, None)
+    """
+    match kind:
+        case Atomic("byte" | "short" | "int" | "long"):
+            return _whole
+        case Atomic("float" | "double"):
+            return _real
+        case Decimal():
+            return lambda value: _scaled(value, kind)
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 63 else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return _whole(int(value)) if value != "NaN" and value == int(value) else None
+
+
+def _real(value: Any) -> Any:
+    return value if value == "NaN" else float(value)
+
+
+def _scaled(value: Any, kind: Decimal) -> decimal.Decimal | None:
+    exact = decimal.Decimal(value)
+    near = _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-kind.scale))
+    return near if near == exact else None
+
+
+def _to_json(kind: DataType) -> Convert:
+    """Return the function to what JSON holds; an object's fields stand in a list."""
+    match kind:
+        case Struct(fields):
+            each = [(field.name, _or_null(_to_json(field.type))) for field in fields]
+            return lambda value: {name: convert(value.get(name)) for name, convert in each}
+        case Array(element):
+            convert = _or_null(_to_json(element))
+            return lambda value: [convert(item) for item in value]
+        case Map(key, of):
+            name, item = _to_json(key), _or_null(_to_json(of))
+            return lambda value: [[name(k), item(v)] for k, v in value.items()]
+        case Decimal():
+            return str
+        case Atomic("timestamp"):
+            return utc_text
+        case Atomic("timestamp_ntz"):
+            return local_text
+        case Atomic("date"):
+            return lambda value: value.isoformat()
+        case Atomic("binary"):
+            return lambda value: base64.b64encode(value).decode("ascii")
+    return lambda value: value
+
+
+def _from_json(kind: DataType) -> Convert:
+    match kind:
+        case Struct(fields):
+            each = [(field.name, _or_null(_from_json(field.type))) for field in fields]
+            return lambda value: {name: convert(value[name]) for name, convert in each}
+        case Array(element):
+            convert = _or_null(_from_json(element))
+            return lambda value: [convert(item) for item in value]
+        case Map(key, of):
+            name, item = _from_json(key), _or_null(_from_json(of))
+            return lambda value: {name(k): item(v) for k, v in value}
+        case Decimal():
+            return decimal.Decimal
+        case Atomic("timestamp" | "timestamp_ntz"):
+            return dt.datetime.fromisoformat
+        case Atomic("date"):
+            return dt.date.fromisoformat
+        case Atomic("binary"):
+            return base64.b64decode
+    return lambda value: value
+
+
+def _or_null(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)

@@ -1,0 +1,80 @@
+"""`rdbms-store` over SQLite files: cases, random projects, crashes; each case a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
+
+from joinery.engine.driver import StoreDriver
+from joinery.model.change import Change
+from joinery.plan.nodes import Product
+from joinery.solutions.protocol import Sent
+from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.store import StoreSolution
+from joinery.spec.product import ProjectSpec
+from joinery.testing import conformance
+from joinery.testing.conformance import Case, all_cases
+from joinery.testing.stores import Break, StoreRunner
+
+SEEDS = chosen_seeds(6)
+
+
+@dataclass
+class Files:
+    """Opens a file of its own for each run."""
+
+    folder: Path
+    path: Path = Path()
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+        self.path = Path(mkdtemp(dir=self.folder)) / "state.db"
+        return self.runner.run(project, batches)
+
+    def over(self, runner: StoreRunner) -> Files:
+        self.runner = runner
+        return self
+
+    def open(self, products: Sequence[Product], wrap: Break[SqliteState]) -> StoreSolution:
+        return StoreDriver(products, wrap(SqliteState(products, self.path)), together=3)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="module")
+def problems(files: Files) -> dict[str, str]:
+    outcomes = conformance.examine(files.over(StoreRunner(files.open, replay=True)))
+    return {each.case.sentence: each.problem for each in outcomes}
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_sqlite_holds(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
+
+
+def test_all_cases_hold_through_crashes(files: Files) -> None:
+    runner = StoreRunner(files.open, replay=True, crashes=6)
+
+    conformance.check(files.over(runner))
+
+    assert runner.crashed > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_crash_after_any_call_changes_nothing(seed: int, files: Files) -> None:
+    runner = files.over(StoreRunner(files.open, replay=True, crashes=-1))
+
+    assert [] == failures(make_trial([seed]), runner)
+
+
+def test_many_wide_rows_at_few_join_values(files: Files) -> None:
+    runner = files.over(StoreRunner(files.open))
+
+    assert [] == failures(make_crowded_trial([0]), runner)

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import datetime as dt
+import math
+import sqlite3
+from collections.abc import Iterator
+from decimal import Decimal as D
+from pathlib import Path
+
+import pytest
+
+from joinery.model.type import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Array,
+    Atomic,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+)
+from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
+from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.store import (
+    Batch,
+    Emitted,
+    FencedError,
+    SentDocument,
+    StoredRow,
+    StoreError,
+)
+
+FIRST = Batch("q", 0, 1, 1_000_000)
+SECOND = Batch("q", 1, 1, 2_000_000)
+
+
+def relation(name: str, key: str, *fields: Field) -> Relation:
+    return Relation(name, "s", name, "json", tuple(key.split()), fields)
+
+
+def shown(*names: str) -> tuple[Computed, ...]:
+    return tuple(Computed(name, Expression(name, INT, frozenset({name}))) for name in names)
+
+
+def product(user: Relation, star: Relation) -> Product:
+    pair = JoinPair("user_id", "id", LONG)
+    stars = Node("stars", "p/stars", "many", star, (pair,), shown("user_id", "repo"))
+    return Product("p", Node("p", "p", "root", user, fields=shown("id"), embeds=(stars,)))
+
+
+USER = relation("user", "id", Field("id", LONG), Field("name", STRING))
+STAR = relation("star", "repo user_id", Field("user_id", INT), Field("repo", STRING))
+PRODUCT = product(USER, STAR)
+
+
+def stored(row: dict[str, object] | None, *, visible: bool = True) -> StoredRow:
+    return StoredRow(row, visible and row is not None, 7, row is None, 1_000_000)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "state.db"
+
+
+@pytest.fixture
+def state(path: Path) -> Iterator[SqliteState]:
+    opened = SqliteState([PRODUCT], path)
+    opened.begin(FIRST)
+    yield opened
+    opened.close()
+
+
+def test_rows_come_back_as_they_were_written(state: SqliteState) -> None:
+    rows = {
+        (1,): stored({"id": 1, "name": "a"}),
+        (2,): stored({"id": 2, "name": None}, visible=False),
+        (3,): stored(None),
+    }
+    state.write("user", rows)
+
+    assert rows == state.rows("user", [(1,), (2,), (3,), (4,)])
+
+
+def test_a_row_is_found_by_its_join_value_while_it_is_visible(state: SqliteState) -> None:
+    one, two = {"user_id": 1, "repo": "a"}, {"user_id": 1, "repo": "b"}
+    state.write("star", {("a", 1): stored(one), ("b", 1): stored(two, visible=False)})
+    state.write("star", {("c", 1): stored({"user_id": 1, "repo": "c"})})
+    state.write("star", {("c", 1): stored(None)})
+
+    assert [one] == state.matching("star", ("user_id",), [(1,), (2,)])
+
+
+def test_a_join_value_of_another_type_is_equal_by_value(state: SqliteState) -> None:
+    row = {"user_id": 5, "repo": "a"}
+    state.write("star", {("a", 5): stored(row)})
+
+    assert [row] == state.matching("star", ("user_id",), [(D("5.00"),), (D("5.5"),), (1 << 70,)])
+
+
+def test_a_batch_that_was_not_acknowledged_left_nothing(state: SqliteState, path: Path) -> None:
+    state.write("user", {(1,): stored({"id": 1, "name": "a"})})
+    state.close()
+    again = SqliteState([PRODUCT], path)
+
+    assert not again.begin(FIRST)
+    assert {} == again.rows("user", [(1,)])
+    assert {} == again.pending()
+
+
+def test_a_batch_that_was_acknowledged_tells_what_it_sent(state: SqliteState, path: Path) -> None:
+    done = {"p": Emitted({(2,): SentDocument("{}", 9), (1,): SentDocument(None, 8)})}
+    state.acknowledge(FIRST, done)
+    state.close()
+    again = SqliteState([PRODUCT], path)
+
+    assert again.begin(FIRST)
+    assert done == again.emitted(FIRST)
+    assert [(2,), (1,)] == list(again.emitted(FIRST)["p"].documents)
+    assert not again.begin(SECOND)
+    assert {(2,): SentDocument("{}", 9)} == again.sent("p", [(2,), (3,)])
+
+
+def test_a_dead_letter_is_told_again_and_the_last_good_document_stays(state: SqliteState) -> None:
+    failing = SentDocument("{}", 8, failing=True)
+    emitted = Emitted({}, {(1,): ("overflow", "More.")}, {(1,): failing})
+    state.acknowledge(FIRST, {"p": emitted})
+
+    assert state.begin(FIRST)
+    assert {(1,): ("overflow", "More.")} == state.emitted(FIRST)["p"].dead
+    assert {(1,): failing} == state.sent("p", [(1,)])
+
+
+def test_a_replaced_run_is_refused_for_good(state: SqliteState, path: Path) -> None:
+    state.acknowledge(FIRST, {})
+    newer = SqliteState([PRODUCT], path)
+    newer.begin(Batch("q", 1, 2, 2_000_000))
+    newer.close()
+
+    with pytest.raises(FencedError, match="another run"):
+        state.begin(SECOND)
+
+
+def test_a_new_checkpoint_begins_with_empty_tables_above_the_old_versions(
+    state: SqliteState,
+) -> None:
+    state.write("user", {(1,): stored({"id": 1, "name": "a"})})
+    state.acknowledge(FIRST, {"p": Emitted({(1,): SentDocument("{}", 9)})})
+
+    assert not state.begin(Batch("other", 0, 1, 3_000_000))
+    assert {} == state.rows("user", [(1,)])
+    assert {(1,): SentDocument(None, 9)} == state.sent("p", [(1,)])
+
+
+def test_a_checkpoint_whose_rows_are_lost_is_refused(path: Path) -> None:
+    with pytest.raises(StoreError, match="is not in") as told:
+        SqliteState([PRODUCT], path).begin(SECOND)
+
+    assert "--rebuild" in told.value.hint
+
+
+def test_an_older_checkpoint_is_refused(state: SqliteState) -> None:
+    state.acknowledge(FIRST, {})
+    state.begin(SECOND)
+    state.acknowledge(SECOND, {})
+
+    with pytest.raises(StoreError, match="followed by others"):
+        state.begin(FIRST)
+
+
+def test_deletes_and_gone_roots_are_forgotten_in_time(state: SqliteState) -> None:
+    state.write("user", {(1,): stored(None), (2,): stored({"id": 2, "name": "b"})})
+    gone = {(1,): SentDocument(None, 5), (2,): SentDocument("{}", 5)}
+    state.acknowledge(FIRST, {"p": Emitted(gone)})
+    state.forget(1_000_001)
+
+    assert [(2,)] == list(state.rows("user", [(1,), (2,)]))
+    assert [(2,)] == list(state.sent("p", [(1,), (2,)]))
+
+
+def test_an_added_column_is_null_in_the_rows_that_stand(state: SqliteState, path: Path) -> None:
+    state.write("user", {(1,): stored({"id": 1, "name": "a"})})
+    state.acknowledge(FIRST, {})
+    state.close()
+    wider = relation("user", "id", *USER.columns, Field("age", INT))
+    again = SqliteState([product(wider, STAR)], path)
+    again.begin(SECOND)
+
+    assert {"id": 1, "name": "a", "age": None} == again.rows("user", [(1,)])[(1,)].row
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('"p user" (id INTEGER PRIMARY KEY)', "does not fit"),
+        ('"p documents p" (id INTEGER PRIMARY KEY)', "does not fit"),
+        ('"p batch" (id INTEGER PRIMARY KEY)', "does not fit"),
+    ],
+)
+def test_a_table_of_somebody_else_is_refused(tmp_path: Path, table: str, told: str) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as database:
+        database.execute(f"CREATE TABLE {table}")
+
+    with pytest.raises(StoreError, match=told) as error:
+        SqliteState([PRODUCT], tmp_path / "other.db")
+
+    assert "--rebuild" in error.value.hint
+
+
+def test_a_column_of_another_type_is_refused(state: SqliteState, path: Path) -> None:
+    state.close()
+    other = relation("user", "id", Field("id", LONG), Field("name", INT))
+
+    with pytest.raises(StoreError, match="does not fit") as error:
+        SqliteState([product(other, STAR)], path)
+
+    assert 'Its column "name" is TEXT, and has to be INTEGER.' == error.value.detail
+
+
+def test_columns_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
+    other = relation("user", "id", Field("id", LONG), Field("Name", INT), Field("name", INT))
+
+    with pytest.raises(StoreError, match="could not use the database"):
+        SqliteState([product(other, STAR)], tmp_path / "state.db")
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_text("no database at all, but long enough to be looked at")
+
+    with pytest.raises(StoreError, match="could not use the database"):
+        SqliteState([PRODUCT], tmp_path / "state.db")
+
+
+def test_a_path_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StoreError, match="could not use the database"):
+        SqliteState([PRODUCT], tmp_path / "file" / "state.db")
+
+
+VALUES = [
+    (BOOLEAN, [True, False]),
+    (LONG, [0, -(1 << 63), (1 << 63) - 1]),
+    (DOUBLE, [0.0, -0.0, 5.0, 1e308, math.inf, -math.inf, math.nan, 0.1]),
+    (Atomic("float"), [0.5, -0.0, math.nan]),
+    (STRING, ["", "a\0b", "naïve😀", "'\"\\"]),
+    (BINARY, [b"", b"\0\xff"]),
+    (DATE, [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    (TIMESTAMP, [dt.datetime(1, 1, 1, tzinfo=dt.UTC), dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)]),
+    (Atomic("timestamp_ntz"), [dt.datetime(2026, 1, 2, 3, 4, 5, 6)]),
+    (Decimal(38, 2), [D("0.00"), D("-1.50"), D("123456789012345678901234567890123456.78")]),
+    (Decimal(5, 0), [D(7)]),
+    (Array(STRING), [[], ["a", None, "\0"]]),
+    (Array(DOUBLE), [[math.nan, math.inf, -0.0, 1.5]]),
+    (Map(INT, Decimal(5, 2)), [{}, {2: D("1.50"), 1: None}]),
+    (
+        Struct((Field("at", TIMESTAMP), Field("on", DATE), Field("raw", BINARY))),
+        [{"at": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "on": None, "raw": b"\0"}],
+    ),
+    (Array(Struct((Field("n", LONG),))), [[{"n": 1 << 62}, None]]),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(kind, each) for kind, many in VALUES for each in [*many, None]]
+)
+def test_a_value_comes_back_as_it_was(kind, value, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    typed = relation("user", "id", Field("id", LONG), Field("value", kind))
+    state = SqliteState([product(typed, STAR)], tmp_path / "state.db")
+    state.begin(FIRST)
+    state.write("user", {(1,): stored({"id": 1, "value": value})})
+
+    found = state.rows("user", [(1,)])[(1,)]
+
+    assert found.row is not None
+    assert repr(value) == repr(found.row["value"])
+    state.close()
