@@ -1,9 +1,17 @@
-"""The conformance suites: what every solution and sink must do, also those of a plug-in."""
+"""The conformance suites: what every solution, sink and lookup store must do."""
 
 from __future__ import annotations
 
 from joinery.testing.conformance.case import Case, Step, case, when
 from joinery.testing.conformance.cases import all_cases
+from joinery.testing.conformance.lookup import (
+    LookupCase,
+    LookupOutcome,
+    LookupTarget,
+    check_lookup,
+    examine_lookup,
+    lookup_cases,
+)
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
 from joinery.testing.conformance.sink import (
     SinkCase,
@@ -18,6 +26,9 @@ from joinery.testing.conformance.suite import ConformanceError, Outcome, check, 
 __all__ = [
     "Case",
     "ConformanceError",
+    "LookupCase",
+    "LookupOutcome",
+    "LookupTarget",
     "Outcome",
     "ReferenceRunner",
     "Runner",
@@ -29,9 +40,12 @@ __all__ = [
     "all_cases",
     "case",
     "check",
+    "check_lookup",
     "check_sink",
     "examine",
+    "examine_lookup",
     "examine_sink",
+    "lookup_cases",
     "sink_cases",
     "when",
 ]

@@ -1,0 +1,193 @@
+"""The cases of the lookup suite; each has a table of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from joinery.connect.lookup.protocol import Answer, Key, LookupStore, LookupUnavailableError, Unfit
+from joinery.testing.conformance.lookup import (
+    BrokenLookupError,
+    LookupBench,
+    LookupCase,
+    expect,
+    fetch_all,
+)
+
+_HOSTILE = "naïve 😀 \"quoted\" 'single' back\\slash tab\tline\nbreak %s {id} $1 :x /?&#"
+_MANY = 2_500
+_OUTAGE_S = 60.0
+_PERSON = ("id: bigint", "name: string")
+
+
+def _found(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": 1, "name": "ada"}, {"id": -2, "name": "bob"}])
+
+    answers = bench.fetch(table, [(1,), (-2,), (3,)])
+
+    expect({(1,): (1, "ada"), (-2,): (-2, "bob")}, answers)
+
+
+def _nothing_asked_of_an_empty_table(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [])
+
+    expect({}, bench.fetch(table, [(1,)]))
+
+
+def _several_columns(bench: LookupBench) -> None:
+    table = bench.table("owner: string, number: int", "title: string")
+    rows = [
+        {"owner": "ada", "number": 1, "title": "a"},
+        {"owner": "ada", "number": 2, "title": "b"},
+        {"owner": "bob", "number": 1, "title": "c"},
+    ]
+    bench.target.fill(table, rows)
+
+    answers = bench.fetch(table, [("ada", 2), ("bob", 1), ("bob", 2), ("a", 1)])
+
+    expect({("ada", 2): ("ada", 2, "b"), ("bob", 1): ("bob", 1, "c")}, answers)
+
+
+def _many(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": each, "name": f"n{each}"} for each in range(0, _MANY, 2)])
+
+    answers = bench.fetch(table, [(each,) for each in range(_MANY)])
+
+    expect({(each,): (each, f"n{each}") for each in range(0, _MANY, 2)}, answers)
+
+
+def _texts(bench: LookupBench) -> None:
+    table = bench.table("name: string", "text: string")
+    bench.target.fill(table, [{"name": _HOSTILE, "text": _HOSTILE}, {"name": "x", "text": ""}])
+    keys: list[Key] = [(_HOSTILE,), (_HOSTILE.upper(),), (_HOSTILE + " ",)]
+
+    expect({(_HOSTILE,): (_HOSTILE, _HOSTILE)}, bench.fetch(table, keys))
+
+
+def _nulls(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": 1, "name": None}])
+
+    expect({(1,): (1, None)}, bench.fetch(table, [(1,)]))
+
+
+def _types(bench: LookupBench) -> None:
+    table = bench.table(
+        "id: bigint",
+        "flag: boolean, small: int, large: bigint, ratio: double, price: decimal(20,2),"
+        " day: date, moment: timestamp, tags: array<string>",
+    )
+    row = {
+        "id": 2**53 + 1,
+        "flag": True,
+        "small": -7,
+        "large": 2**62 + 1,
+        "ratio": 0.1,
+        "price": Decimal("12345678901234567.80"),
+        "day": date(2026, 2, 3),
+        "moment": datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=UTC),
+        "tags": ["a", "é"],
+    }
+    bench.target.fill(table, [row])
+
+    expect({(2**53 + 1,): tuple(row.values())}, bench.fetch(table, [(2**53 + 1,)]))
+
+
+def _other_type(bench: LookupBench) -> None:
+    declared = bench.table("id: bigint", "age: bigint")
+    standing = bench.table("id: bigint", "age: string")
+    bench.target.fill(standing, [{"id": 1, "age": "thirty"}])
+
+    (answer,) = bench.fetch(declared, [(1,)]).values()
+
+    if not isinstance(answer, Unfit) or "age" not in answer.detail:
+        raise BrokenLookupError(f'it gave {answer!r}, expected an Unfit that names "age"')
+
+
+def _changes(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}])
+    with bench.opened(table) as store:
+        fetch_all(store, [(1,), (2,)])
+        bench.target.fill(table, [{"id": 1, "name": "ada lovelace"}, {"id": 3, "name": "cyd"}])
+        bench.target.remove(table, (2,))
+
+        answers = fetch_all(store, [(1,), (2,), (3,)])
+
+    expect({(1,): (1, "ada lovelace"), (3,): (3, "cyd")}, answers)
+
+
+def _threads(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": each, "name": f"n{each}"} for each in range(400)])
+    shares: list[list[Key]] = [[(each,) for each in range(at, 400, 8)] for at in range(8)]
+    with bench.opened(table) as store, ThreadPoolExecutor(8) as threads:
+        given = list(threads.map(lambda share: fetch_all(store, share), shares * 4))
+
+    expect([{key: (*key, f"n{key[0]}") for key in share} for share in shares * 4], given)
+
+
+def _reopened(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": 1, "name": "ada"}])
+    store = bench.target.make(table)
+    store.open()
+    fetch_all(store, [(1,)])
+    store.close()
+    store.close()
+    store.open()
+
+    answers = fetch_all(store, [(1,)])
+
+    store.close()
+    expect({(1,): (1, "ada")}, answers)
+
+
+def _outage(bench: LookupBench) -> None:
+    table = bench.table(*_PERSON)
+    bench.target.fill(table, [{"id": 1, "name": "ada"}])
+    assert bench.target.outage is not None  # the case needs it
+    with bench.opened(table) as store:
+        fetch_all(store, [(1,)])
+        with bench.target.outage():
+            try:
+                answers = fetch_all(store, [(1,)])
+            except LookupUnavailableError:
+                pass
+            else:
+                raise BrokenLookupError(f"it gave {answers!r} while it could not be reached")
+
+        expect({(1,): (1, "ada")}, _patiently(store, [(1,)]))
+
+
+def _patiently(store: LookupStore, keys: Sequence[Key]) -> dict[Key, Answer]:
+    until = time.monotonic() + _OUTAGE_S
+    while True:
+        try:
+            return fetch_all(store, keys)
+        except LookupUnavailableError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+CASES = (
+    LookupCase("keys give their rows, and those without one are left out", _found),
+    LookupCase("an empty table has no row", _nothing_asked_of_an_empty_table),
+    LookupCase("a key may have several columns", _several_columns),
+    LookupCase("thousands of keys give each its own row", _many),
+    LookupCase("texts come as they are, in keys and in rows", _texts),
+    LookupCase("a null is a null", _nulls),
+    LookupCase("values of every type come as they were declared", _types),
+    LookupCase("a value of another type is told, not given", _other_type),
+    LookupCase("a changed, a new and a removed row are seen at once", _changes),
+    LookupCase("several threads get each their own rows", _threads),
+    LookupCase("a store may be closed twice and opened again", _reopened),
+    LookupCase("an outage asks for patience, and ends", _outage, needs="outage"),
+)
