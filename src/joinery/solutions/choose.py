@@ -18,7 +18,9 @@ from joinery.plan.nodes import Product
 from joinery.solutions.store import StoreSolution
 from joinery.spec.read_solution import DEFAULT, ENTRY_POINTS
 
-_BUILT_IN: dict[str, str] = {}
+_BUILT_IN: dict[str, str] = {
+    "rdbms-store": "joinery.solutions.relational.open:rdbms_store",
+}
 
 
 class NoSolutionError(SpecError):

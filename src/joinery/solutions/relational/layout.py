@@ -26,6 +26,21 @@ DELETED, HIDDEN, VISIBLE = 0, 1, 2
 """Values of `STATE`; a hidden row is left out by the relation's `where`."""
 
 
+def rows_name(query: str, relation: str) -> str:
+    """Return the name of the table of a relation's rows."""
+    return f"{query}__{relation}"
+
+
+def documents_name(query: str, product: str) -> str:
+    """Return the name of the table of a product's documents."""
+    return f"{query}__documents__{product}"
+
+
+def fence_name(query: str) -> str:
+    """Return the name of the table that tells who writes, and the last batch."""
+    return f"{query}__batch"
+
+
 @dataclass(frozen=True, slots=True)
 class RelationTable:
     """How the rows of one relation are kept.

@@ -17,7 +17,12 @@ from pathlib import Path
 from joinery.model.change import Row
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.fence import check_claim, is_last
-from joinery.solutions.relational.layout import relation_tables
+from joinery.solutions.relational.layout import (
+    documents_name,
+    fence_name,
+    relation_tables,
+    rows_name,
+)
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
     failure,
@@ -51,13 +56,13 @@ class SqliteState:
     def __init__(self, products: Sequence[Product], path: Path, *, name: str = "") -> None:
         name = name or products[0].query
         self._path = path
-        self._fence = f"{name} batch"
+        self._fence = fence_name(name)
         self._tables = {
-            relation: SqliteTable(table, f"{name} {relation}")
+            relation: SqliteTable(table, rows_name(name, relation))
             for relation, table in relation_tables(products).items()
         }
         self._documents = {
-            each.name: SqliteDocuments(each, f"{name} documents {each.name}") for each in products
+            each.name: SqliteDocuments(each, documents_name(name, each.name)) for each in products
         }
         self._database = open_database(path)
         with self._told(), self._transaction():

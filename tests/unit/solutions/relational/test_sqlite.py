@@ -44,14 +44,17 @@ def relation(name: str, key: str, *fields: Field) -> Relation:
     return Relation(name, "s", name, "json", tuple(key.split()), fields)
 
 
-def shown(*names: str) -> tuple[Computed, ...]:
-    return tuple(Computed(name, Expression(name, INT, frozenset({name}))) for name in names)
+def shown(relation: Relation, *names: str) -> tuple[Computed, ...]:
+    return tuple(
+        Computed(name, Expression(name, relation.type_of(name), frozenset({name})))
+        for name in names
+    )
 
 
 def product(user: Relation, star: Relation) -> Product:
     pair = JoinPair("user_id", "id", LONG)
-    stars = Node("stars", "p/stars", "many", star, (pair,), shown("user_id", "repo"))
-    return Product("p", Node("p", "p", "root", user, fields=shown("id"), embeds=(stars,)))
+    stars = Node("stars", "p/stars", "many", star, (pair,), shown(star, "user_id", "repo"))
+    return Product("p", Node("p", "p", "root", user, fields=shown(user, "id"), embeds=(stars,)))
 
 
 USER = relation("user", "id", Field("id", LONG), Field("name", STRING))
@@ -197,9 +200,9 @@ def test_an_added_column_is_null_in_the_rows_that_stand(state: SqliteState, path
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ('"p user" (id INTEGER PRIMARY KEY)', "does not fit"),
-        ('"p documents p" (id INTEGER PRIMARY KEY)', "does not fit"),
-        ('"p batch" (id INTEGER PRIMARY KEY)', "does not fit"),
+        ('"p__user" (id INTEGER PRIMARY KEY)', "does not fit"),
+        ('"p__documents__p" (id INTEGER PRIMARY KEY)', "does not fit"),
+        ('"p__batch" (id INTEGER PRIMARY KEY)', "does not fit"),
     ],
 )
 def test_a_table_of_somebody_else_is_refused(tmp_path: Path, table: str, told: str) -> None:
