@@ -6,10 +6,12 @@ Invariant: a counter never falls while the run lasts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
+from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import BatchProgress, Progress
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class ProgressMetrics:
         yield from _counted(progress)
         yield from _latest(list(progress.latest.values()))
         yield from _waiting(progress)
+        yield from _lookups(progress.lookups)
 
 
 def _counted(progress: Progress) -> Iterator[Metric]:
@@ -138,3 +141,40 @@ def _waiting(progress: Progress) -> Iterator[Metric]:
     for each in progress.waiting.values():
         waiting.add_metric([each.product, each.target], max(0.0, time.time() - each.since))
     yield waiting
+
+
+def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    labels = ["stream", "table"]
+    keys = CounterMetricFamily(
+        "joinery_lookup_keys",
+        "Keys that batches looked up, by where the answer came from.",
+        labels=[*labels, "from"],
+    )
+    requests = CounterMetricFamily(
+        "joinery_lookup_requests", "Requests to lookup stores.", labels=[*labels, "outcome"]
+    )
+    ages = HistogramMetricFamily(
+        "joinery_lookup_age_seconds",
+        "How old the answers of lookups were when events got them.",
+        labels=labels,
+    )
+    for name, done in lookups.items():
+        place = list(name.partition("/")[::2])
+        for source, count in (
+            ("cache", done.hits),
+            ("negative_cache", done.negative_hits),
+            ("shared_request", done.shared),
+            ("store", done.misses),
+        ):
+            keys.add_metric([*place, source], count)
+        requests.add_metric([*place, "answered"], done.requests - done.failures)
+        requests.add_metric([*place, "failed"], done.failures)
+        ages.add_metric(place, buckets=_cumulated(done), sum_value=done.age_sum_s)
+    yield from (keys, requests, ages)
+
+
+def _cumulated(done: LookupProgress) -> list[tuple[str, float]]:
+    bounds = [*map(str, AGE_BOUNDS_S), "+Inf"]
+    return list(zip(bounds, accumulate(done.ages), strict=True))

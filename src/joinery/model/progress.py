@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from joinery.model.lookup import LookupProgress
+
 Counts = Mapping[str, int]
 
 
@@ -28,6 +30,8 @@ class BatchProgress:
         lag: By topic and partition, the records still to read.
         state_bytes: Join state on disk; None where nobody can tell.
         live: True in real-time mode: what happened since the last telling, not a whole batch.
+        lookups: What lookups in stores did since the run began, by stream and table
+            (`orders/customers`).
     """
 
     query: str
@@ -44,6 +48,7 @@ class BatchProgress:
     lag: Mapping[str, Counts] = field(default_factory=dict)
     state_bytes: int | None = None
     live: bool = False
+    lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -68,6 +73,7 @@ class BatchProgress:
             "remaining_bytes": dict(self.remaining),
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
             "duration_ms": dict(self.durations_ms),
+            "lookups": {name: each.to_json() for name, each in self.lookups.items()},
         }
 
 
@@ -149,6 +155,7 @@ class Progress:
         counters: By product, what else was counted over the whole run.
         latest: By query, its last batch.
         waiting: By target, what is waited for now.
+        lookups: By stream and table, what lookups in stores did over the whole run.
     """
 
     totals: Totals = Totals()
@@ -157,6 +164,7 @@ class Progress:
     counters: Mapping[str, Counts] = field(default_factory=dict)
     latest: Mapping[str, BatchProgress] = field(default_factory=dict)
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""
@@ -167,6 +175,7 @@ class Progress:
             documents=_added(self.documents, batch.documents),
             counters=_added(self.counters, batch.counters),
             latest={**self.latest, batch.query: batch},
+            lookups={**self.lookups, **batch.lookups},
         )
 
     def waits(self, target: str, waiting: Waiting | None) -> Progress:

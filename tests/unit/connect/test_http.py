@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
 from joinery.connect.http import HttpError, RunEndpoints
+from joinery.model.lookup import LookupProgress
 from joinery.model.progress import BatchProgress, Progress, Waiting
 
 
@@ -117,3 +119,27 @@ def test_an_address_that_is_taken_is_one_clear_error(served: Served) -> None:
         RunEndpoints(served.address, Progress).open()
 
     assert "run.http" in caught.value.hint
+
+
+def test_metrics_tell_where_answers_of_lookups_came_from_and_their_age(served: Served) -> None:
+    done = LookupProgress(
+        keys=9,
+        hits=5,
+        negative_hits=1,
+        misses=3,
+        requests=2,
+        failures=1,
+        ages=(6, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
+        age_sum_s=4000.5,
+    )
+    served.progress = Progress().plus(replace(batch(), lookups={"orders/customers": done}))
+
+    lines = served.get("/metrics")[1].splitlines()
+
+    place = 'stream="orders",table="customers"'
+    assert f'joinery_lookup_keys_total{{from="cache",{place}}} 5.0' in lines
+    assert f'joinery_lookup_keys_total{{from="store",{place}}} 3.0' in lines
+    assert f'joinery_lookup_requests_total{{outcome="failed",{place}}} 1.0' in lines
+    assert f'joinery_lookup_age_seconds_bucket{{le="0.1",{place}}} 8.0' in lines
+    assert f"joinery_lookup_age_seconds_count{{{place}}} 9.0" in lines
+    assert f"joinery_lookup_age_seconds_sum{{{place}}} 4000.5" in lines
