@@ -28,7 +28,7 @@ class Climb:
 
     def __init__(self, root: Node) -> None:
         self._key = root.relation.key
-        self._levels = [_Level(node) for node in reversed(list(root.walk()))]
+        self._levels = [Level(node) for node in reversed(list(root.walk()))]
         self._parents = {embed.path: node for node in root.walk() for embed in node.embeds}
 
     def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
@@ -47,7 +47,7 @@ class Climb:
         raise AssertionError("the last level is the root")
 
 
-class _Level:
+class Level:
     """One node: what of its relation's changes it shows, and how it leads to its parent."""
 
     def __init__(self, node: Node) -> None:

@@ -1,0 +1,46 @@
+"""`rdbms-trigger` in a SQLite file: the tables of `rdbms-store`, and statements over them.
+
+Invariant: a statement runs in the batch's transaction, on the batch's connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from joinery.engine.key import key_reader
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.relational.cells import probe_cells, rows_from
+from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.relational.sqlite_database import listed, quoted
+from joinery.solutions.relational.sqlite_value import from_cell, to_cell
+from joinery.solutions.relational.statement.sqlite import FUNCTIONS
+from joinery.solutions.relational.trigger import Given, fields_of
+
+
+class SqliteTriggerState(SqliteState):
+    """The rows and documents of one query's products, and what SQL makes of them."""
+
+    def __init__(self, products: Sequence[Product], path: Path, *, name: str = "") -> None:
+        super().__init__(products, path, name=name)
+        for function, compute in FUNCTIONS.items():
+            self._database.create_function(function, 1, compute, deterministic=True)
+
+    def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
+        """Run a statement over a temporary table of what it is given."""
+        with self._told():
+            self._give(given)
+            cells = self._database.execute(sql).fetchall()
+        key_of, width = key_reader(relation), len(relation.key)
+        keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
+        return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
+
+    def _give(self, given: Given) -> None:
+        table = f"temp.{quoted(given.table)}"
+        columns = [each.name for each in given.fields]
+        cells = probe_cells(given.fields, to_cell)(given.values)
+        self._database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({listed(columns)})")
+        self._database.execute(f"DELETE FROM {table}")
+        marks = ", ".join("?" * len(columns))
+        self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", cells)

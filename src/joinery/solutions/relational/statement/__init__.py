@@ -1,0 +1,1 @@
+"""Products as SQL: which roots a change affects, and the documents of roots, per dialect."""

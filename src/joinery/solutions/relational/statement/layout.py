@@ -1,0 +1,35 @@
+"""Where a statement finds the rows of a relation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from joinery.plan.nodes import Relation
+from joinery.solutions.relational.layout import STATE, VISIBLE
+from joinery.solutions.relational.statement.dialect import quoted
+
+
+class Layout(Protocol):
+    """The tables of some relations; a column has the name that the relation gives it."""
+
+    def table(self, relation: Relation) -> str:
+        """Return the table of a relation, quoted."""
+
+    def exists(self, alias: str) -> str:
+        """Return the condition that products see the row under `alias`, which is quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLayout:
+    """The tables that a store keeps for one query; `query` leads their names."""
+
+    query: str
+
+    def table(self, relation: Relation) -> str:
+        """Return the table of a relation, quoted."""
+        return quoted(f"{self.query} {relation.name}")
+
+    def exists(self, alias: str) -> str:
+        """Return the condition that products see the row under `alias`, which is quoted."""
+        return f"{alias}.{STATE} = {VISIBLE}"

@@ -1,0 +1,115 @@
+"""The tactic of `rdbms-trigger`: SQL finds the affected roots, and builds their documents.
+
+Where a product, or a part of it, has no faithful SQL in the database, that part is done over
+rows, as `rdbms-store` does it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from joinery.engine.climb import Image, Level
+from joinery.engine.document import Built, judged
+from joinery.engine.rows import join_value
+from joinery.engine.tactic import RowTactic
+from joinery.model.type import Field
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.relational.statement.affected import AffectedStatement
+from joinery.solutions.relational.statement.product import ProductStatements
+from joinery.solutions.store import JoinState, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Values that a statement reads as a table.
+
+    Attributes:
+        table: Its name, as the statement has it, unquoted.
+        fields: Its columns.
+        values: Join values, or keys, of those columns.
+    """
+
+    table: str
+    fields: tuple[Field, ...]
+    values: Collection[tuple[Any, ...]]
+
+
+class SelectingState(JoinState, Protocol):
+    """A store of join state that runs statements over its tables."""
+
+    def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
+        """Run a statement.
+
+        Args:
+            sql: Its first columns are the key of `relation`.
+            given: A table of its own.
+            relation: See above.
+
+        Returns:
+            A tuple a row: the key, then the rest of the columns as they are.
+        """
+
+
+class StatementTactic:
+    """Runs the statements of one product.
+
+    Args:
+        product: What is shown.
+        max_bytes: Above it a document fails; None sets no bound.
+        statements: What the store runs.
+    """
+
+    def __init__(
+        self, product: Product, max_bytes: int | None, statements: ProductStatements
+    ) -> None:
+        self._root = product.root
+        self._max_bytes = max_bytes
+        self._rows = RowTactic(product, max_bytes)
+        self._documents = statements.documents
+        self._wanted = statements.wanted
+        levels = {node.path: Level(node) for node in product.root.walk()}
+        self._affected = [(levels[each.path], each) for each in statements.affected]
+
+    def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
+        """Return the affected roots: a statement a node."""
+        if not self._affected:
+            return self._rows.roots(images, state)
+        found: set[Key] = set()
+        for level, statement in self._affected:
+            rows = level.touched(images.get(statement.relation.name, ()))
+            values = {join_value(row, statement.columns) for row in rows}
+            found |= self._climbed(statement, values - {None}, cast(SelectingState, state))
+        return found
+
+    def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
+        """Return the documents of some roots: one statement."""
+        if not self._documents:
+            return self._rows.documents(keys, state)
+        relation = self._root.relation
+        given = Given(self._wanted, fields_of(relation, relation.key), keys)
+        found = cast(SelectingState, state).select(self._documents, given, relation)
+        return {
+            key: judged(text, {}, overflowed.splitlines(), max_bytes=self._max_bytes)
+            for key, text, overflowed in found
+        }
+
+    def counters(self) -> Counter[str]:
+        """Return what was counted where rows were assembled; the database counts nothing."""
+        return self._rows.counters()
+
+    def _climbed(
+        self, statement: AffectedStatement, values: Collection[Any], state: SelectingState
+    ) -> set[Key]:
+        if not statement.sql or not values:
+            return set(values)
+        fields = fields_of(statement.relation, statement.columns)
+        given = Given(statement.changed, fields, values)
+        return {key for key, *_ in state.select(statement.sql, given, self._root.relation)}
+
+
+def fields_of(relation: Relation, columns: Sequence[str]) -> tuple[Field, ...]:
+    """Return columns of a relation with their types."""
+    return tuple(Field(column, relation.type_of(column)) for column in columns)
