@@ -10,7 +10,7 @@ from joinery.solutions.memory import MemoryState
 from joinery.solutions.store import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.stores import Opener, StoreRunner
+from joinery.testing.stores import Opener, StoreRunner, check_late_record
 
 SEEDS = chosen_seeds(30)
 
@@ -50,6 +50,10 @@ def test_a_crash_after_any_call_changes_nothing(seed: int) -> None:
     runner = StoreRunner(opener(), replay=True, crashes=-1)
 
     assert [] == failures(make_trial([seed]), runner)
+
+
+def test_a_record_that_is_put_back_replaces_nothing_newer() -> None:
+    check_late_record(opener())
 
 
 def test_many_wide_rows_at_few_join_values() -> None:

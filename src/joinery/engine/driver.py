@@ -146,7 +146,7 @@ class _Table:
         counts = net.counts.setdefault(self._name, Counter())
         for key, changes in keyed.items():
             old = stored.get(key)
-            standing = Standing(old.row, old.position, old.after_delete) if old else Standing()
+            standing = _standing(old)
             applied = [self._merge.apply(standing, change) for change in changes]
             counts.update(applied)
             if old is not None and old.changed_us == timestamp_us:
@@ -164,7 +164,15 @@ class _Table:
     def _stored(self, standing: Standing, timestamp_us: int) -> StoredRow:
         row = None if standing.row is None else self._merge.derived(standing.row)
         visible = row is not None and self._merge.visible(row)
-        return StoredRow(row, visible, standing.position, standing.after_delete, timestamp_us)
+        return StoredRow(
+            row, visible, standing.position, standing.after_delete, timestamp_us, standing.place
+        )
+
+
+def _standing(stored: StoredRow | None) -> Standing:
+    if stored is None:
+        return Standing()
+    return Standing(stored.row, stored.position, stored.after_delete, stored.place)
 
 
 def _seen(stored: StoredRow | None) -> Row | None:

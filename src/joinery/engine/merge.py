@@ -12,6 +12,8 @@ from joinery.engine.scope import Findings, guarded, relation_scope
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
 
+Place = tuple[int, int]
+
 
 @dataclass(slots=True)
 class Standing:
@@ -20,6 +22,7 @@ class Standing:
     row: Row | None = None
     position: int | None = None
     after_delete: bool = False
+    place: Place | None = None
 
 
 class RowMerge:
@@ -35,15 +38,19 @@ class RowMerge:
 
     def apply(self, standing: Standing, change: Change) -> str:
         """Apply the next change of the log and return the counter that tells of it."""
+        verdict = _verdict(change, standing)
+        if verdict == "repeated":
+            return verdict
         after_delete = standing.after_delete
         standing.after_delete = change.after is None and not change.tombstone
         if change.tombstone and after_delete:
             return "tombstones_ignored"
-        if not _newer(change.position, standing.position):
-            return "stale"
+        if verdict == "stale":
+            return verdict
         standing.row = None if change.after is None else self._merged(standing.row, change)
         if change.position is not None:
             standing.position = change.position
+        standing.place = change.place
         return "applied"
 
     def derived(self, row: Row) -> Row:
@@ -66,6 +73,15 @@ class RowMerge:
         return {name: told[name] if name in told else stored.get(name) for name in self._names}
 
 
-def _newer(position: int | None, stored: int | None) -> bool:
-    """Tell whether the log's next change stands: equal positions yield to the later place."""
-    return position is None or stored is None or position >= stored
+def _verdict(change: Change, standing: Standing) -> str:
+    """Judge the log's next change: by position, then by place; without both it is the newest.
+
+    A record that is put back comes late, at its first place.
+    """
+    position, stored = change.position, standing.position
+    if position is not None and stored is not None and position != stored:
+        return "applied" if position > stored else "stale"
+    place, last = change.place, standing.place
+    if place is None or last is None or place > last:
+        return "applied"
+    return "repeated" if place == last else "stale"

@@ -23,6 +23,8 @@ class Change:
             None for a delete or a tombstone.
         position: The source's own position, such as an LSN; None where it has none.
         tombstone: True for a null value under a key (no `after`, no position).
+        place: Where it stands in the log (partition and offset, or file and line), by which
+            changes without a position are ordered; None means after all before it.
     """
 
     relation: str
@@ -30,6 +32,7 @@ class Change:
     after: Row | None
     position: int | None = None
     tombstone: bool = False
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

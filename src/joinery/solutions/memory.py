@@ -19,6 +19,7 @@ from joinery.solutions.store import (
     Key,
     SentDocument,
     StoredRow,
+    StoreError,
 )
 
 _Index = dict[JoinValue, dict[Key, Row]]
@@ -28,9 +29,16 @@ class MemoryState:
     """The rows of some products' relations."""
 
     def __init__(self, products: Sequence[Product]) -> None:
+        self._sides = {side for product in products for side in _sides(product)}
+        self._owner: str | None = None
+
+    def _empty(self, batch: Batch) -> None:
+        if batch.number > 0:
+            raise StoreError(f"the join state of the batches before {batch.number} is not here")
+        self._owner = batch.query_id
         self._rows: dict[str, dict[Key, StoredRow]] = defaultdict(dict)
         self._indexes: dict[tuple[str, tuple[str, ...]], _Index] = {
-            side: defaultdict(dict) for product in products for side in _sides(product)
+            side: defaultdict(dict) for side in self._sides
         }
         self._sent: dict[str, dict[Key, SentDocument]] = defaultdict(dict)
         self._marks: dict[str, set[Key]] = defaultdict(set)
@@ -39,10 +47,12 @@ class MemoryState:
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, or start it again; return whether it was acknowledged before."""
+        if batch.query_id != self._owner:
+            self._empty(batch)
         if batch.epoch < self._epoch:
             raise FencedError(f"a run with the epoch {self._epoch} keeps its join state here")
         self._epoch = batch.epoch
-        return self._done is not None and _same(self._done[0], batch)
+        return self._done is not None and self._done[0].number == batch.number
 
     def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
         """Return what is stored under `keys`."""
@@ -120,7 +130,3 @@ def _sides(product: Product) -> Sequence[tuple[str, tuple[str, ...]]]:
             sides.append((embed.relation.name, tuple(pair.child for pair in embed.on)))
             sides.append((node.relation.name, tuple(pair.parent for pair in embed.on)))
     return sides
-
-
-def _same(one: Batch, other: Batch) -> bool:
-    return (one.query_id, one.number) == (other.query_id, other.number)

@@ -63,6 +63,8 @@ class StoredRow:
         visible: False where the relation's `where` leaves the row out, or there is none.
         position: The highest source position that was applied; None where there was none.
         after_delete: The last change of the key in the log was a delete.
+        place: Where the change that was applied last stands in the log (two 64-bit numbers);
+            None where that is not known.
         changed_us: The time of the batch that wrote it, by which deletes are forgotten, and
             a batch that runs again knows what it has written.
     """
@@ -72,6 +74,7 @@ class StoredRow:
     position: int | None
     after_delete: bool
     changed_us: int
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,9 @@ class JoinState(Protocol):
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, or start it again; return whether it was acknowledged before.
+
+        A store is of one checkpoint. The first batch of another one takes it over, and begins
+        with an empty store.
 
         Raises:
             FencedError: A run with a higher epoch has been here.

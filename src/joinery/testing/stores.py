@@ -9,8 +9,9 @@ sent undisturbed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from joinery.plan.nodes import Product
 from joinery.solutions.protocol import Sent
 from joinery.solutions.store import Batch, Emitted, Key, Outcome, StoreSolution
 from joinery.spec.product import ProjectSpec
+from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import BATCH_US
 
 T = TypeVar("T")
@@ -111,21 +113,23 @@ class StoreRunner:
             ReplayDiffersError: A batch that ran again sent something else.
         """
         products = build_plan(project).products
+        batches = placed(batches)
         random = Random(f"crashes {self.seed}")
         sent: list[Sent] = []
         for number, changes in enumerate(batches):
             batch = Batch("query", number, 1, (number + 1) * BATCH_US)
             self._crash(products, changes, batch, random)
-            outcome = self._apply(products, changes, batch)
+            outcome = self.apply(products, changes, batch)
             sent.append(sent_of(outcome.emitted, products))
             if self.replay:
-                again = sent_of(self._apply(products, changes, batch).emitted, products)
+                again = sent_of(self.apply(products, changes, batch).emitted, products)
                 _compare(sent[-1], again, number)
         return sent
 
-    def _apply(
+    def apply(
         self, products: Sequence[Product], changes: Sequence[Change], batch: Batch
     ) -> Outcome:
+        """Open the solution, apply one batch, and close it."""
         solution = self.open(products, self._breaker.wrap)
         try:
             return solution.apply(changes, batch)
@@ -146,13 +150,50 @@ class StoreRunner:
             tries += 1
             self._breaker.arm(at)
             try:
-                self._apply(products, changes, batch)
+                self.apply(products, changes, batch)
             except CrashError:
                 self.crashed += 1
                 continue
             finally:
                 self._breaker.left = None
             return
+
+
+def placed(batches: Sequence[Sequence[Change]]) -> list[list[Change]]:
+    """Return the changes with their places in one log."""
+    places = itertools.count()
+    return [[replace(each, place=(0, next(places))) for each in batch] for batch in batches]
+
+
+def check_late_record(open_: Opener) -> None:
+    """Examine that a store remembers places: a record that is put back replaces nothing newer.
+
+    Raises:
+        ReplayDiffersError: It did.
+    """
+    runner = StoreRunner(open_)
+    products = build_plan(load_text(_LATE)).products
+    told = [("old", 1), ("new", 5), ("old", 3), ("new", 5)]
+    sent = [
+        runner.apply(
+            products,
+            [Change("thing", {"id": 1}, {"name": name}, place=(0, at))],
+            Batch("query", number, 1, (number + 1) * BATCH_US),
+        )
+        .emitted["things"]
+        .documents
+        for number, (name, at) in enumerate(told)
+    ]
+    if [1, 1, 0, 0] != [len(each) for each in sent]:
+        raise ReplayDiffersError("a record that was put back replaced a newer one")
+
+
+_LATE = """
+relations:
+  thing: {key: [id], fields: {id: long, name: string}}
+products:
+  things: {root: thing}
+"""
 
 
 def sent_of(emitted: Mapping[str, Emitted], products: Sequence[Product]) -> Sent:
