@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from joinery.testing import conformance
     from joinery.testing.changes import ChangeError, RowChange, delete, insert, tombstone, update
     from joinery.testing.driver import Driver, DriverError, Emission, gone, upsert
+    from joinery.testing.stream_driver import StreamDriver
 
 _HOMES = {
     "ChangeError": "joinery.testing.changes",
@@ -16,6 +17,7 @@ _HOMES = {
     "DriverError": "joinery.testing.driver",
     "Emission": "joinery.testing.driver",
     "RowChange": "joinery.testing.changes",
+    "StreamDriver": "joinery.testing.stream_driver",
     "conformance": "joinery.testing.conformance",
     "delete": "joinery.testing.changes",
     "gone": "joinery.testing.driver",
@@ -31,6 +33,7 @@ __all__ = [
     "DriverError",
     "Emission",
     "RowChange",
+    "StreamDriver",
     "conformance",
     "delete",
     "gone",

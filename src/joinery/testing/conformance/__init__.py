@@ -21,6 +21,14 @@ from joinery.testing.conformance.sink import (
     examine_sink,
     sink_cases,
 )
+from joinery.testing.conformance.stream_case import StreamCase, StreamStep, batch, stream_case
+from joinery.testing.conformance.stream_cases import stream_cases
+from joinery.testing.conformance.stream_suite import (
+    ReferenceStreamRunner,
+    StreamBatch,
+    StreamRunner,
+    check_streams,
+)
 from joinery.testing.conformance.suite import ConformanceError, Outcome, check, examine
 
 __all__ = [
@@ -31,21 +39,30 @@ __all__ = [
     "LookupTarget",
     "Outcome",
     "ReferenceRunner",
+    "ReferenceStreamRunner",
     "Runner",
     "Sent",
     "SinkCase",
     "SinkOutcome",
     "SinkTarget",
     "Step",
+    "StreamBatch",
+    "StreamCase",
+    "StreamRunner",
+    "StreamStep",
     "all_cases",
+    "batch",
     "case",
     "check",
     "check_lookup",
     "check_sink",
+    "check_streams",
     "examine",
     "examine_lookup",
     "examine_sink",
     "lookup_cases",
     "sink_cases",
+    "stream_case",
+    "stream_cases",
     "when",
 ]

@@ -37,7 +37,7 @@ def prefixed(spec: ProjectSpec, prefix: str) -> ProjectSpec:
     """Return the project with `prefix` before the names of its relations and products."""
     return replace(
         spec,
-        relations=tuple(_relation(each, prefix) for each in spec.relations),
+        relations=tuple(prefixed_relation(each, prefix) for each in spec.relations),
         products=tuple(_product(each, prefix) for each in spec.products),
     )
 
@@ -56,7 +56,8 @@ def joined(specs: Iterable[ProjectSpec]) -> ProjectSpec:
     )
 
 
-def _relation(spec: RelationSpec, prefix: str) -> RelationSpec:
+def prefixed_relation(spec: RelationSpec, prefix: str) -> RelationSpec:
+    """Return a relation with `prefix` before its name and its topic."""
     return replace(spec, name=prefix + spec.name, topic=prefix + (spec.topic or spec.name))
 
 

@@ -1,0 +1,62 @@
+"""An event on its way through the steps of a stream, and what a step makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from joinery.model.change import Row
+
+Identity = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event as it stands between two steps.
+
+    Attributes:
+        key: What identifies it: its key columns, or its place in the log.
+        row: Its columns.
+        correction: Whether it was sent before, with other columns.
+    """
+
+    key: Row
+    row: Row
+    correction: bool = False
+
+    @property
+    def identity(self) -> Identity:
+        """What two events that are one have in common."""
+        return tuple(self.key.values())
+
+    def with_row(self, row: Mapping[str, Any]) -> Event:
+        """Return the event with other columns."""
+        return replace(self, row=row)
+
+    def corrected(self) -> Event:
+        """Return the event as one that is sent again."""
+        return replace(self, correction=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEvent:
+    """An event that ends in the dead letters.
+
+    Attributes:
+        reason: A stable word: `lookup_miss`, `event_without_time` or `map_failed`.
+        detail: A sentence of facts.
+    """
+
+    event: Event
+    reason: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the steps of one batch met on their way."""
+
+    dead: list[DeadEvent] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,187 @@
+"""A lookup of the row that was valid at the event's time, over kept versions.
+
+A version is a row from its time on, until the next of its key. A version that the table's
+`where` keeps out ends the row. Deletes tell no time, so they leave the history alone.
+
+Invariant: once the table's watermark is past an event's time, its answer is final; under
+`late: hold` it does not depend on how the input was cut into batches.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from joinery.engine.convert import micros_of
+from joinery.engine.event import DeadEvent, Event, Findings, Identity
+from joinery.engine.lookup_fields import Key, LookupFields
+from joinery.engine.merge import RowMerge
+from joinery.engine.scope import Findings as ExpressionFindings
+from joinery.model.change import Change, Row
+from joinery.plan.stream import Lookup
+
+
+@dataclass(order=True, slots=True)
+class _Version:
+    """A row from `since_us` on; of one time the later position stands."""
+
+    since_us: int
+    position: int = field(compare=False, default=0)
+    row: Row = field(compare=False, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An event without its last answer; `text` is of the fields it was sent with, if it was."""
+
+    event: Event
+    key: Key
+    time_us: int
+    text: str | None = None
+
+
+class VersionedLookup:
+    """The state of one lookup under `as_of: event`.
+
+    Args:
+        lookup: The step.
+        failed: Takes the expressions that fail.
+    """
+
+    def __init__(self, lookup: Lookup, failed: ExpressionFindings) -> None:
+        self._lookup = lookup
+        self._merge = RowMerge(lookup.table, failed)
+        self._fields = LookupFields(lookup, failed)
+        self._versions: dict[Key, list[_Version]] = {}
+        self._open: dict[Identity, _Open] = {}
+        self._newest_us: int | None = None
+        self._quiet_since_us: int | None = None
+
+    def process(
+        self, changes: Iterable[Change], events: Iterable[Event], time_us: int, found: Findings
+    ) -> list[Event]:
+        """Return what one batch sends on; see `CurrentLookup.process`."""
+        mine = [each for each in changes if each.relation == self._lookup.table.name]
+        late_before = self._watermark_us
+        for change in mine:
+            self._change(change, late_before, found)
+        if mine or self._quiet_since_us is None:
+            self._quiet_since_us = time_us
+        idle = self._idle(time_us)
+        arrived = [made for event in events for made in self._arrive(event, idle, found)]
+        return arrived + self._settled(idle, {each.identity for each in arrived}, found)
+
+    @property
+    def _watermark_us(self) -> int | None:
+        """The time before which all versions are thought to be there."""
+        delay_us = self._lookup.max_delay_ms * 1000
+        return None if self._newest_us is None else self._newest_us - delay_us
+
+    def _idle(self, time_us: int) -> bool:
+        idle_ms = self._lookup.idle_ms
+        since_us = time_us if self._quiet_since_us is None else self._quiet_since_us
+        return idle_ms is not None and time_us - since_us >= idle_ms * 1000
+
+    def _final(self, event_us: int, idle: bool) -> bool:
+        watermark_us = self._watermark_us
+        return idle or (watermark_us is not None and watermark_us > event_us)
+
+    def _change(self, change: Change, watermark_us: int | None, found: Findings) -> None:
+        if change.after is None:
+            found.counters["deletes_ignored"] += 1
+            return
+        names = [column.name for column in self._lookup.table.columns]
+        told = {**change.after, **change.key}
+        since = self._merge.derived({n: told.get(n) for n in names})[self._lookup.valid_from or ""]
+        if since is None:
+            found.counters["versions_without_time"] += 1
+            return
+        since_us = micros_of(since)
+        if watermark_us is not None and since_us < watermark_us:
+            found.counters["late_versions"] += 1
+        key = tuple(change.key[column] for column in self._lookup.table.key)
+        self._insert(key, since_us, change.position or 0, told)
+        newest_us = since_us if self._newest_us is None else self._newest_us
+        self._newest_us = max(since_us, newest_us)
+        found.counters["applied"] += 1
+
+    def _insert(self, key: Key, since_us: int, position: int, told: Row) -> None:
+        """Keep a version; what it leaves out is as in the version before it."""
+        versions = self._versions.setdefault(key, [])
+        before = self._at(versions, since_us)
+        names = [column.name for column in self._lookup.table.columns]
+        stored = before.row if before else {}
+        row = {name: told[name] if name in told else stored.get(name) for name in names}
+        if before is not None and before.since_us == since_us:
+            if position < before.position:
+                return
+            versions.remove(before)
+        insort(versions, _Version(since_us, position, row))
+
+    @staticmethod
+    def _at(versions: list[_Version], time_us: int) -> _Version | None:
+        index = bisect_right(versions, _Version(time_us))
+        return versions[index - 1] if index else None
+
+    def _row(self, key: Key, time_us: int) -> Row | None:
+        version = self._at(self._versions.get(key, []), time_us)
+        if version is None:
+            return None
+        whole = self._merge.derived(version.row)
+        return whole if self._merge.visible(whole) else None
+
+    def _arrive(self, event: Event, idle: bool, found: Findings) -> list[Event]:
+        """Answer an event, or keep it until its answer is final."""
+        self._open.pop(event.identity, None)
+        at = event.row[self._lookup.event_time or ""]
+        if not isinstance(at, datetime):
+            column = self._lookup.event_time
+            found.dead.append(
+                DeadEvent(event, "event_without_time", f"Its column {column} is null.")
+            )
+            return []
+        key, time_us = self._fields.key(event.row), micros_of(at)
+        if key is None or self._final(time_us, idle):
+            return self._answer(event, key, time_us, found)
+        if self._lookup.late == "hold":
+            self._open[event.identity] = _Open(event, key, time_us)
+            return []
+        fields = self._fields.of(self._row(key, time_us))
+        self._open[event.identity] = _Open(event, key, time_us, self._fields.text(fields))
+        return [event.with_row({**event.row, **fields})]
+
+    def _answer(self, event: Event, key: Key | None, time_us: int, found: Findings) -> list[Event]:
+        row = None if key is None else self._row(key, time_us)
+        if row is None:
+            found.counters["lookup_misses"] += 1
+        if row is None and self._lookup.on_miss == "drop":
+            found.counters["events_dropped"] += 1
+            return []
+        if row is None and self._lookup.on_miss == "dead_letter":
+            detail = f"No row of {self._lookup.table.name} was valid at its time."
+            found.dead.append(DeadEvent(event, "lookup_miss", detail))
+            return []
+        return [event.with_row({**event.row, **self._fields.of(row)})]
+
+    def _settled(self, idle: bool, seen: set[Identity], found: Findings) -> list[Event]:
+        """Return the open events that are answered now, or whose answer is another."""
+        out: list[Event] = []
+        for identity, each in list(self._open.items()):
+            final = self._final(each.time_us, idle)
+            if each.text is not None and identity not in seen:
+                out += self._correction(identity, each)
+            elif each.text is None and final:
+                out += self._answer(each.event, each.key, each.time_us, found)
+            if final:
+                del self._open[identity]
+        return out
+
+    def _correction(self, identity: Identity, sent: _Open) -> list[Event]:
+        fields = self._fields.of(self._row(sent.key, sent.time_us))
+        text = self._fields.text(fields)
+        if text == sent.text:
+            return []
+        self._open[identity] = _Open(sent.event, sent.key, sent.time_us, text)
+        return [sent.event.corrected().with_row({**sent.event.row, **fields})]

@@ -1,0 +1,99 @@
+"""Cases about rows that are queried from a store: with the same rows, the same results."""
+
+from __future__ import annotations
+
+from joinery.testing.changes import delete, insert, update
+from joinery.testing.conformance.stream_case import batch, stream_case
+from joinery.testing.driver import Emission, upsert
+
+
+def _project(on_miss: str = "null", more: str = "") -> str:
+    return f"""
+relations:
+  orders: {{append: true, key: [id], fields: {{id: long, customer_id: long}}}}
+  customers: {{key: [id], fields: {{id: long, name: string}}}}
+  cities: {{key: [id], fields: {{id: long, city: string}}}}
+streams:
+  s:
+    from: orders
+    steps:
+      - lookup: customers
+        on: {{id: customer_id}}
+        fields: [name]
+        on_miss: {on_miss}
+        read: database
+        store: {{sqlite: {{path: store.db}}}}
+        cache: {{ttl: 0s, negative: 0s}}
+{more}"""
+
+
+def _sent(number: int, customer: int | None, name: str | None, **more: object) -> Emission:
+    return upsert(number, {"id": number, "customer_id": customer, "name": name, **more})
+
+
+_ADA = insert("customers", id=7, name="ada")
+
+CASES = (
+    stream_case(
+        "database: an event takes the row that the store has",
+        _project(),
+        batch(_ADA, insert("orders", id=1, customer_id=7), sends=[_sent(1, 7, "ada")]),
+        batch(
+            update("customers", id=7, name="eve"),
+            insert("orders", id=2, customer_id=7),
+            insert("orders", id=3, customer_id=7),
+            sends=[_sent(2, 7, "eve"), _sent(3, 7, "eve")],
+        ),
+        batch(
+            delete("customers", id=7),
+            insert("orders", id=4, customer_id=7),
+            sends=[_sent(4, 7, None)],
+        ),
+    ),
+    stream_case(
+        "database: null is not asked for",
+        _project(),
+        batch(insert("orders", id=1, customer_id=None), sends=[_sent(1, None, None)]),
+    ),
+    stream_case(
+        "database with drop: an event without a row is not sent",
+        _project("drop"),
+        batch(
+            _ADA,
+            insert("orders", id=1, customer_id=8),
+            insert("orders", id=2, customer_id=7),
+            sends=[_sent(2, 7, "ada")],
+        ),
+    ),
+    stream_case(
+        "database with dead_letter: an event without a row is a dead letter",
+        _project("dead_letter"),
+        batch(_ADA, insert("orders", id=1, customer_id=8), dead=[1]),
+    ),
+    stream_case(
+        "database: a lookup in state behind it gives the same as before it",
+        _project(more="      - {lookup: cities, on: {id: customer_id}}\n"),
+        batch(
+            _ADA,
+            insert("cities", id=7, city="rome"),
+            insert("orders", id=1, customer_id=7),
+            sends=[_sent(1, 7, "ada", city="rome")],
+        ),
+    ),
+    stream_case(
+        "database: a correction of a lookup in state asks the store again",
+        _project(
+            more="      - {lookup: cities, on: {id: customer_id}, on_change: re_emit, for: 1d}\n"
+        ),
+        batch(
+            _ADA,
+            insert("orders", id=1, customer_id=7),
+            sends=[_sent(1, 7, "ada", city=None)],
+        ),
+        batch(
+            insert("cities", id=7, city="rome"),
+            update("customers", id=7, name="eve"),
+            sends=[_sent(1, 7, "eve", city="rome")],
+        ),
+    ),
+)

@@ -1,0 +1,200 @@
+"""Cases about the row that was valid at an event's time."""
+
+from __future__ import annotations
+
+from joinery.testing.changes import RowChange, delete, insert, update
+from joinery.testing.conformance.stream_case import batch, stream_case
+from joinery.testing.driver import Emission, upsert
+
+
+def _project(switches: str = "", watermark: str = "{delay: 0s}") -> str:
+    return f"""
+relations:
+  orders: {{append: true, key: [id], time: at, fields: {{id: long, sku: string, at: timestamp}}}}
+  prices:
+    key: [sku]
+    time: since
+    watermark: {watermark}
+    where: price >= 0
+    fields: {{sku: string, price: double, unit: string, since: timestamp}}
+streams:
+  s:
+    from: orders
+    correction: again
+    steps:
+      - {{lookup: prices, on: [sku], fields: [price], as_of: event{switches}}}
+      - {{select: [price]}}
+"""
+
+
+def _at(minute: int) -> str:
+    return f"2026-03-01T12:{minute:02d}:00Z"
+
+
+def _version(minute: int, price: float, sku: str = "tea") -> RowChange:
+    return insert("prices", sku=sku, price=price, since=_at(minute))
+
+
+def _order(number: int, minute: int, sku: str = "tea") -> RowChange:
+    return insert("orders", id=number, sku=sku, at=_at(minute))
+
+
+def _sent(number: int, price: float | None, *, again: bool = False) -> Emission:
+    return upsert(number, {"price": price, "again": again})
+
+
+_CORRECT = _project(", late: correct")
+
+CASES = (
+    stream_case(
+        "hold: an event takes the version of its time, not the newest",
+        _project(),
+        batch(_version(10, 1.0), _version(20, 2.0), _version(30, 3.0)),
+        batch(
+            _order(1, 10),
+            _order(2, 19),
+            _order(3, 20),
+            _order(4, 5),
+            sends=[_sent(1, 1.0), _sent(2, 1.0), _sent(3, 2.0), _sent(4, None)],
+        ),
+    ),
+    stream_case(
+        "hold: an event waits until the table's watermark is past its time",
+        _project(),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(_version(15, 2.0)),
+        batch(_version(16, 3.0), sends=[_sent(1, 2.0)]),
+    ),
+    stream_case(
+        "hold: the versions of other keys move the watermark too",
+        _project(),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(_version(40, 9.0, "rye"), sends=[_sent(1, 1.0)]),
+    ),
+    stream_case(
+        "hold: the watermark stays behind the newest version by the table's delay",
+        _project(watermark="{delay: 10m}"),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(_version(25, 3.0)),
+        batch(_version(14, 2.0)),
+        batch(_version(26, 4.0), sends=[_sent(1, 2.0)]),
+    ),
+    stream_case(
+        "hold: a table that is quiet for its idle time holds nobody up",
+        _project(watermark="{idle: 10m}"),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(after="9m"),
+        batch(_order(2, 40), after="1m", sends=[_sent(1, 1.0), _sent(2, 1.0)]),
+        batch(_order(3, 50), after="1m", sends=[_sent(3, 1.0)]),
+        batch(_version(20, 2.0), _order(4, 50), after="1m"),
+        batch(_version(51, 3.0), after="1m", sends=[_sent(4, 2.0)]),
+    ),
+    stream_case(
+        "hold: a version that comes too late changes no event that was sent",
+        _project(),
+        batch(_version(10, 1.0), _version(30, 3.0), _order(1, 25), sends=[_sent(1, 1.0)]),
+        batch(_version(20, 2.0)),
+        batch(_order(2, 25), sends=[_sent(2, 2.0)]),
+    ),
+    stream_case(
+        "hold: of two versions of one time the later position stands",
+        _project(),
+        batch(
+            _version(10, 1.0).at(5),
+            _version(10, 2.0).at(4),
+            _version(20, 3.0).at(6),
+            _order(1, 15),
+            sends=[_sent(1, 1.0)],
+        ),
+    ),
+    stream_case(
+        "hold: what an update leaves out is as in the version before it",
+        _project()
+        .replace("fields: [price]", "fields: {price: price, unit: unit}")
+        .replace("[price]}", "[price, unit]}"),
+        batch(insert("prices", sku="tea", price=1.0, unit="kg", since=_at(10))),
+        batch(
+            update("prices", sku="tea", price=2.0, since=_at(20)),
+            _version(40, 0.0, "rye"),
+            _order(1, 30),
+            sends=[upsert(1, {"price": 2.0, "unit": "kg", "again": False})],
+        ),
+    ),
+    stream_case(
+        "hold: a version that the table's where keeps out ends the row",
+        _project(),
+        batch(_version(10, 1.0), _version(20, -1.0), _version(30, 3.0)),
+        batch(
+            _order(1, 15),
+            _order(2, 25),
+            sends=[_sent(1, 1.0), _sent(2, None)],
+        ),
+    ),
+    stream_case(
+        "hold: a delete tells no time, and leaves the history alone",
+        _project(),
+        batch(_version(10, 1.0), _version(30, 3.0), delete("prices", sku="tea")),
+        batch(_order(1, 15), sends=[_sent(1, 1.0)]),
+    ),
+    stream_case(
+        "hold: an event without a time is a dead letter",
+        _project(),
+        batch(insert("orders", id=1, sku="tea"), dead=[1]),
+    ),
+    stream_case(
+        "hold: null can find no version, so an event with it does not wait",
+        _project(),
+        batch(insert("orders", id=1, at=_at(10)), sends=[_sent(1, None)]),
+    ),
+    stream_case(
+        "hold with drop: an event without a version at its time is not sent",
+        _project(", on_miss: drop"),
+        batch(
+            _version(10, 1.0), _version(30, 3.0), _order(1, 5), _order(2, 15), sends=[_sent(2, 1.0)]
+        ),
+    ),
+    stream_case(
+        "hold with dead_letter: an event without a version at its time is a dead letter",
+        _project(", on_miss: dead_letter"),
+        batch(_order(1, 5), _order(2, 15)),
+        batch(_version(10, 1.0), _version(30, 3.0), sends=[_sent(2, 1.0)], dead=[1]),
+    ),
+    stream_case(
+        "hold: an event that is told again takes the place of the one that waits",
+        _project(),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(_order(1, 25)),
+        batch(_version(20, 2.0)),
+        batch(_version(30, 3.0), sends=[_sent(1, 2.0)]),
+    ),
+    stream_case(
+        "correct: an event goes at once, and again when its version comes late",
+        _CORRECT,
+        batch(_version(10, 1.0), _order(1, 25), sends=[_sent(1, 1.0)]),
+        batch(_version(20, 2.0), sends=[_sent(1, 2.0, again=True)]),
+        batch(_version(24, 2.0)),
+        batch(_version(25, 3.0), sends=[_sent(1, 3.0, again=True)]),
+        batch(_version(30, 4.0)),
+    ),
+    stream_case(
+        "correct: an event without a version goes with nulls, and again when there is one",
+        _CORRECT,
+        batch(_order(1, 25), sends=[_sent(1, None)]),
+        batch(_version(10, 1.0), sends=[_sent(1, 1.0, again=True)]),
+    ),
+    stream_case(
+        "correct: once the watermark is past its time an event is not corrected",
+        _CORRECT,
+        batch(_version(10, 1.0), _order(1, 25), sends=[_sent(1, 1.0)]),
+        batch(_version(40, 4.0)),
+        batch(_version(20, 2.0)),
+        batch(_order(2, 25), sends=[_sent(2, 2.0)]),
+    ),
+    stream_case(
+        "correct: the version that moves the watermark past an event still corrects it",
+        _CORRECT,
+        batch(_version(10, 1.0), _order(1, 25), sends=[_sent(1, 1.0)]),
+        batch(_version(20, 2.0), _version(40, 4.0), sends=[_sent(1, 2.0, again=True)]),
+        batch(_version(21, 5.0)),
+    ),
+)

@@ -1,0 +1,107 @@
+"""A stream under test: changes and events in, what it sends out, without Spark or servers.
+
+Invariant: each `send` is one batch, and the driver's clock moves one second a batch unless
+it is told more, so equal sends give equal emissions, versions included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Protocol
+
+from joinery.model.change import Change, DocumentChange
+from joinery.plan.nodes import Relation
+from joinery.plan.stream import Stream, Union
+from joinery.solutions.protocol import DeadDocument
+from joinery.solutions.stream_reference import StreamReference
+from joinery.spec.quantity import duration_ms
+from joinery.testing.changes import ChangeError, RowChange
+from joinery.testing.driver import BATCH_US, DriverError, Emission
+
+
+class PlannedStream(Protocol):
+    """Anything that has a stream's plan, such as a stream of a loaded project."""
+
+    @property
+    def plan(self) -> Stream:
+        """The stream's logical plan."""
+
+
+class StreamDriver:
+    """Runs one stream on the reference semantics and shows what it sends.
+
+    Args:
+        stream: A stream's plan, or a stream of a loaded project.
+    """
+
+    def __init__(self, stream: Stream | PlannedStream) -> None:
+        self.stream = stream if isinstance(stream, Stream) else stream.plan
+        self.counters: Counter[str] = Counter()
+        self.dead_letters: list[DeadDocument] = []
+        self._solution = StreamReference(self.stream)
+        self._before: StreamReference | None = None
+        self._last: tuple[tuple[Change, ...], int] | None = None
+        self._relations = {each.name: each for each in relations_of(self.stream)}
+        self._time_us = 0
+
+    def send(
+        self, *changes: Change | RowChange | Iterable[Change | RowChange], after: str = "1s"
+    ) -> list[Emission]:
+        """Send one batch, in log order, and return its emissions.
+
+        Args:
+            *changes: Rows of the tables and events, as `insert`, `update` and `delete` tell.
+            after: How long after the last batch it is.
+        """
+        batch = tuple(self._change(each) for each in _flat(changes))
+        self._time_us += (duration_ms(after) or 0) * 1000 if after != "1s" else BATCH_US
+        self._before = deepcopy(self._solution)
+        self._last = batch, self._time_us
+        emitted = self._solution.apply(batch, self._time_us)
+        self.counters.update(emitted.counters)
+        self.dead_letters.extend(emitted.dead_letters)
+        return [_emission(each) for each in emitted.documents]
+
+    def replay(self) -> list[Emission]:
+        """Run the last batch again, from the state before it, as after a crash."""
+        if self._last is None or self._before is None:
+            raise DriverError("there is no batch to replay", hint="Send one first.")
+        self._solution = deepcopy(self._before)
+        emitted = self._solution.apply(*self._last)
+        return [_emission(each) for each in emitted.documents]
+
+    def _change(self, told: Change | RowChange) -> Change:
+        if isinstance(told, Change):
+            return told
+        if told.relation not in self._relations:
+            raise ChangeError(
+                f'stream "{self.stream.name}" reads no relation "{told.relation}"',
+                detail=f"It reads {', '.join(self._relations)}.",
+            )
+        return told.change(self._relations[told.relation])
+
+
+def relations_of(stream: Stream) -> list[Relation]:
+    """Return the events' relation and all tables, those of stores and unions included."""
+    found = [stream.relation, *(each.table for each in stream.lookups)]
+    for step in stream.steps:
+        found += relations_of(step.other) if isinstance(step, Union) else []
+    return found
+
+
+def _emission(document: DocumentChange) -> Emission:
+    values = tuple(document.key.values())
+    key = values[0] if len(values) == 1 else values
+    return Emission(key, document.value, document.version)
+
+
+def _flat(
+    changes: Iterable[Change | RowChange | Iterable[Change | RowChange]],
+) -> Iterable[Change | RowChange]:
+    for each in changes:
+        if isinstance(each, Change | RowChange):
+            yield each
+        else:
+            yield from each
