@@ -20,6 +20,7 @@ from joinery.spec.read_solution import DEFAULT, ENTRY_POINTS
 
 _BUILT_IN: dict[str, str] = {
     "rdbms-store": "joinery.solutions.relational.open:rdbms_store",
+    "rdbms-trigger": "joinery.solutions.relational.trigger_open:rdbms_trigger",
 }
 
 

@@ -323,7 +323,11 @@ _SCHEMA = _text("The schema of the tables, in PostgreSQL; by default joinery.")
 SOLUTION_OPTIONS: Mapping[str, Names] = {
     "spark-state": {},
     "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA},
-    "rdbms-trigger": {"database": _DATABASE, "schema": _SCHEMA},
+    "rdbms-trigger": {
+        "database": _DATABASE,
+        "schema": _SCHEMA,
+        "sql": _anything("Statements of your own: documents, and affected by relation."),
+    },
     "kv": {
         "store": _text("rocksdb (by default), redis, dynamodb, memory, or a package's own."),
         "url": _text("Where the store is, where it is a server."),

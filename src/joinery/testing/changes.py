@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from joinery.engine.json_value import typed
 from joinery.errors import JoineryError
 from joinery.model.change import Change
 from joinery.plan.nodes import Relation
-from joinery.testing.values import typed
 
 
 class ChangeError(JoineryError):

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from joinery.engine.json_value import typed
 from joinery.engine.key import key_row
 from joinery.model.change import Change, DocumentChange
 from joinery.model.type import DataType
 from joinery.plan.nodes import Product
 from joinery.solutions.protocol import DeadDocument, Emissions
 from joinery.solutions.store import Batch, Emitted, Outcome, StoreSolution
-from joinery.testing.values import typed
 
 
 class StoreBacked:

@@ -11,7 +11,7 @@ from typing import Any
 
 from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product, Relation
-from joinery.solutions.relational.cells import probe_cells, rows_from
+from joinery.solutions.relational.cells import rows_from, values_to_cells
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.relational.sqlite_database import listed, quoted
 from joinery.solutions.relational.sqlite_value import from_cell, to_cell
@@ -39,7 +39,8 @@ class SqliteTriggerState(SqliteState):
     def _give(self, given: Given) -> None:
         table = f"temp.{quoted(given.table)}"
         columns = [each.name for each in given.fields]
-        cells = probe_cells(given.fields, to_cell)(given.values)
+        convert = values_to_cells(given.fields, to_cell)
+        cells = given.values if convert is None else map(convert, given.values)
         self._database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({listed(columns)})")
         self._database.execute(f"DELETE FROM {table}")
         marks = ", ".join("?" * len(columns))

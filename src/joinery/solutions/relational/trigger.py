@@ -6,15 +6,19 @@ rows, as `rdbms-store` does it.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from joinery.engine.climb import Image, Level
 from joinery.engine.document import Built, judged
+from joinery.engine.json_value import typed
+from joinery.engine.render import document_json
 from joinery.engine.rows import join_value
 from joinery.engine.tactic import RowTactic
+from joinery.model.change import Row
 from joinery.model.type import Field
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.relational.statement.affected import AffectedStatement
@@ -69,9 +73,10 @@ class StatementTactic:
         self._max_bytes = max_bytes
         self._rows = RowTactic(product, max_bytes)
         self._documents = statements.documents
+        self._text = str if statements.rendered else self._told
         self._wanted = statements.wanted
         levels = {node.path: Level(node) for node in product.root.walk()}
-        self._affected = [(levels[each.path], each) for each in statements.affected]
+        self._affected = [(levels.get(each.path), each) for each in statements.affected]
 
     def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
         """Return the affected roots: a statement a node."""
@@ -79,9 +84,9 @@ class StatementTactic:
             return self._rows.roots(images, state)
         found: set[Key] = set()
         for level, statement in self._affected:
-            rows = level.touched(images.get(statement.relation.name, ()))
-            values = {join_value(row, statement.columns) for row in rows}
-            found |= self._climbed(statement, values - {None}, cast(SelectingState, state))
+            changed = images.get(statement.relation.name, ())
+            values = _given_values(level, statement, changed)
+            found |= self._climbed(statement, values, cast(SelectingState, state))
         return found
 
     def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
@@ -92,13 +97,18 @@ class StatementTactic:
         given = Given(self._wanted, fields_of(relation, relation.key), keys)
         found = cast(SelectingState, state).select(self._documents, given, relation)
         return {
-            key: judged(text, {}, overflowed.splitlines(), max_bytes=self._max_bytes)
+            key: judged(self._text(text), {}, overflowed.splitlines(), max_bytes=self._max_bytes)
             for key, text, overflowed in found
         }
 
     def counters(self) -> Counter[str]:
         """Return what was counted where rows were assembled; the database counts nothing."""
         return self._rows.counters()
+
+    def _told(self, text: str) -> str:
+        """Return the text of a document as Joinery renders it."""
+        output = self._root.output
+        return document_json(typed(json.loads(text, parse_float=str), output), output)
 
     def _climbed(
         self, statement: AffectedStatement, values: Collection[Any], state: SelectingState
@@ -108,6 +118,21 @@ class StatementTactic:
         fields = fields_of(statement.relation, statement.columns)
         given = Given(statement.changed, fields, values)
         return {key for key, *_ in state.select(statement.sql, given, self._root.relation)}
+
+
+def _given_values(
+    level: Level | None, statement: AffectedStatement, images: Sequence[Image]
+) -> set[tuple[Any, ...]]:
+    """Return what a statement is given of the images of changed rows."""
+    columns = statement.columns
+    if statement.whole or level is None:
+        rows: Iterable[Row] = [row for image in images for row in image if row is not None]
+    else:
+        rows = level.touched(images)
+    if statement.whole and statement.sql:
+        return {tuple(row[column] for column in columns) for row in rows}
+    values = (join_value(row, columns) for row in rows)
+    return {each for each in values if each is not None}
 
 
 def fields_of(relation: Relation, columns: Sequence[str]) -> tuple[Field, ...]:

@@ -18,11 +18,12 @@ class AffectedStatement:
     """How the changed rows of one node lead to roots.
 
     Attributes:
-        path: The node's.
+        path: The node's; the relation's name where it is of no node.
         relation: Whose rows changed.
         columns: What of them is given, under these names: the join columns; the key at the root.
         changed: The name of the table that they are given in.
         sql: Gives root keys; empty at the root, whose changed keys are the roots.
+        whole: Rows are given whatever changed of them, with their nulls.
     """
 
     path: str
@@ -30,6 +31,7 @@ class AffectedStatement:
     columns: tuple[str, ...]
     changed: str
     sql: str
+    whole: bool = False
 
 
 def affected_statements(

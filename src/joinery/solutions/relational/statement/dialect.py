@@ -48,6 +48,9 @@ class Dialect(Protocol):
     join: str
     """The join that begins at what a statement is given."""
 
+    def text(self, sql: str) -> str:
+        """Return a JSON value, of the database's own type, as text."""
+
     def constant(self, value: Any, kind: DataType) -> str:
         """Return a constant."""
 

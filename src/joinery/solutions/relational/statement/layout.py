@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from joinery.plan.nodes import Relation
-from joinery.solutions.relational.layout import STATE, VISIBLE
+from joinery.solutions.relational.layout import STATE, VISIBLE, rows_name
 from joinery.solutions.relational.statement.dialect import quoted
 
 
@@ -28,7 +28,7 @@ class QueryLayout:
 
     def table(self, relation: Relation) -> str:
         """Return the table of a relation, quoted."""
-        return quoted(f"{self.query} {relation.name}")
+        return quoted(rows_name(self.query, relation.name))
 
     def exists(self, alias: str) -> str:
         """Return the condition that products see the row under `alias`, which is quoted."""

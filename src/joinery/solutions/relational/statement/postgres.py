@@ -46,6 +46,10 @@ class PostgresDialect:
     name = "PostgreSQL"
     join = "JOIN"
 
+    def text(self, sql: str) -> str:
+        """Return a JSON value as text."""
+        return f"({sql})::text"
+
     def constant(self, value: Any, kind: DataType) -> str:
         """Return a constant."""
         if value is None:

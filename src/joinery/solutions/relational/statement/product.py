@@ -24,12 +24,14 @@ class ProductStatements:
         wanted: The name of the table in which `documents` is given roots.
         affected: Give affected roots; empty where rows are climbed.
         reasons: Why something is empty, a sentence each.
+        rendered: The text of a document is as Joinery renders it, byte for byte.
     """
 
     documents: str
     wanted: str
     affected: tuple[AffectedStatement, ...]
     reasons: tuple[str, ...] = ()
+    rendered: bool = True
 
 
 def product_statements(product: Product, layout: Layout, dialect: Dialect) -> ProductStatements:

@@ -55,6 +55,10 @@ class SqliteDialect:
     name = "SQLite"
     join = "CROSS JOIN"
 
+    def text(self, sql: str) -> str:
+        """Return a JSON value as text."""
+        return f"CAST({sql} AS TEXT)"
+
     def constant(self, value: Any, kind: DataType) -> str:
         """Return a constant."""
         if value is None:

@@ -1,4 +1,4 @@
-"""Typed values from the plain ones that a test or a JSON file writes.
+"""Typed values from the plain ones that JSON, or a test, writes.
 
 Invariant: a value that already has its type comes back unchanged.
 """

@@ -1,0 +1,130 @@
+"""`rdbms-trigger` by name: generated statements, and the user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from joinery.errors import SpecError
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.testing.changes import delete, insert, update
+from joinery.testing.conformance.project import load_text
+from joinery.testing.driver import Driver, gone, upsert
+
+PROJECT = """
+relations:
+  user: {key: [id], fields: {id: long, name: string}}
+  star: {key: [user_id, repo_id], fields: {user_id: long, repo_id: long, at: timestamp}}
+  repo: {key: [id], fields: {id: long, name: string}}
+products:
+  profile:
+    root: user
+    fields: [id, name]
+    embed:
+      stars:
+        many: star
+        on: {user_id: id}
+        fields: {repo: r.name}
+        embed: {r: {one: repo, on: {id: repo_id}, hidden: true}}
+    sink: {files: {path: out}}
+"""
+NEWEST = """
+WITH ranked AS (
+  SELECT s.user_id, r.name AS repo,
+         row_number() OVER (PARTITION BY s.user_id ORDER BY s.at DESC) AS place
+  FROM wanted JOIN star AS s ON s.user_id = wanted.id JOIN repo AS r ON r.id = s.repo_id
+)
+SELECT u.id, json_object(
+    'id', u.id, 'name', upper(u.name),
+    'stars', (SELECT json_group_array(json_object('repo', repo))
+              FROM ranked WHERE user_id = u.id AND place = 1)) AS document
+FROM wanted JOIN user AS u USING (id)
+"""
+
+
+def product() -> Product:
+    return build_plan(load_text(PROJECT)).products[0]
+
+
+def driver(**sql: Any) -> Driver:
+    options = {"sql": sql} if sql else {}
+    return Driver(product(), solution="rdbms-trigger", options=options)
+
+
+def filled(pipeline: Driver) -> Driver:
+    pipeline.send(
+        insert("user", id=1, name="ada"),
+        insert("user", id=2, name="eve"),
+        insert("repo", id=7, name="loom"),
+        insert("repo", id=8, name="mill"),
+        insert("star", user_id=1, repo_id=7, at="2026-01-01T00:00:00Z"),
+    )
+    return pipeline
+
+
+def document(id: int, name: str, *repos: str) -> Any:
+    return upsert(id, {"id": id, "name": name, "stars": [{"repo": each} for each in repos]})
+
+
+def test_a_change_two_joins_away_sends_the_document_again() -> None:
+    pipeline = filled(driver())
+
+    emitted = pipeline.send(update("repo", id=7, name="jacquard"))
+
+    assert [document(1, "ada", "jacquard")] == emitted
+
+
+def test_the_users_own_statement_builds_the_document() -> None:
+    pipeline = filled(driver(documents=NEWEST))
+
+    emitted = pipeline.send(insert("star", user_id=1, repo_id=8, at="2026-01-02T00:00:00Z"))
+
+    assert [document(1, "ADA", "mill")] == emitted
+
+
+def test_a_root_that_the_users_statement_leaves_out_is_gone() -> None:
+    named = NEWEST + " WHERE u.name <> 'ada'"
+    pipeline = filled(driver(documents=named))
+
+    emitted = pipeline.send(update("user", id=2, name="ada"))
+
+    assert [gone(2)] == emitted
+
+
+def test_declared_pairs_lead_from_a_changed_row_to_the_roots() -> None:
+    pipeline = filled(driver(documents=NEWEST, affected={"star": {"id": "user_id"}}))
+
+    emitted = pipeline.send(delete("star", user_id=1, repo_id=7))
+
+    assert [document(1, "ADA")] == emitted
+
+
+def test_a_declared_statement_leads_from_a_changed_row_to_the_roots() -> None:
+    everyone = "SELECT u.id FROM user AS u WHERE EXISTS (SELECT 1 FROM changed)"
+    total = (
+        "SELECT u.id, json_object('id', u.id, 'name', (SELECT max(name) FROM repo),"
+        " 'stars', json('[]')) AS document FROM wanted JOIN user AS u USING (id)"
+    )
+    pipeline = filled(driver(documents=total, affected={"repo": everyone}))
+
+    emitted = pipeline.send(insert("repo", id=9, name="zuse"))
+
+    assert [document(1, "zuse"), document(2, "zuse")] == emitted
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ({"affected": {}}, "no documents"),
+        ({"documents": "SELECT 1", "other": "x"}, "other"),
+        ({"documents": "SELECT 1", "affected": {"fork": {"id": "id"}}}, '"fork"'),
+        ({"documents": "SELECT 1", "affected": {"star": {"id": "nothing"}}}, "nothing"),
+    ],
+)
+def test_sql_of_another_shape_is_refused(sql: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        driver(**sql)
+
+    assert told in refused.value.detail
