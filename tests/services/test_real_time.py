@@ -218,7 +218,7 @@ def ends(trial: Trial, batches: int | None = None) -> dict[str, dict[str, Any]]:
         for product, lines in sent.lines.items():
             for line in lines:
                 parts = parse(line)
-                key = json.dumps(parts["key"], separators=(",", ":"))
+                key = json.dumps(parts["key"], ensure_ascii=False, separators=(",", ":"))
                 standing[product].pop(key, None)
                 if parts["value"] is not None:
                     standing[product][key] = json.loads(line)["value"]

@@ -17,6 +17,8 @@ from joinery.model.progress import BatchProgress, Progress
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+_AGES = ("timed", "age_ms")
+
 
 class MetricsMissingError(RunError):
     """The library that writes metrics is not installed."""
@@ -60,7 +62,7 @@ class ProgressMetrics:
 
 
 def _counted(progress: Progress) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily
+    from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
 
     totals = progress.totals
     batches = CounterMetricFamily("joinery_batches", "Batches that were committed to all sinks.")
@@ -70,9 +72,17 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     changes = CounterMetricFamily(
         "joinery_changes", "Changes, by what became of them.", labels=["relation", "outcome"]
     )
+    freshness = SummaryMetricFamily(
+        "joinery_freshness_seconds",
+        "From the commit of a change at its source until its documents were published.",
+        labels=["relation"],
+    )
     for relation, counts in progress.relations.items():
         for outcome, count in counts.items():
-            changes.add_metric([relation, outcome], count)
+            if outcome not in _AGES:
+                changes.add_metric([relation, outcome], count)
+        if "age_ms" in counts:
+            freshness.add_metric([relation], counts["timed"], counts["age_ms"] / 1000)
     documents = CounterMetricFamily(
         "joinery_documents", "Documents sent, by kind.", labels=["product", "kind"]
     )
@@ -89,7 +99,7 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     for product, counts in progress.counters.items():
         for event, count in counts.items():
             events.add_metric([product, event], count)
-    yield from (batches, dead, changes, documents, size, events)
+    yield from (batches, dead, changes, freshness, documents, size, events)
 
 
 def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:

@@ -18,7 +18,8 @@ class BatchProgress:
     """What one batch of one query did.
 
     Attributes:
-        relations: By relation: `read`, `stale`, `repeated`, `dead` and others.
+        relations: By relation: `read`, `stale`, `repeated`, `dead` and others; `timed` changes
+            say when their source committed them, `age_ms` is the sum of their ages.
         documents: By product: `upserts`, `tombstones`, `bytes`.
         counters: By product: `multiple_matches`, `expression_errors` and others.
         dead: Dead letters of all kinds.
@@ -55,6 +56,13 @@ class BatchProgress:
         """All changes read."""
         return sum(each.get("read", 0) for each in self.relations.values())
 
+    @property
+    def freshness_ms(self) -> int | None:
+        """The mean age of its changes, from their commit at the source, when it was published."""
+        timed = sum(each.get("timed", 0) for each in self.relations.values())
+        ages = sum(each.get("age_ms", 0) for each in self.relations.values())
+        return round(ages / timed) if timed else None
+
     def to_json(self) -> dict[str, object]:
         """Return the batch as one JSON object, for machines."""
         rate = round(self.read / self.seconds) if self.seconds > 0 else 0
@@ -74,6 +82,7 @@ class BatchProgress:
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
             "duration_ms": dict(self.durations_ms),
             "lookups": {name: each.to_json() for name, each in self.lookups.items()},
+            "freshness_ms": self.freshness_ms,
         }
 
 
@@ -189,6 +198,28 @@ class Progress:
         if latest is None or latest.batch_id != batch.batch_id:
             return self
         return replace(self, latest={**self.latest, batch.query: batch})
+
+
+def with_ages(relations: Mapping[str, Counts], now_ms: int) -> dict[str, Counts]:
+    """Return counts with how old the changes are at `now_ms`, for when they were committed.
+
+    Args:
+        relations: By relation: `timed` changes and the sum of their `commit_times_ms`.
+        now_ms: Since 1970.
+
+    Example:
+        >>> with_ages({"user": {"read": 3, "timed": 2, "commit_times_ms": 170}}, 100)
+        {'user': {'read': 3, 'timed': 2, 'age_ms': 30}}
+    """
+    aged: dict[str, Counts] = {}
+    for name, counts in relations.items():
+        rest = {each: count for each, count in counts.items() if each != "commit_times_ms"}
+        if "commit_times_ms" in counts:
+            age_ms = counts["timed"] * now_ms - counts["commit_times_ms"]
+            # The kernel sums times in 64 bits and may have wrapped; their ages do not.
+            rest["age_ms"] = max(0, (age_ms + 2**63) % 2**64 - 2**63)
+        aged[name] = rest
+    return aged
 
 
 def _applied(counts: Counts) -> int:

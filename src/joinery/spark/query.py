@@ -31,7 +31,7 @@ from joinery.connect.refused import SinkLetters
 from joinery.connect.retry import PatientSink
 from joinery.connect.spool import SpoolingSink, SpoolPlace
 from joinery.errors import RunError
-from joinery.model.progress import BatchProgress, Counts
+from joinery.model.progress import BatchProgress, Counts, with_ages
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
 from joinery.spark.attempt import Attempts
@@ -255,7 +255,9 @@ class QueryRun:
             BatchProgress(
                 query=self.name,
                 batch_id=batch_id,
-                relations=self._with_lost(summary.get("relations", {})),
+                relations=self._with_lost(
+                    with_ages(summary.get("relations", {}), round(time.time() * 1000))
+                ),
                 documents=summary.get("documents", {}),
                 counters=counters,
                 dead=letters,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.model.progress import BatchProgress
+from joinery.model.progress import BatchProgress, with_ages
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.real_time import RealTimeTarget
 from joinery.spark.uncommitted import RealTimeMark
@@ -144,7 +144,7 @@ class Ticker:
         tick = BatchProgress(
             query=self._query,
             batch_id=self._ticks,
-            relations=fresh.get("relations", {}),
+            relations=with_ages(fresh.get("relations", {}), round(now * 1000)),
             documents=fresh.get("documents", {}),
             counters=fresh.get("counters", {}),
             dead=sum(sum(each.values()) for each in fresh.get("dead_letters", {}).values()),

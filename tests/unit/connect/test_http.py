@@ -20,7 +20,7 @@ def batch() -> BatchProgress:
     return BatchProgress(
         query="profile",
         batch_id=3,
-        relations={"user": {"read": 5, "stale": 1}},
+        relations={"user": {"read": 5, "stale": 1, "timed": 4, "age_ms": 6000}},
         documents={"profile": {"upserts": 4, "tombstones": 1, "bytes": 900}},
         counters={"profile": {"refused": 2}},
         dead=2,
@@ -66,6 +66,9 @@ def test_metrics_tell_counts_lag_state_and_time(served: Served) -> None:
     assert 'joinery_documents_total{kind="tombstones",product="profile"} 2.0' in lines
     assert 'joinery_events_total{event="refused",product="profile"} 4.0' in lines
     assert "joinery_dead_letters_total 4.0" in lines
+    assert 'joinery_freshness_seconds_sum{relation="user"} 12.0' in lines
+    assert 'joinery_freshness_seconds_count{relation="user"} 8.0' in lines
+    assert not any('outcome="age_ms"' in line for line in lines)
     assert 'joinery_lag_records{partition="0",topic="user"} 7.0' in lines
     assert 'joinery_state_bytes{query="profile"} 4096.0' in lines
     assert 'joinery_batch_step_seconds{query="profile",step="stage"} 0.8' in lines

@@ -138,6 +138,8 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     private final Destination destination = destinations.open();
     private final long[] read = new long[program.relations().size()];
     private final long[] dead = new long[program.relations().size()];
+    private final long[] timed = new long[program.relations().size()];
+    private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
     private Row record;
     private long timestamp;
@@ -221,6 +223,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     }
 
     @Override
+    public void committed(int relation, long millis) {
+      timed[relation]++;
+      times[relation] += millis;
+    }
+
+    @Override
     public void count(int relation, String counter) {
       counters.relation(program.relations().get(relation).name(), counter, 1);
     }
@@ -240,6 +248,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         if (dead[i] > 0) {
           counters.relation(name, "dead", dead[i]);
           dead[i] = 0;
+        }
+        if (timed[i] > 0) {
+          counters.relation(name, "timed", timed[i]);
+          counters.relation(name, "commit_times_ms", times[i]);
+          timed[i] = 0;
+          times[i] = 0;
         }
       }
     }

@@ -41,6 +41,13 @@ public interface ChangeSink {
     return false;
   }
 
+  /**
+   * The source committed the change just told, or ignored, at this time.
+   *
+   * @param millis since 1970, by the source's clock
+   */
+  default void committed(int relation, long millis) {}
+
   /** Adds one to a counter: something was left out, and that is right. */
   void count(int relation, String counter);
 }

@@ -51,6 +51,7 @@ final class DebeziumAvro implements Format {
     private final AvroImage after;
     private final AvroImage source;
     private final PositionColumn lsn = new PositionColumn(0, "source.lsn");
+    private final PositionColumn time = new PositionColumn(1, "source.ts_ms");
     private final Map<Schema, Field[]> layouts = new IdentityHashMap<>();
 
     Envelope(RelationSpec spec, Schemas schemas) {
@@ -61,7 +62,7 @@ final class DebeziumAvro implements Format {
       in = message.in;
       before = AvroImage.of(in, row, DebeziumEvent.extraNames(spec));
       after = AvroImage.of(in, row, DebeziumEvent.extraNames(spec));
-      source = new AvroImage(in, List.of("lsn"), new DataType[0], row.unit);
+      source = new AvroImage(in, List.of("lsn", "ts_ms"), new DataType[0], row.unit);
     }
 
     void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
@@ -79,7 +80,17 @@ final class DebeziumAvro implements Format {
         event.positioned = true;
         event.position = lsn.position;
       }
+      readTime();
       event.apply(relation, key, before, after, sink);
+    }
+
+    /** The time is for a metric only: one that cannot be read is none. */
+    private void readTime() {
+      try {
+        event.committed = time.read(source) ? time.position : -1;
+      } catch (Rejected notTime) {
+        event.committed = -1;
+      }
     }
 
     private static Field[] layout(Schema schema) {

@@ -16,6 +16,9 @@ final class DebeziumEvent {
   boolean positioned;
   long position;
 
+  /** When the source committed it, in milliseconds since 1970; negative where it does not say. */
+  long committed;
+
   private final Decoder decoder;
   private final PositionColumn positionColumn;
 
@@ -37,10 +40,18 @@ final class DebeziumEvent {
   void restart() {
     op = 0;
     positioned = false;
+    committed = -1;
   }
 
   /** Tells the sink what the event says. */
   void apply(int relation, byte[] key, Image before, Image after, ChangeSink sink) {
+    tell(relation, key, before, after, sink);
+    if (committed >= 0) {
+      sink.committed(relation, committed);
+    }
+  }
+
+  private void tell(int relation, byte[] key, Image before, Image after, ChangeSink sink) {
     switch (op) {
       case 'c', 'r' -> upsert(relation, key, after, true, sink);
       case 'u' -> update(relation, key, before, after, sink);

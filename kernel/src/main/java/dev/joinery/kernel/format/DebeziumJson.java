@@ -34,6 +34,8 @@ final class DebeziumJson implements Format {
     private static final int SCHEMA = 4;
     private static final int PAYLOAD = 5;
 
+    private static final byte[] TS_MS = {'t', 's', '_', 'm', 's'};
+
     private final Decoder decoder;
     private final DebeziumEvent event;
     private final JsonCursor json = new JsonCursor();
@@ -124,10 +126,22 @@ final class DebeziumJson implements Format {
         int at = json.nameFrom;
         boolean lsn =
             json.nameTo - at == 3 && text[at] == 'l' && text[at + 1] == 's' && text[at + 2] == 'n';
+        boolean time = json.nameTo - at == 5 && Arrays.equals(text, at, at + 5, TS_MS, 0, 5);
         json.skipValue();
         if (lsn) {
           readLsn();
+        } else if (time) {
+          readTime();
         }
+      }
+    }
+
+    /** The time is for a metric only: one that cannot be read is none. */
+    private void readTime() {
+      try {
+        event.committed = Numbers.whole(json, json.from, json.to, "a time");
+      } catch (Rejected notTime) {
+        event.committed = -1;
       }
     }
 

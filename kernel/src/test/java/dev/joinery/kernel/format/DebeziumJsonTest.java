@@ -16,6 +16,19 @@ class DebeziumJsonTest {
   }
 
   @Test
+  void commitAtTheSourceIsTold() {
+    String event = "{\"after\":{\"id\":1},\"source\":{\"ts_ms\":%s,\"lsn\":5},\"op\":\"c\"}";
+    List<String> upsert = List.of("upsert @5 {\"id\":1,\"name\":null}");
+
+    assertEquals(upsert, pair.decode(null, event.formatted("1795250395683")));
+    assertEquals(1795250395683L, pair.committed);
+    for (String no : List.of("\"today\"", "null")) {
+      assertEquals(upsert, pair.decode(null, event.formatted(no)));
+      assertEquals(-1, pair.committed);
+    }
+  }
+
+  @Test
   void updateOfTheKeyDeletesTheOldRowFirst() {
     assertEquals(
         List.of(

@@ -17,6 +17,10 @@ final class Recorder implements ChangeSink {
   final StructType type;
   final List<byte[]> rows = new ArrayList<>();
   final Format format;
+
+  /** When the source committed the record decoded last; negative where it does not say. */
+  long committed;
+
   private final List<String> told = new ArrayList<>();
 
   /**
@@ -66,6 +70,7 @@ final class Recorder implements ChangeSink {
   List<String> decodeBytes(byte[] key, byte[] value) {
     told.clear();
     rows.clear();
+    committed = -1;
     format.decode(7, key, value, this);
     return List.copyOf(told);
   }
@@ -97,6 +102,11 @@ final class Recorder implements ChangeSink {
     String text = new String(json.toByteArray(), StandardCharsets.UTF_8);
     String missing = absent == null ? "" : " absent " + BitSet.valueOf(absent);
     told.add(OPS[op] + (positioned ? " @" + position : "") + " " + text + missing);
+  }
+
+  @Override
+  public void committed(int relation, long millis) {
+    committed = millis;
   }
 
   @Override
