@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from joinery.cli.project import analyser
@@ -12,8 +13,10 @@ from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.nodes import Product
+from joinery.solutions.relational.explain import explain_statements
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.load import load_spec
+from joinery.spec.solution import with_solution
 
 
 class ExplainError(SpecError):
@@ -22,12 +25,37 @@ class ExplainError(SpecError):
     code = "EXPLAIN"
 
 
-def run_explain(file: Path, *, products: Sequence[str], mermaid: bool, html: Path | None) -> int:
-    """Print, or write, how the named products hold together; all of them by default."""
+@dataclass(frozen=True, slots=True)
+class ExplainArguments:
+    """What the command was given.
+
+    Attributes:
+        products: Names; none means all.
+        mermaid: As a flowchart.
+        html: A page to write.
+        solution: Instead of those of the project.
+        database: Where to ask for plans of statements; empty asks none.
+    """
+
+    products: Sequence[str] = ()
+    mermaid: bool = False
+    html: Path | None = None
+    solution: str | None = None
+    database: str = ""
+
+
+def run_explain(file: Path, arguments: ExplainArguments) -> int:
+    """Print, or write, how the named products hold together."""
+    spec = load_spec(file)
+    if arguments.solution is not None:
+        spec = with_solution(spec, arguments.solution)
     with analyser() as spark:
-        plan = build_plan(load_spec(file), spark)
-    chosen = _chosen(plan.products, products)
-    explained = [explain(each, _sections(each, chosen, plan.products)) for each in chosen]
+        plan = build_plan(spec, spark)
+    chosen = _chosen(plan.products, arguments.products)
+    explained = [
+        explain(each, _sections(each, chosen, plan.products, arguments.database)) for each in chosen
+    ]
+    mermaid, html = arguments.mermaid, arguments.html
     if html is not None:
         _write_pages(explained, html)
     elif mermaid:
@@ -38,12 +66,14 @@ def run_explain(file: Path, *, products: Sequence[str], mermaid: bool, html: Pat
 
 
 def _sections(
-    product: Product, chosen: Sequence[Product], known: Sequence[Product]
+    product: Product, chosen: Sequence[Product], known: Sequence[Product], database: str
 ) -> tuple[Section, ...]:
-    """Return the kernel program of a product's query, once for all that share it."""
+    """Return what the solution of a product's query adds, once for all that share it."""
     first = next(each for each in chosen if each.query == product.query)
     query = [each for each in known if each.query == product.query]
-    return explain_query(query) if product is first else ()
+    if product is not first:
+        return ()
+    return (*explain_query(query), *explain_statements(query, database))
 
 
 def _chosen(known: Sequence[Product], names: Sequence[str]) -> list[Product]:

@@ -80,11 +80,18 @@ def explain(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Into one self-contained page.")
     ] = None,
+    solution: Annotated[
+        str | None, typer.Option("--solution", metavar="S", help="How join state is kept.")
+    ] = None,
+    database: Annotated[
+        str, typer.Option("--database", metavar="URL", help="Ask it for plans of statements.")
+    ] = "",
 ) -> None:
     """Show how the products of a project are put together."""
-    from joinery.cli.explain import run_explain
+    from joinery.cli.explain import ExplainArguments, run_explain
 
-    raise typer.Exit(run_explain(file, products=product or (), mermaid=mermaid, html=html))
+    arguments = ExplainArguments(product or (), mermaid, html, solution, database)
+    raise typer.Exit(run_explain(file, arguments))
 
 
 @app.command()

@@ -63,18 +63,27 @@ def dialect_of(database: str) -> Dialect:
     return SqliteDialect()
 
 
-def _open_state(products: Sequence[Product], database: str, place: SolutionPlace) -> SelectingState:
-    if not database:
-        return SqliteTriggerState(products, place.folder / FILE, name=place.query)
+def path_of(database: str) -> str:
+    """Return the path in the URL of a SQLite file.
+
+    Raises:
+        SpecError: It is no such URL.
+    """
     if database.startswith(_SQLITE) and len(database) > len(_SQLITE):
-        path = place.project / Path(database.removeprefix(_SQLITE)).expanduser()
-        return SqliteTriggerState(products, path.absolute(), name=place.query)
+        return database.removeprefix(_SQLITE)
     raise SpecError(
         'option "database" of "rdbms-trigger" names no database that it knows',
         detail=f"It begins with {database.partition(':')[0][:20]}:.",
         hint="Write sqlite:///path, or postgresql://user:password@host:port/database.",
         code="SPEC_VALUE",
     )
+
+
+def _open_state(products: Sequence[Product], database: str, place: SolutionPlace) -> SelectingState:
+    if not database:
+        return SqliteTriggerState(products, place.folder / FILE, name=place.query)
+    path = place.project / Path(path_of(database)).expanduser()
+    return SqliteTriggerState(products, path.absolute(), name=place.query)
 
 
 def _check_one(products: Sequence[Product], custom: CustomSql | None) -> None:

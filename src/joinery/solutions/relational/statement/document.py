@@ -120,13 +120,12 @@ class _From:
     def select(self, shown: str, *, ordered: bool = False, limit: int | None = None) -> str:
         """Return the statement that shows something of each row; `shown` is already written."""
         where = self.where()
-        order = f" ORDER BY {self.order()}" if ordered else ""
+        order = f"\nORDER BY {self.order()}" if ordered else ""
         most = f" LIMIT {limit}" if limit is not None else ""
-        return f"SELECT {shown} {self.tail(where)}{order}{most}"
+        return f"\nSELECT {shown}\n{self.tail(where)}{order}{most}"
 
     def tail(self, where: str) -> str:
-        joins = "".join(f" {join}" for join in self._joins)
-        return f"FROM {self.name}{joins} WHERE {where}"
+        return f"FROM {self.name}\n{self.joins()}WHERE {where}"
 
 
 class _Row:
@@ -149,6 +148,11 @@ class _Row:
         return f"{quoted(self.alias)}.{quoted(name)}"
 
     @property
+    def columns(self) -> frozenset[str]:
+        """All its columns; each is null where the row is absent."""
+        return frozenset(self.column(field.name) for field in self.node.relation.row.fields)
+
+    @property
     def present(self) -> str:
         return f"({self.column(self.node.relation.key[0])} IS NOT NULL)"
 
@@ -165,7 +169,7 @@ class _Row:
         parts += [
             self._entry(each.name, self._text(self._value(each), each)) for each in self.node.values
         ]
-        told = " || ',' || ".join(parts) if parts else "''"
+        told = "\n|| ',' || ".join(parts) if parts else "''"
         return f"('{{' || {told} || '}}')"
 
     def overflow(self) -> str:
@@ -303,6 +307,8 @@ class _Object:
 
     def member(self, name: str) -> Value:
         found = self._row.member(name)
+        if isinstance(found, Fragment) and found.sql in self._row.columns:
+            return found
         if isinstance(found, Fragment):
             return Fragment(f"(CASE WHEN {self.present} THEN {found.sql} END)")
         return found.within(self.present) if isinstance(found, _List) else found
@@ -350,7 +356,7 @@ class _List:
         inner = rows.select(f"{text} AS shown", ordered=True, limit=embed.limit)
         name = quoted(self._statement.alias("list"))
         listed = f"'{left}' || {dialect.gathered('shown', ',')} || '{right}'"
-        sql = f"(SELECT {listed} FROM ({inner}) AS {name})"
+        sql = f"(SELECT {listed}\nFROM ({inner}) AS {name})"
         return f"(CASE WHEN {self._known} THEN {sql} ELSE 'null' END)" if self._known else sql
 
     def overflow(self) -> str:

@@ -1,0 +1,122 @@
+"""What `rdbms-trigger` adds to an explanation: its statements, their plans, missing indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from joinery.plan.explain import Section
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.relational.custom import custom_sql
+from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
+from joinery.solutions.relational.sqlite_inspect import SqliteInspector
+from joinery.solutions.relational.statement.dialect import quoted
+from joinery.solutions.relational.statement.product import ProductStatements
+from joinery.solutions.relational.statement.show import indented
+from joinery.solutions.relational.trigger_open import dialect_of, path_of, statements_of
+
+SOLUTION = "rdbms-trigger"
+
+
+class Inspector(Protocol):
+    """A database that is looked at, and not changed."""
+
+    def index_columns(self, table: str) -> Sequence[Columns]:
+        """Return the columns of each index of a table, the primary key's first; none without it."""
+
+    def plan(self, sql: str, given: str, relation: Relation, columns: Columns) -> Sequence[str]:
+        """Return the lines of a statement's plan; `given` is what it reads besides tables."""
+
+    def close(self) -> None:
+        """Leave the database."""
+
+
+def explain_statements(products: Sequence[Product], database: str = "") -> tuple[Section, ...]:
+    """Return the statements of one query's products; nothing for another solution.
+
+    Args:
+        products: All products of the query.
+        database: Where to ask for plans and indexes; empty asks none.
+
+    Raises:
+        StoreError: The database cannot be asked.
+    """
+    if any(each.solution != SOLUTION or each.outbox for each in products):
+        return ()
+    inspector = _inspector(database) if database else None
+    try:
+        sections = [_section(each, inspector) for each in products]
+        if inspector is not None:
+            sections.append(Section("indexes", "\n".join(_missing(products, inspector))))
+    finally:
+        if inspector is not None:
+            inspector.close()
+    return tuple(sections)
+
+
+def missing_indexes(products: Sequence[Product], inspector: Inspector) -> dict[str, str]:
+    """Return the statements that make the indexes a query lacks, by table and columns."""
+    found: dict[str, str] = {}
+    for name, table in relation_tables(products).items():
+        rows = rows_name(products[0].query, name)
+        standing = inspector.index_columns(rows)
+        for columns in table.indexes if standing else ():
+            if not any(set(each[: len(columns)]) == set(columns) for each in standing):
+                index = quoted(f"{rows} by {' '.join(columns)}")
+                listed = ", ".join(map(quoted, columns))
+                what = f"{rows} ({', '.join(columns)})"
+                found[what] = f"CREATE INDEX {index} ON {quoted(rows)} ({listed});"
+    return found
+
+
+def _inspector(database: str) -> Inspector:
+    return SqliteInspector(Path(path_of(database)))
+
+
+def _section(product: Product, inspector: Inspector | None) -> Section:
+    options: Mapping[str, object] = dict(product.solution_options)
+    dialect = dialect_of(str(options.get("database", "")))
+    statements = statements_of(product, product.query, dialect, custom_sql(options))
+    lines = [*_lines(product, statements, inspector)]
+    return Section(f"sql of {product.name} in {dialect.name}", "\n".join(lines))
+
+
+def _lines(
+    product: Product, statements: ProductStatements, inspector: Inspector | None
+) -> Iterator[str]:
+    for reason in statements.reasons:
+        yield f"-- {reason}"
+    root = product.root.relation
+    for each in statements.affected:
+        yield f"-- roots that changed rows of {each.relation.name} affect, at {each.path}"
+        if not each.sql:
+            yield "-- (their own keys)"
+            continue
+        yield indented(each.sql) + ";"
+        if inspector is not None:
+            yield from _plan(inspector.plan(each.sql, each.changed, each.relation, each.columns))
+    if statements.documents:
+        yield "-- documents of roots"
+        yield indented(statements.documents) + ";"
+        if inspector is not None:
+            yield from _plan(
+                inspector.plan(statements.documents, statements.wanted, root, root.key)
+            )
+
+
+def _plan(lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"--   {line}" for line in lines)
+
+
+def _missing(products: Sequence[Product], inspector: Inspector) -> Iterator[str]:
+    tables = [rows_name(products[0].query, name) for name in relation_tables(products)]
+    absent = [each for each in tables if not inspector.index_columns(each)]
+    if absent:
+        yield f"The first run makes the tables {', '.join(absent)}, with their indexes."
+    missing = missing_indexes(products, inspector)
+    for what, statement in missing.items():
+        yield f"warning: {what} has no index, so that each batch reads the whole table. Make it:"
+        yield f"  {statement}"
+    if not missing and not absent:
+        yield "Every join has its index."
