@@ -92,7 +92,7 @@ class Guard:
         while (wait_s := self._breaker.wait_s(time.monotonic())) > 0:
             self._pause(wait_s)
         with self._slots.one():
-            self._pause(self._pace.reserve(time.monotonic()))
+            self._pace.wait(self._pause)
             read_at = time.monotonic()
             self._counted("requests")
             try:

@@ -20,6 +20,11 @@ class Slots:
         self._taken = 0
         self._free = threading.Condition()
 
+    @property
+    def allowed(self) -> int:
+        """How many may be under way now."""
+        return self._now
+
     @contextmanager
     def one(self) -> Iterator[None]:
         """Hold a slot for the length of a block; one that fails makes the next start slowly."""
