@@ -16,6 +16,7 @@ from joinery.model.type import DataType
 from joinery.plan import nodes, stream
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
+from joinery.plan.explain_stream import StreamExplanation, explain_stream
 from joinery.plan.expression import Analyser
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.declare import Document
@@ -72,6 +73,10 @@ class Stream:
     def plan(self) -> stream.Stream:
         """The stream's logical plan; the whole project must hold."""
         return next(each for each in self.project.plan.streams if each.name == self.name)
+
+    def explain(self) -> StreamExplanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
+        return explain_stream(self.plan)
 
     def __repr__(self) -> str:
         return f"<stream {self.name} of project {self.project.name}>"

@@ -31,10 +31,13 @@ def run_check(file: Path, *, as_json: bool) -> int:
 def _summary(file: Path, problems: list[Problem]) -> str:
     spec = load_spec(file)
     warnings = f", {_counted(len(problems), 'warning')}" if problems else ""
-    return (
-        f"{file}: no errors{warnings}; {_counted(len(spec.relations), 'relation')},"
-        f" {_counted(len(spec.products), 'product')}\n"
-    )
+    counted = [
+        _counted(len(each), noun)
+        for noun, each in (("product", spec.products), ("stream", spec.streams))
+        if each or noun == "product"
+    ]
+    relations = _counted(len(spec.relations), "relation")
+    return f"{file}: no errors{warnings}; {', '.join([relations, *counted])}\n"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""`joinery explain`: the plan of a project's products, as text, Mermaid or a page."""
+"""`joinery explain`: the plan of a project's products and streams: text, Mermaid, or a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from joinery.cli.report import DONE
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
+from joinery.plan.explain_stream import StreamExplanation, explain_stream
 from joinery.plan.nodes import Product
+from joinery.plan.stream import Stream
 from joinery.solutions.relational.explain import explain_statements
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.load import load_spec
@@ -30,7 +32,7 @@ class ExplainArguments:
     """What the command was given.
 
     Attributes:
-        products: Names; none means all.
+        products: Names of products and streams; none means all.
         mermaid: As a flowchart.
         html: A page to write.
         solution: Instead of those of the project.
@@ -45,15 +47,20 @@ class ExplainArguments:
 
 
 def run_explain(file: Path, arguments: ExplainArguments) -> int:
-    """Print, or write, how the named products hold together."""
+    """Print, or write, how the named products and streams hold together."""
     spec = load_spec(file)
     if arguments.solution is not None:
         spec = with_solution(spec, arguments.solution)
     with analyser() as spark:
         plan = build_plan(spec, spark)
-    chosen = _chosen(plan.products, arguments.products)
-    explained = [
-        explain(each, _sections(each, chosen, plan.products, arguments.database)) for each in chosen
+    known: list[Product | Stream] = [*plan.products, *plan.streams]
+    named = _chosen(known, arguments.products)
+    chosen = [each for each in named if isinstance(each, Product)]
+    explained: list[Explanation | StreamExplanation] = [
+        explain(each, _sections(each, chosen, plan.products, arguments.database))
+        if isinstance(each, Product)
+        else explain_stream(each)
+        for each in named
     ]
     mermaid, html = arguments.mermaid, arguments.html
     if html is not None:
@@ -76,21 +83,25 @@ def _sections(
     return (*explain_query(query), *explain_statements(query, database))
 
 
-def _chosen(known: Sequence[Product], names: Sequence[str]) -> list[Product]:
+def _chosen(known: Sequence[Product | Stream], names: Sequence[str]) -> list[Product | Stream]:
     by_name = {each.name: each for each in known}
     for name in names:
         if name not in by_name:
             detail = f"Known: {', '.join(by_name)}."
-            raise ExplainError(f'there is no product "{name}"', detail=detail)
+            raise ExplainError(f'there is no product or stream "{name}"', detail=detail)
     return [by_name[name] for name in names] or list(known)
 
 
-def _write_pages(explained: Sequence[Explanation], html: Path) -> None:
+def _write_pages(explained: Sequence[Explanation | StreamExplanation], html: Path) -> None:
     """Write one page; several products get one each, beside it."""
     html.parent.mkdir(parents=True, exist_ok=True)
     for each in explained:
         page = html
         if len(explained) > 1:
-            page = html.with_name(f"{html.stem}-{each.product.name}{html.suffix or '.html'}")
+            page = html.with_name(f"{html.stem}-{_name(each)}{html.suffix or '.html'}")
         page.write_text(each.to_html(), encoding="utf-8")
         sys.stdout.write(f"{page}\n")
+
+
+def _name(explained: Explanation | StreamExplanation) -> str:
+    return explained.product.name if isinstance(explained, Explanation) else explained.stream.name

@@ -10,7 +10,7 @@ from joinery.plan.nodes import Node, Product
 from joinery.plan.picture import svg
 from joinery.plan.render import edge_parts, render_product
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;
   --card: #ffffff; --line: #b9c4cf; --root: #dcefe3; --one: #e4ecfb; --many: #fdf0d5; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --soft: #9fb0c0; --paper: #15191e;
@@ -72,7 +72,7 @@ class Explanation:
         for node in self.product.root.walk():
             lines.append(f"  {names[node.path]}{_box(node)}")
             lines += [
-                f"  {names[embed.path]} -->|{_quoted(_edge(embed))}| {names[node.path]}"
+                f"  {names[embed.path]} -->|{label(_edge(embed))}| {names[node.path]}"
                 for embed in node.embeds
             ]
         lines += [f"  {line}" for section in self.sections for line in section.mermaid]
@@ -80,21 +80,25 @@ class Explanation:
 
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
-        title = f"Plan of {self.product.name}"
         logical = Section("logical plan", render_product(self.product), svg(self.product))
-        body = "\n".join(_part(each) for each in (logical, *self.sections))
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n"
-            f"<h1>{escape(title)}</h1>\n"
-            f"{body}\n</body>\n</html>\n"
-        )
+        return html_page(f"Plan of {self.product.name}", (logical, *self.sections))
 
 
 def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:
     """Return the explanation of `product`, followed by `sections`."""
     return Explanation(product, tuple(sections))
+
+
+def html_page(title: str, sections: Iterable[Section]) -> str:
+    """Return one page of sections that needs nothing beside itself."""
+    body = "\n".join(_part(each) for each in sections)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n"
+        f"{body}\n</body>\n</html>\n"
+    )
 
 
 def _part(section: Section) -> str:
@@ -105,7 +109,7 @@ def _part(section: Section) -> str:
 
 def _box(node: Node) -> str:
     shown = ", ".join(field.name for field in node.output.fields)
-    text = _quoted(f"{node.name}<br/>{node.relation.name}<br/>{shown}")
+    text = label(f"{node.name}<br/>{node.relation.name}<br/>{shown}")
     return f"([{text}])" if node.cardinality == "root" else f"[{text}]"
 
 
@@ -113,7 +117,8 @@ def _edge(embed: Node) -> str:
     return f"{embed.cardinality} " + "; ".join(edge_parts(embed))
 
 
-def _quoted(text: str) -> str:
+def label(text: str) -> str:
+    """Return a text in quotes, as Mermaid takes it; `<br/>` breaks its line."""
     breaks = "<br/>"
     parts = (part.replace("&", "#amp;").replace('"', "#quot;") for part in text.split(breaks))
     return f'"{breaks.join(part.replace("<", "#lt;").replace(">", "#gt;") for part in parts)}"'

@@ -62,14 +62,14 @@ def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
     if node.where is not None:
         yield f"Filter {node.where.sql}"
     if node.values:
-        yield f"Compute {_computed(node.values)}"
+        yield f"Compute {computed_text(node.values)}"
     for aggregate in node.aggregates:
         yield f"Aggregate {aggregate.name} = {aggregate_text(aggregate)}"
     for embed in node.embeds:
         yield _edge(embed)
         for line in _lines(embed, tuple(pair.child for pair in embed.on)):
             yield _INDENT + line
-    yield f"Project {_computed(node.fields)}" if node.fields else "Project nothing"
+    yield f"Project {computed_text(node.fields)}" if node.fields else "Project nothing"
     yield from _scan(node, joined)
 
 
@@ -79,7 +79,7 @@ def _scan(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
         yield f"Filter {node.relation.where.sql}"
     derived = tuple(each for each in node.relation.derived if each.name in used)
     if derived:
-        yield f"Derive {_computed(derived)}"
+        yield f"Derive {computed_text(derived)}"
     columns = (each.name for each in node.relation.columns if each.name in used)
     yield f"Scan {node.relation.name} [{', '.join(columns)}]"
 
@@ -100,10 +100,10 @@ def used_columns(node: Node, joined: Iterable[str] = ()) -> frozenset[str]:
     shown = [key.expression for key in node.order] + ([node.where] if node.where else [])
     for expression in shown:
         used |= expression.references - hidden - values
-    return frozenset(_with_sources(node.relation, used))
+    return frozenset(with_sources(node.relation, used))
 
 
-def _with_sources(relation: Relation, used: set[str]) -> set[str]:
+def with_sources(relation: Relation, used: set[str]) -> set[str]:
     """Return `used` with the columns that its derived columns and the filter read."""
     found = used | (relation.where.references if relation.where else set())
     for derived in reversed(relation.derived):
@@ -135,7 +135,8 @@ def _order(key: OrderKey) -> str:
     return f"{key.expression.sql}{' desc' if key.descending else ''}"
 
 
-def _computed(pairs: Iterable[Computed]) -> str:
+def computed_text(pairs: Iterable[Computed]) -> str:
+    """Return expressions under their names, a name alone where it stands for itself."""
     return ", ".join(_assignment(each) for each in pairs)
 
 

@@ -21,6 +21,19 @@ def duration_ms(text: str) -> int | None:
     return int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
 
 
+def duration_text(milliseconds: int) -> str:
+    """Return a duration in the largest unit that tells it exactly.
+
+    Example:
+        >>> duration_text(604800000), duration_text(1500), duration_text(0)
+        ('7d', '1500ms', '0ms')
+    """
+    for unit, size in reversed(_MILLISECONDS.items()):
+        if milliseconds and milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
+
+
 def size_bytes(text: str) -> int | None:
     """Return a size in bytes, or None where it is none or nothing.
 

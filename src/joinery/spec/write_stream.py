@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinery.errors import SpecError
+from joinery.spec.quantity import duration_text
 from joinery.spec.stream import (
     Cache,
     FilterSpec,
@@ -38,7 +39,7 @@ def watermark_data(spec: WatermarkSpec | None) -> Data:
     """Return a relation's watermark under its name, or nothing."""
     if spec is None:
         return {}
-    data = {"delay": _duration(spec.delay_ms)} if spec.delay_ms or spec.idle_ms is None else {}
+    data = {"delay": duration_text(spec.delay_ms)} if spec.delay_ms or spec.idle_ms is None else {}
     return {"watermark": data | _some("idle", spec.idle_ms)}
 
 
@@ -71,7 +72,7 @@ def _lookup(spec: LookupSpec) -> Data:
         if getattr(spec, name) != getattr(default, name):
             data[name] = getattr(spec, name)
     if spec.wait_ms is not None:
-        data["on_miss"] = f"wait:{_duration(spec.wait_ms)}"
+        data["on_miss"] = f"wait:{duration_text(spec.wait_ms)}"
     data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
     data |= section("where", spec.where)
     data |= section("cache", _cache(spec.cache)) | section("limits", _limits(spec.limits))
@@ -81,9 +82,9 @@ def _lookup(spec: LookupSpec) -> Data:
 def _cache(spec: Cache) -> Data:
     default, data = Cache(), Data()
     data |= {"size": spec.rows} if spec.rows != default.rows else {}
-    data |= {"ttl": _duration(spec.ttl_ms)} if spec.ttl_ms != default.ttl_ms else {}
+    data |= {"ttl": duration_text(spec.ttl_ms)} if spec.ttl_ms != default.ttl_ms else {}
     if spec.negative_ttl_ms != default.negative_ttl_ms:
-        data["negative"] = _duration(spec.negative_ttl_ms)
+        data["negative"] = duration_text(spec.negative_ttl_ms)
     return data
 
 
@@ -93,7 +94,7 @@ def _limits(spec: Limits) -> Data:
     data: Data = {
         name: getattr(spec, name) for name in names if getattr(spec, name) != getattr(default, name)
     }
-    return data | ({"warm_up": _duration(spec.warm_up_ms)} if spec.warm_up_ms else {})
+    return data | ({"warm_up": duration_text(spec.warm_up_ms)} if spec.warm_up_ms else {})
 
 
 def _function(spec: MapSpec) -> str:
@@ -109,16 +110,4 @@ def _function(spec: MapSpec) -> str:
 
 
 def _some(name: str, milliseconds: int | None) -> Data:
-    return {} if milliseconds is None else {name: _duration(milliseconds)}
-
-
-def _duration(milliseconds: int) -> str:
-    """Return a duration in the largest unit that tells it exactly."""
-    units = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
-    for unit, size in units:
-        if milliseconds and milliseconds % size == 0:
-            return f"{milliseconds // size}{unit}"
-    return f"{milliseconds}ms"
-
-
-__all__ = ["step_data", "stream_data", "watermark_data"]
+    return {} if milliseconds is None else {name: duration_text(milliseconds)}

@@ -1,0 +1,153 @@
+"""The plan of a stream as text, and in words how each lookup runs.
+
+A line's input is the next line of the same indent; what is indented below a Lookup or a
+Union is its other side. Pairs of `on` name the table's column first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from joinery.plan.nodes import Relation
+from joinery.plan.render import computed_text, with_sources
+from joinery.plan.stream import Filter, Lookup, MapRows, Select, Step, Stream, Union, WithColumns
+from joinery.spec.quantity import duration_text
+
+_INDENT = "  "
+
+
+def render_stream(stream: Stream) -> str:
+    """Return the plan of one stream.
+
+    Example:
+        >>> from joinery.model.type import LONG, Field
+        >>> clicks = Relation("clicks", "", "clicks", "json", (), (Field("at", LONG),), append=True)
+        >>> print(render_stream(Stream("views", clicks, columns=clicks.columns)))
+        Emit views by place
+          Scan clicks [at]
+    """
+    return "\n".join([_emit(stream), *(_INDENT + line for line in _lines(stream))]) + "\n"
+
+
+def step_text(step: Step) -> str:
+    """Return one step as a line."""
+    match step:
+        case Filter(where):
+            return f"Filter {where.sql}"
+        case Select(fields):
+            return f"Select {computed_text(fields)}"
+        case WithColumns(fields):
+            return f"With {computed_text(fields)}"
+        case MapRows(_, output):
+            return f"Map {step.name} -> {', '.join(each.name for each in output.fields)}"
+        case Union(other):
+            return f"Union {other.name}"
+    on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
+    return "; ".join([f"Lookup {step.table.name} on {on}", *switches(step)])
+
+
+def switches(lookup: Lookup) -> list[str]:
+    """Return what is said of a lookup, switch by switch."""
+    if lookup.read == "event":
+        return ["in the event already"]
+    told = ["in state" if lookup.read == "state" else f"in {_store(lookup)}"]
+    if lookup.as_of == "event":
+        told.append(f"as of {lookup.event_time} by {lookup.valid_from}, {_late(lookup)}")
+    if lookup.on_miss != "null":
+        told.append(f"miss {_miss(lookup)}")
+    if lookup.on_change != "keep":
+        told.append(_change(lookup))
+    return told
+
+
+def runs(stream: Stream) -> list[str]:
+    """Return how each lookup runs and what follows from that, and what the plan moved."""
+    told = [f"{each.table.name}: {_runs(each)}" for each in stream.lookups]
+    for step in stream.steps:
+        told += runs(step.other) if isinstance(step, Union) else []
+    return told + list(stream.notes)
+
+
+def _emit(stream: Stream) -> str:
+    told = f"Emit {stream.name} by {', '.join(each.name for each in stream.key.fields)}"
+    if stream.sinks:
+        told += " to " + ", ".join(sink.kind for sink in stream.sinks)
+    return told + (f", corrections marked in {stream.correction}" if stream.correction else "")
+
+
+def _lines(stream: Stream) -> Iterator[str]:
+    """Yield the steps, last first, and what they read."""
+    for step in reversed(stream.steps):
+        yield step_text(step)
+        if isinstance(step, Lookup) and step.read != "event":
+            yield f"{_INDENT}Project {computed_text(step.fields) or 'nothing'}"
+            yield from (_INDENT + line for line in _table(step))
+        elif isinstance(step, Union):
+            yield from (_INDENT + line for line in _lines(step.other))
+    yield from _scan(stream.relation, {each.name for each in stream.relation.row.fields})
+
+
+def _table(lookup: Lookup) -> Iterator[str]:
+    used = {*lookup.table.key, *({lookup.valid_from} if lookup.valid_from else set())}
+    for each in lookup.fields:
+        used |= each.expression.references
+    yield from _scan(lookup.table, used)
+
+
+def _scan(relation: Relation, used: set[str]) -> Iterator[str]:
+    found = with_sources(relation, set(used))
+    if relation.where is not None:
+        yield f"Filter {relation.where.sql}"
+    derived = tuple(each for each in relation.derived if each.name in found)
+    if derived:
+        yield f"Derive {computed_text(derived)}"
+    columns = ", ".join(each.name for each in relation.columns if each.name in found)
+    yield f"Scan {relation.name} [{columns}]"
+
+
+def _store(lookup: Lookup) -> str:
+    return lookup.store.kind if lookup.store else "a store"
+
+
+def _late(lookup: Lookup) -> str:
+    return "held" if lookup.late == "hold" else "corrected"
+
+
+def _miss(lookup: Lookup) -> str:
+    return (
+        f"waits {duration_text(lookup.wait_ms or 0)}"
+        if lookup.on_miss == "wait"
+        else (lookup.on_miss.replace("_", " "))
+    )
+
+
+def _change(lookup: Lookup) -> str:
+    told = f"change sends again for {duration_text(lookup.for_ms or 0)}"
+    if lookup.every_ms is not None:
+        told += f", every {duration_text(lookup.every_ms)}"
+    return told + (f", where {lookup.where.sql}" if lookup.where else "")
+
+
+def _runs(lookup: Lookup) -> str:
+    """Return where a lookup's rows are, and what that means for replay and staleness."""
+    if lookup.read == "event":
+        return "nothing is looked up; the columns are checked"
+    if lookup.read == "database":
+        cache, limits = lookup.cache, lookup.limits
+        rate = "" if limits.per_second is None else f", {limits.per_second:g} a second"
+        return (
+            f"{_store(lookup)} is asked once a batch, {limits.batch} keys a request,"
+            f" {limits.concurrency} at once{rate}; an answer is at most"
+            f" {duration_text(cache.ttl_ms)} old, and of now on replay"
+        )
+    key = ", ".join(lookup.table.key)
+    told = f"its changes are kept as state under {key}, beside the events of the same key"
+    if lookup.as_of == "processing":
+        return f"{told}; on replay an event may meet a newer row"
+    if lookup.late == "correct":
+        return f"{told}, all versions; an event is sent at once and corrected"
+    waits = f"an event waits until they are {duration_text(lookup.max_delay_ms)} past its time"
+    if lookup.idle_ms is None:
+        return f"{told}, all versions; {waits}; the same on replay"
+    quiet = f"or quiet for {duration_text(lookup.idle_ms)}"
+    return f"{told}, all versions; {waits}, {quiet}; but for the quiet the same on replay"

@@ -1,0 +1,84 @@
+"""What is said of a stream: Mermaid, a page, and a picture for a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from joinery.plan.build import build_plan
+from joinery.plan.explain_stream import StreamExplanation, explain_stream
+from joinery.plan.picture_stream import stream_svg
+from joinery.spec.load import load_spec
+
+PROJECT = """\
+relations:
+  orders: {append: true, key: [id], fields: {id: long, customer_id: long, note: string}}
+  returns: {append: true, key: [id], fields: {id: long, customer_id: long, note: string}}
+  customers: {key: [id], fields: {id: long, name: string}}
+streams:
+  small: {from: returns, steps: [{filter: "note < 'x & y'"}]}
+  s:
+    from: orders
+    steps:
+      - union: small
+      - {lookup: customers, on: {id: customer_id}, on_miss: "wait:1h"}
+      - map: {function: "hooks:score", output: {score: double}}
+    sink: {console: {}}
+"""
+
+
+@pytest.fixture
+def explained(tmp_path: Path) -> StreamExplanation:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT, encoding="utf-8")
+    return explain_stream(build_plan(load_spec(file)).streams[1])
+
+
+def test_the_text_has_the_plan_and_how_it_runs(explained: StreamExplanation) -> None:
+    plan, _, how = str(explained).partition("-- how it runs\n")
+
+    assert plan.splitlines() == [
+        "-- logical",
+        "Emit s by id to console",
+        "  Map hooks:score -> score",
+        "  Lookup customers on id = customer_id; in state; miss waits 1h",
+        "    Project name",
+        "    Scan customers [id, name]",
+        "  Union small",
+        "    Filter note < 'x & y'",
+        "    Scan returns [id, customer_id, note]",
+        "  Scan orders [id, customer_id, note]",
+        "",
+    ]
+    assert how.startswith("customers: its changes are kept as state under id")
+
+
+def test_mermaid_draws_each_step_and_what_it_reads(explained: StreamExplanation) -> None:
+    lines = [line.strip() for line in explained.to_mermaid().splitlines()]
+
+    assert "flowchart LR" == lines[0]
+    assert 'n2t[("customers<br/>changes")] --> n2' in lines
+    assert "n1_[\"Filter note #lt; 'x #amp; y'\"]" not in lines
+    assert "n1_1[\"Filter note #lt; 'x #amp; y'\"]" in lines
+    assert "n1_1 --> n1" in lines
+    assert "n3 --> nout" in lines
+
+
+def test_the_picture_is_well_formed_and_holds_every_step(explained: StreamExplanation) -> None:
+    picture = ET.fromstring(stream_svg(explained.stream))
+
+    texts = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert ["Union", "Lookup customers", "Map", "customers"] == [
+        each for each in texts if each in ("Union", "Lookup customers", "Map", "customers")
+    ]
+    assert "note < 'x & y'" in texts
+
+
+def test_the_page_and_the_notebook_show_picture_and_text(explained: StreamExplanation) -> None:
+    page, shown = explained.to_html(), explained._repr_html_()
+
+    assert "<title>Plan of s</title>" in page
+    assert all("<svg " in each and "miss waits 1h" in each for each in (page, shown))
+    assert shown.startswith("<style>.joinery {")
