@@ -1,0 +1,57 @@
+"""Keys and join values as text that is equal exactly when they are.
+
+Invariant: equality is that of a join: numbers of different types are equal when their values
+are, NaN is the text `NaN` (as `join_value` gives it), and a text is never equal to a number.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from orjson import dumps
+
+_WHOLE = 1 << 63
+
+
+def key_text(values: Iterable[Any]) -> bytes:
+    """Return the values of a key, or of a join, as a JSON array.
+
+    Example:
+        >>> from decimal import Decimal
+        >>> key_text(("ann", 7)), key_text(("ann", Decimal("7.00"))), key_text((0.5,))
+        (b'["ann",7]', b'["ann",7]', b'[{"n":"0.5"}]')
+    """
+    plain = [each if each.__class__ is str else _canonical(each) for each in values]
+    return dumps(plain)
+
+
+def _canonical(value: Any) -> Any:
+    match value:
+        case bool() | str():
+            return value
+        case int():
+            return value if -_WHOLE <= value < _WHOLE else {"n": str(value)}
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return {"n": str(value)}
+        case float() | Decimal():
+            return _number(Decimal(value))
+        case datetime():
+            return {"t": (value.astimezone(UTC) if value.tzinfo else value).isoformat()}
+        case date():
+            return {"d": value.isoformat()}
+        case bytes():
+            return {"b": base64.b64encode(value).decode()}
+    raise TypeError(f"no key holds a {type(value).__name__}")
+
+
+def _number(value: Decimal) -> Any:
+    if value == value.to_integral_value():
+        return _canonical(int(value))
+    return {"n": format(value, "f").rstrip("0")}

@@ -1,0 +1,294 @@
+"""What a key-value store remembers of batches: who writes, what is to do, what was sent.
+
+`fence` holds the checkpoint that owns the store, its generation, the highest epoch and the
+try at hand. All other partitions begin with the generation: another checkpoint takes the
+store over by one more. There are `marks`, the roots that are work to do; `emitted/<batch>`,
+what the last batch sent; `sent/<product>/<key>`, the documents; and `done`, which batch was
+acknowledged. That one entry is the moment at which a batch counts: what is emitted stands
+before it, what is sent follows it, and `begin` finishes what a crash left undone in between.
+
+Limits: the fence is read before each step, so a run that was replaced can finish the step it
+is in. What an earlier generation left is removed where the store can `clear`.
+
+Invariant: no entry of `sent` tells of a batch that `done` does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from joinery.plan.nodes import Product
+from joinery.solutions.key_value.codec import KeyCodec, dump
+from joinery.solutions.key_value.key_text import key_text
+from joinery.solutions.key_value.store import Address, KeyValueStore
+from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.store import (
+    Batch,
+    Emitted,
+    FencedError,
+    Key,
+    SentDocument,
+    StoreError,
+)
+
+_FENCE: Address = (b"fence", b"")
+_KEYS_A_MARK = 2_000
+_CHARACTERS_A_CHUNK = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """Who writes: the checkpoint and its epoch, and how often its batch was begun before."""
+
+    epoch: int
+    query_id: str
+    number: int
+    attempt: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The batch that was acknowledged last.
+
+    Attributes:
+        place: The partition of what it sent, in `chunks` entries.
+        applied: What it sent stands under `sent`, and its marks are gone.
+        former: The partitions that it makes obsolete.
+    """
+
+    number: int
+    place: str
+    chunks: int
+    applied: bool
+    former: list[str]
+
+
+class Ledger:
+    """The batches of one query."""
+
+    def __init__(self, products: Sequence[Product], store: KeyValueStore) -> None:
+        self._store = store
+        self._keys = {
+            each.name: KeyCodec([each.root.relation.type_of(c) for c in each.root.relation.key])
+            for each in products
+        }
+        self._fence: _Fence | None = None
+        self._mark_count = 0
+
+    @property
+    def head(self) -> bytes:
+        """What stands before all partitions of the checkpoint at hand."""
+        return b"%d/" % self._begun().generation
+
+    def begin(self, batch: Batch) -> bool:
+        """Start a batch, finish the one before, and return whether this one was acknowledged."""
+        fence = self._read_fence()
+        self._fence = _next_fence(fence, batch)
+        self._mark_count = 0
+        self._store.put_many({_FENCE: dump(asdict(self._fence))})
+        if batch.number == 0:
+            self._clear(self._fence.generation)
+        done = self._read_done()
+        if done and not done.applied:
+            self._apply(done, self._emitted(done))
+        if done and done.number > batch.number:
+            raise StoreError(
+                f"the store is ahead of the checkpoint: it has batch {done.number},"
+                f" the checkpoint goes on with {batch.number}",
+                hint="Put the checkpoint back, or run with --rebuild.",
+            )
+        return done is not None and done.number == batch.number
+
+    def check(self) -> None:
+        """Refuse to go on once a run with a higher epoch has begun."""
+        stood, ours = self._read_fence(), self._begun()
+        if stood is None or stood.generation != ours.generation or stood.epoch > ours.epoch:
+            raise _fenced()
+
+    def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
+        """Remember roots as work to do."""
+        fence = self._begun()
+        entries: dict[Address, bytes | None] = {}
+        for product, keys in roots.items():
+            plain = [self._keys[product].plain(key) for key in keys]
+            for start in range(0, len(plain), _KEYS_A_MARK):
+                sort = f"{fence.number}.{fence.attempt}.{self._mark_count}".encode()
+                entries[self._marks, sort] = dump((product, plain[start : start + _KEYS_A_MARK]))
+                self._mark_count += 1
+        self._store.put_many(entries)
+
+    def pending(self) -> dict[str, set[Key]]:
+        """Return the roots that are marked."""
+        found: dict[str, set[Key]] = {}
+        for _, value in self._store.scan([self._marks]):
+            product, keys = orjson.loads(value)
+            if product in self._keys:
+                typed = map(self._keys[product].typed, keys)
+                found.setdefault(product, set()).update(typed)
+        return found
+
+    def sent(self, product: str, roots: Collection[Key]) -> dict[Key, SentDocument]:
+        """Return what the sink holds of some roots."""
+        asked, place = list(roots), self._documents(product)
+        held = self._store.get_many([(place + key_text(key), b"") for key in asked])
+        return {
+            key: _sent_of(value)
+            for key, value in zip(asked, held, strict=True)
+            if value is not None
+        }
+
+    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
+        """End a batch: from the entry `done` on it counts, whatever happens."""
+        self.check()
+        fence, former = self._begun(), self._read_done()
+        place = self._place(batch, fence.attempt)
+        chunks = list(self._chunks(emitted))
+        self._store.put_many(
+            {(place.encode(), b"%d" % at): chunk for at, chunk in enumerate(chunks)}
+        )
+        obsolete = [self._place(batch, attempt) for attempt in range(fence.attempt)]
+        if former and former.place != place:
+            obsolete.append(former.place)
+        done = _Done(batch.number, place, len(chunks), False, obsolete)
+        self._store.put_many({self._done: dump(asdict(done))})
+        self._apply(done, emitted)
+
+    def emitted(self, batch: Batch) -> dict[str, Emitted]:
+        """Return what the batch sent that was acknowledged last."""
+        done = self._read_done()
+        return self._emitted(done) if done and done.number == batch.number else {}
+
+    def _apply(self, done: _Done, emitted: Mapping[str, Emitted]) -> None:
+        """Make true what `done` says, however far that had come."""
+        for product, each in emitted.items():
+            place = self._documents(product)
+            told = chain(each.documents.items(), each.silent.items())
+            self._store.put_many({(place + key_text(k), b""): _sent_text(s) for k, s in told})
+        former = [each.encode() for each in done.former]
+        old = [address for address, _ in self._store.scan([self._marks, *former])]
+        self._store.put_many(dict.fromkeys(old))
+        self._store.put_many({self._done: dump(asdict(replace(done, applied=True)))})
+
+    def _chunks(self, emitted: Mapping[str, Emitted]) -> Iterator[bytes]:
+        """Yield what a batch sent, in entries that no store finds too large."""
+        for product, each in emitted.items():
+            some: list[tuple[Any, ...]] = []
+            size = 0
+            for line in self._lines(product, each):
+                length = len(line[2] or "")
+                if some and size + length > _CHARACTERS_A_CHUNK:
+                    yield dump((product, some))
+                    some, size = [], 0
+                some.append(line)
+                size += length + 100
+            if some:
+                yield dump((product, some))
+
+    def _lines(self, product: str, emitted: Emitted) -> Iterator[tuple[Any, ...]]:
+        plain = self._keys[product].plain
+        for key, each in emitted.documents.items():
+            yield "document", plain(key), each.text, each.version, each.failing
+        for key, each in emitted.silent.items():
+            yield "silent", plain(key), each.text, each.version, each.failing
+        for key, (reason, detail) in emitted.dead.items():
+            yield "dead", plain(key), detail, reason
+
+    def _emitted(self, done: _Done) -> dict[str, Emitted]:
+        place = done.place.encode()
+        held = self._store.get_many([(place, b"%d" % at) for at in range(done.chunks)])
+        found: dict[str, Emitted] = {}
+        for value in held:
+            if value is None:
+                raise StoreError(
+                    "the store has lost what its last batch sent",
+                    hint="Run with --rebuild.",
+                )
+            product, lines = orjson.loads(value)
+            if product in self._keys:
+                _gather(found.setdefault(product, Emitted({}, {}, {})), lines, self._keys[product])
+        return found
+
+    def _begun(self) -> _Fence:
+        if self._fence is None:
+            raise StoreError("no batch was begun")
+        return self._fence
+
+    @property
+    def _marks(self) -> bytes:
+        return self.head + b"marks"
+
+    @property
+    def _done(self) -> Address:
+        return self.head + b"done", b""
+
+    def _documents(self, product: str) -> bytes:
+        return self.head + f"sent/{escaped(product)}/".encode()
+
+    def _place(self, batch: Batch, attempt: int) -> str:
+        return f"{self.head.decode()}emitted/{batch.number}.{attempt}"
+
+    def _clear(self, generation: int) -> None:
+        """Remove what all generations before this one left, where the store can."""
+        clear = getattr(self._store, "clear", None)
+        if clear is not None:
+            for former in range(generation):
+                clear(b"%d/" % former)
+
+    def _read_fence(self) -> _Fence | None:
+        value = self._store.get_many([_FENCE])[0]
+        return None if value is None else _Fence(**orjson.loads(value))
+
+    def _read_done(self) -> _Done | None:
+        value = self._store.get_many([self._done])[0]
+        return None if value is None else _Done(**orjson.loads(value))
+
+
+def _next_fence(stood: _Fence | None, batch: Batch) -> _Fence:
+    """Return the fence of a batch that begins, where it may."""
+    if stood is None or stood.query_id != batch.query_id:
+        if batch.number > 0:
+            raise StoreError(
+                "the store does not hold the join state of this checkpoint",
+                detail="It is empty." if stood is None else "It belongs to another checkpoint.",
+                hint="Put the store back, or run with --rebuild.",
+            )
+        generation = 0 if stood is None else stood.generation + 1
+        return _Fence(batch.epoch, batch.query_id, batch.number, 0, generation)
+    if stood.epoch > batch.epoch:
+        raise _fenced()
+    attempt = stood.attempt + 1 if stood.number == batch.number else 0
+    return _Fence(batch.epoch, batch.query_id, batch.number, attempt, stood.generation)
+
+
+def _gather(emitted: Emitted, lines: Sequence[Sequence[Any]], keys: KeyCodec) -> None:
+    documents: Any = emitted.documents
+    silent: Any = emitted.silent
+    dead: Any = emitted.dead
+    for kind, plain, text, *rest in lines:
+        key = keys.typed(plain)
+        if kind == "dead":
+            dead[key] = (rest[0], text)
+        else:
+            (documents if kind == "document" else silent)[key] = SentDocument(text, *rest)
+
+
+def _sent_text(sent: SentDocument) -> bytes:
+    """Return a document as an entry: version and state in the first line, then the text."""
+    head = f"{sent.version}{' failing' if sent.failing else ''}\n"
+    return head.encode() if sent.text is None else f"{head}{sent.text}".encode()
+
+
+def _sent_of(value: bytes) -> SentDocument:
+    head, _, text = value.decode().partition("\n")
+    version, _, failing = head.partition(" ")
+    return SentDocument(text or None, int(version), bool(failing))
+
+
+def _fenced() -> FencedError:
+    return FencedError("another run has taken over the store", hint="Stop one of the two.")

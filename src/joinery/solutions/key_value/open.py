@@ -1,0 +1,86 @@
+"""Opens `kv`: the driver over the key-value store that the options name.
+
+A package adds a store by an entry point of the group `joinery.stores` that names a
+`StoreFactory`. Invariant: a name means one factory; a package cannot replace a built-in one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, cast
+
+from joinery.engine.driver import StoreDriver
+from joinery.errors import SpecError
+from joinery.plan.nodes import Product
+from joinery.solutions.key_value.store import KeyValueStore, StoreFactory
+from joinery.solutions.store import StoreError, StoreSolution
+
+if TYPE_CHECKING:
+    from joinery.solutions.choose import SolutionPlace
+
+_GROUP = "joinery.stores"
+_BUILT_IN = ("memory", "rocksdb")
+_DEFAULT = "rocksdb"
+
+
+class UnknownStoreError(SpecError):
+    """No key-value store has this name here."""
+
+    code = "SPEC_UNKNOWN_STORE"
+
+
+def kv(
+    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+) -> StoreSolution:
+    """Return the solution `kv`; without `store` it keeps a RocksDB in the checkpoint.
+
+    Raises:
+        SpecError: No such store is installed, or its options are not what it takes.
+        StoreError: The store cannot be used.
+    """
+    try:
+        from joinery.solutions.key_value.state import KeyValueJoinState
+    except ModuleNotFoundError as missing:
+        raise StoreError(
+            'solution "kv" needs the package orjson', hint="Run `pip install 'joinery[kv]'`."
+        ) from missing
+    store = open_store(str(options.get("store") or _DEFAULT), options, place)
+    state = KeyValueJoinState(products, store)
+    return StoreDriver(products, state, max_document_bytes=place.max_document_bytes)
+
+
+def store_kinds() -> tuple[str, ...]:
+    """Return the names of all key-value stores that are installed."""
+    return tuple(sorted({*_BUILT_IN, *_added()}))
+
+
+def open_store(kind: str, options: Mapping[str, object], place: SolutionPlace) -> KeyValueStore:
+    """Return the store `kind`, opened.
+
+    Raises:
+        SpecError: No such store is installed, or its options are not what it takes.
+        StoreError: The store cannot be used.
+    """
+    return _factory(kind)(options, place)
+
+
+def _factory(kind: str) -> StoreFactory:
+    if kind in _BUILT_IN:
+        module = import_module(f"joinery.solutions.key_value.{kind}")
+        return cast(StoreFactory, getattr(module, f"{kind}_store"))
+    if entry := _added().get(kind):
+        return cast(StoreFactory, entry.load())
+    known = store_kinds()
+    near = difflib.get_close_matches(kind, known, n=1)
+    raise UnknownStoreError(
+        f'store "{kind}" is not installed',
+        detail=f"Installed are {', '.join(known)}.",
+        hint=f'Use "{near[0]}".' if near else "",
+    )
+
+
+def _added() -> dict[str, EntryPoint]:
+    return {each.name: each for each in entry_points(group=_GROUP)}

@@ -1,0 +1,100 @@
+"""Join state in a key-value store: tables of rows with their auxiliary tables, and a ledger.
+
+Invariant: a crash between any two writes is repaired by the batch's next try; see
+`tables.py` and `ledger.py` for the order of the writes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from joinery.model.change import Row
+from joinery.plan.nodes import Node, Product
+from joinery.solutions.key_value.ledger import Ledger
+from joinery.solutions.key_value.store import KeyValueStore
+from joinery.solutions.key_value.tables import RowTable
+from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
+
+
+class KeyValueJoinState:
+    """Keeps the rows that some products read, and their documents, in `store`."""
+
+    def __init__(self, products: Sequence[Product], store: KeyValueStore) -> None:
+        self._store = store
+        self._ledger = Ledger(products, store)
+        self._sides = join_sides(products)
+        self._relations = list(dict.fromkeys(r for product in products for r in product.relations))
+        self._tables: dict[str, RowTable] = {}
+
+    def begin(self, batch: Batch) -> bool:
+        """Start a batch, and return whether it was acknowledged before."""
+        acknowledged = self._ledger.begin(batch)
+        head, sides = self._ledger.head, self._sides
+        self._tables = {
+            each.name: RowTable(each, sides.get(each.name, set()), self._store, head)
+            for each in self._relations
+        }
+        return acknowledged
+
+    def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+        return self._tables[relation].rows(keys)
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+        return self._tables[relation].matching(columns, values)
+
+    def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
+        """Remember roots as work to do."""
+        self._ledger.check()
+        self._ledger.mark(roots)
+
+    def pending(self) -> Mapping[str, Collection[Key]]:
+        """Return what an earlier try marked."""
+        return self._ledger.pending()
+
+    def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
+        """Store rows, and keep the auxiliary tables right."""
+        for entries in self._tables[relation].write(rows):
+            self._ledger.check()
+            self._store.put_many(entries)
+
+    def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
+        """Return what the sink holds."""
+        return self._ledger.sent(product, roots)
+
+    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
+        """End a batch."""
+        self._ledger.acknowledge(batch, emitted)
+
+    def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
+        """Return what the batch sent that was acknowledged last."""
+        return self._ledger.emitted(batch)
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        for table in self._tables.values():
+            for entries in table.forget(before_us):
+                self._store.put_many(entries)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+def join_sides(products: Sequence[Product]) -> Mapping[str, set[tuple[str, ...]]]:
+    """Return, by relation, the sets of columns that edges join on, parents' and children's."""
+    sides: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for product in products:
+        _add_sides(product.root, sides)
+    return sides
+
+
+def _add_sides(node: Node, sides: defaultdict[str, set[tuple[str, ...]]]) -> None:
+    for embed in node.embeds:
+        sides[node.relation.name].add(tuple(pair.parent for pair in embed.on))
+        sides[embed.relation.name].add(tuple(pair.child for pair in embed.on))
+        _add_sides(embed, sides)

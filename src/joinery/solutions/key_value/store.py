@@ -1,0 +1,83 @@
+"""What a key-value store offers to keep join state: get many, put many, scan partitions.
+
+An entry stands under a partition and a sort key, as in every wide-column store: a partition
+that holds one entry has it under the empty sort key, all others are non-empty. Partitions
+are UTF-8 text without NUL.
+
+A package adds a store by an entry point of the group `joinery.stores` that names a
+`StoreFactory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from joinery.solutions.choose import SolutionPlace
+
+Address = tuple[bytes, bytes]
+"""Partition and sort key of one entry."""
+
+
+class KeyValueStore(Protocol):
+    """Entries for one writer, used from one thread.
+
+    Each entry changes whole or not at all. What a call wrote is durable when it returns, and
+    every later call sees it; a call that fails may have written any part of its entries.
+    """
+
+    def get_many(self, addresses: Sequence[Address]) -> Sequence[bytes | None]:
+        """Return the value at each address, in their order; None where there is none.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+
+    def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
+        """Put values in place of what stands at their addresses; None removes an entry.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+
+    def scan(self, partitions: Sequence[bytes]) -> Iterator[tuple[Address, bytes]]:
+        """Yield all entries of some partitions, each once, in any order.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class ClearingStore(KeyValueStore, Protocol):
+    """A store that can also remove all partitions whose names begin alike.
+
+    A checkpoint that takes a store over from another one begins under new names. Where the
+    store cannot clear, the entries of the former one stay, and nobody reads them.
+    """
+
+    def clear(self, head: bytes) -> None:
+        """Remove all entries of all partitions that begin with `head`.
+
+        Raises:
+            StoreError: The store cannot be written; some entries may be gone.
+        """
+
+
+class StoreFactory(Protocol):
+    """Opens the store of one query; the object behind an entry point of `joinery.stores`."""
+
+    def __call__(self, options: Mapping[str, object], place: SolutionPlace) -> KeyValueStore:
+        """Return the store, opened; two queries must not see each other's entries.
+
+        Args:
+            options: What the project gives: `url`, `path`, `prefix`.
+            place: The query's name, and where an embedded store keeps its files.
+
+        Raises:
+            SpecError: An option is missing, or is not what the store takes.
+            StoreError: The store cannot be used; says why and what to do.
+        """

@@ -1,0 +1,189 @@
+"""The rows of one relation in a key-value store, and who they join.
+
+A row stands under its primary key (`row/<relation>/<key>`). For each side of an edge that is
+not the primary key itself there is an auxiliary table from join value to primary keys: the
+partition `by/<relation>/<columns>/<value>`, whose sort keys are the keys.
+
+Written are, in this order: new entries of the auxiliary tables, rows, and last the removal
+of entries that hold no more. So a reader between two steps, and a batch that runs again after
+a crash, finds too many entries and never too few; `matching` looks at the rows themselves,
+and entries it finds to be stale go with the next write.
+
+Limits: a delete is remembered until `forget`, under `gone/<relation>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from joinery.engine.rows import join_value
+from joinery.model.change import Row
+from joinery.plan.nodes import Relation
+from joinery.solutions.key_value.codec import RowCodec, dump
+from joinery.solutions.key_value.key_text import key_text
+from joinery.solutions.key_value.store import Address, KeyValueStore
+from joinery.solutions.store import JoinValue, Key, StoredRow
+
+_AT_ONCE = 20_000
+
+
+class RowTable:
+    """One relation.
+
+    Args:
+        relation: Its key and columns.
+        sides: The sets of columns that edges join on.
+        store: Where everything is kept.
+        head: Stands before all partitions.
+    """
+
+    def __init__(
+        self,
+        relation: Relation,
+        sides: Collection[tuple[str, ...]],
+        store: KeyValueStore,
+        head: bytes,
+    ) -> None:
+        self._key = relation.key
+        self._store = store
+        self._codec = RowCodec(relation.row.fields)
+        name = escaped(relation.name)
+        self._place = head + f"row/{name}/".encode()
+        self._gone = head + f"gone/{name}".encode()
+        self._auxiliary = {
+            columns: head + f"by/{name}/{','.join(map(escaped, columns))}/".encode()
+            for columns in sides
+            if set(columns) != set(relation.key)
+        }
+        self._standing: dict[Key, StoredRow | None] = {}
+        self._stale: set[Address] = set()
+
+    def rows(self, keys: Collection[Key]) -> dict[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+        asked = list(keys)
+        values = self._store.get_many([self._address(key) for key in asked])
+        found = {
+            key: self._stored(value)
+            for key, value in zip(asked, values, strict=True)
+            if value is not None
+        }
+        self._standing.update(dict.fromkeys(asked))
+        self._standing.update(found)
+        return found
+
+    def matching(self, columns: tuple[str, ...], values: Collection[JoinValue]) -> list[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+        if columns not in self._auxiliary:
+            return self._under(columns, values)
+        wanted, head = set(values), self._auxiliary[columns]
+        partitions = [head + key_text(each) for each in wanted]
+        addresses = [address for address, _ in self._store.scan(partitions)]
+        sorts = list(dict.fromkeys(sort for _, sort in addresses))
+        held = self._store.get_many([(self._place + sort, b"") for sort in sorts])
+        rows: list[Row] = []
+        joining: dict[bytes, JoinValue] = {}
+        for sort, text in zip(sorts, held, strict=True):
+            row = self._visible(text)
+            value = None if row is None else join_value(row, columns)
+            if row is not None and value is not None and value in wanted:
+                rows.append(row)
+                joining[sort] = value
+        if len(joining) < len(addresses):
+            places = {sort: head + key_text(value) for sort, value in joining.items()}
+            self._stale.update(each for each in addresses if places.get(each[1]) != each[0])
+        return rows
+
+    def write(self, rows: Mapping[Key, StoredRow]) -> Iterator[dict[Address, bytes | None]]:
+        """Yield what is to be put, step by step, so that `rows` stand."""
+        self.rows([key for key in rows if key not in self._standing])
+        added: dict[Address, bytes | None] = {}
+        removed: dict[Address, bytes | None] = {}
+        written: dict[Address, bytes | None] = {}
+        held: set[Address] = set()
+        for key, stored in rows.items():
+            sort = key_text(key)
+            before, after = self._entries(self._standing[key], sort), self._entries(stored, sort)
+            held |= after
+            added.update(dict.fromkeys(after - before, b""))
+            removed.update(dict.fromkeys(before - after))
+            if stored.row is None:
+                added[self._gone, sort] = b""
+            written[self._place + sort, b""] = self._text(stored)
+        removed.update(dict.fromkeys(self._stale - held))
+        yield from (added, written, removed)
+        self._stale.clear()
+        self._standing.update(rows)
+
+    def forget(self, before_us: int) -> Iterator[dict[Address, bytes | None]]:
+        """Yield what is to be put so that rows deleted before a time are forgotten."""
+        entries = self._store.scan([self._gone])
+        while some := [address for address, _ in islice(entries, _AT_ONCE)]:
+            places: list[Address] = [(self._place + sort, b"") for _, sort in some]
+            forgotten: dict[Address, bytes | None] = {}
+            told: dict[Address, bytes | None] = {}
+            for address, place, value in zip(
+                some, places, self._store.get_many(places), strict=True
+            ):
+                stored = None if value is None else self._stored(value)
+                if stored and stored.row is None and stored.changed_us >= before_us:
+                    continue
+                told[address] = None
+                if stored and stored.row is None:
+                    forgotten[place] = None
+            yield forgotten
+            yield told
+
+    def _under(self, columns: tuple[str, ...], values: Collection[JoinValue]) -> list[Row]:
+        """Return the visible rows by primary key, whose columns stand in another order."""
+        if columns != self._key:
+            at = [columns.index(column) for column in self._key]
+            values = [tuple(value[place] for place in at) for value in values]
+        held = self._store.get_many(list({self._address(each): None for each in values}))
+        rows = (self._visible(value) for value in held)
+        return [row for row in rows if row is not None]
+
+    def _entries(self, stored: StoredRow | None, sort: bytes) -> set[Address]:
+        """Return where the auxiliary tables tell of a row."""
+        if stored is None or stored.row is None or not stored.visible:
+            return set()
+        entries: set[Address] = set()
+        for columns, head in self._auxiliary.items():
+            value = join_value(stored.row, columns)
+            if value is not None:
+                entries.add((head + key_text(value), sort))
+        return entries
+
+    def _address(self, key: Sequence[Any]) -> Address:
+        return self._place + key_text(key), b""
+
+    def _text(self, stored: StoredRow) -> bytes:
+        row = None if stored.row is None else self._codec.plain(stored.row)
+        log = (stored.position, stored.after_delete, stored.changed_us, stored.place)
+        return dump((stored.visible, row, *log))
+
+    def _stored(self, value: bytes) -> StoredRow:
+        visible, row, position, after_delete, changed_us, place = orjson.loads(value)
+        return StoredRow(
+            None if row is None else self._codec.typed(row),
+            visible,
+            position,
+            after_delete,
+            changed_us,
+            place and tuple(place),
+        )
+
+    def _visible(self, value: bytes | None) -> Row | None:
+        if value is None:
+            return None
+        visible, row, *_ = orjson.loads(value)
+        return self._codec.typed(row) if visible and row is not None else None
+
+
+def escaped(name: str) -> str:
+    """Return a name without the characters that part the names of a partition."""
+    return quote(name, safe="")
