@@ -6,17 +6,19 @@ of rows, nor on what stood before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from joinery.engine.aggregate import aggregate
 from joinery.engine.failure import EvaluationError
-from joinery.engine.order import row_key
+from joinery.engine.order import is_ordered_itself, row_key
 from joinery.engine.render import key_text
-from joinery.engine.rows import Matching, join_value
+from joinery.engine.rows import JoinValue, Matching, join_reader
 from joinery.engine.scope import (
     Findings,
+    Scope,
     fields_scope,
     guarded,
     rank_scope,
@@ -26,25 +28,25 @@ from joinery.model.change import Row
 from joinery.plan.nodes import Aggregate, Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assembled:
     """The object of one row.
 
     Attributes:
         value: What the node shows, in the order of its output.
-        rank: Sorts siblings: by `order`, then by key.
-        key_text: The text of the row's key, for a map.
+        row: Its own row.
+        seen: What the node's `order` sees.
         overflowed: The paths of embeds with `overflow: fail` that are above their limit,
             in this object or below it.
     """
 
     value: dict[str, Any]
-    rank: Any
-    key_text: str
+    row: Row
+    seen: Mapping[str, Any]
     overflowed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gathered:
     """What one embed gives its parent: the value, and all objects before the limit."""
 
@@ -59,92 +61,121 @@ class Assembler:
     def __init__(self, node: Node, findings: Findings) -> None:
         self.node = node
         self._findings = findings
-        self._below = tuple(Assembler(embed, findings) for embed in node.embeds)
+        self._below = [
+            (
+                e.name,
+                join_reader(node.relation, [pair.parent for pair in e.on]),
+                Assembler(e, findings),
+            )
+            for e in node.embeds
+        ]
+        self._ones = [embed.name for embed in node.embeds if embed.cardinality == "one"]
         seen, ranked, valued = fields_scope(node), rank_scope(node), values_scope(node)
         self._fields = [(f.name, guarded(f.expression, seen, findings)) for f in node.fields]
         self._values = [(v.name, guarded(v.expression, valued, findings)) for v in node.values]
         self._where = guarded(node.where, ranked, findings) if node.where else None
-        self._order = [guarded(each.expression, ranked, findings) for each in node.order]
-        self._aggregates = [_Aggregating(each, node, findings) for each in node.aggregates]
+        self._aggregates = [Aggregating(each, node, findings) for each in node.aggregates]
+        self._visible = [(e.name, e.total_name) for e in node.embeds if not e.hidden]
+        self._totals = [(e.name, e.total_name) for e in node.embeds if e.total_name]
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
-        order = [(each.expression.type, each.descending) for each in node.order]
-        self._rank_key = row_key(order + [(type_, False) for type_ in self._key_types])
-        self._child_columns = tuple(pair.child for pair in node.on)
-        self._parent_columns = tuple(pair.parent for pair in node.on)
+        self._rank = _ranking(node, ranked, findings)
+        self._place = node.relation.name, tuple(pair.child for pair in node.on)
 
     def assemble(self, row: Row, rows: Matching) -> Assembled | None:
         """Return the object of `row`, None where the node's `where` leaves it out."""
-        gathered = {each.node.name: each.gather(row, rows) for each in self._below}
-        seen = {**row, **{e.name: gathered[e.name].value for e in self._embeds("one")}}
-        fields = {name: evaluate(seen) for name, evaluate in self._fields}
-        values = self._compute_values(fields, gathered)
-        ranked = {**seen, **values}
-        if self._where is not None and self._where(ranked) is not True:
+        if not self._below:
+            return self._leaf(row)
+        gathered = {name: each.gather(value_of(row), rows) for name, value_of, each in self._below}
+        seen = {**row, **{name: gathered[name].value for name in self._ones}} if self._ones else row
+        value = {name: evaluate(seen) for name, evaluate in self._fields}
+        values = self._compute_values(value, gathered) if self._values else {}
+        if values:
+            seen = {**seen, **values}
+        if self._where is not None and self._where(seen) is not True:
             return None
-        return Assembled(
-            value={**fields, **self._visible(gathered), **values},
-            rank=self._rank(row, ranked),
-            key_text=key_text([row[column] for column in self.node.relation.key], self._key_types),
-            overflowed=tuple(path for each in gathered.values() for path in each.overflowed),
-        )
+        for name, total in self._visible:
+            value[name] = gathered[name].value
+            if total:
+                value[total] = len(gathered[name].objects)
+        value.update(values)
+        overflowed = tuple(path for each in gathered.values() for path in each.overflowed)
+        return Assembled(value, row, seen, overflowed)
 
-    def gather(self, parent: Row, rows: Matching) -> Gathered:
-        """Return what the node, an embed, gives the row `parent` of the node above it."""
-        value = join_value(parent, self._parent_columns)
-        matching = rows.matching(self.node.relation.name, self._child_columns, value)
-        assembled = (self.assemble(row, rows) for row in matching)
-        objects = sorted((each for each in assembled if each is not None), key=lambda o: o.rank)
+    def gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
+        """Return what the node, an embed, gives a row of the node above it with a join value."""
+        matching = rows.matching(*self._place, value)
+        objects = [each for row in matching if (each := self.assemble(row, rows)) is not None]
+        if len(objects) > 1:
+            objects.sort(key=self._rank)
         if self.node.cardinality == "many":
             return self._list(objects)
+        if not objects:
+            return _NOTHING
         if len(objects) > 1 and value is not None:
             self._findings.multiple.add((self.node.path, value))
-        return Gathered(
-            value=objects[0].value if objects else None,
-            objects=objects,
-            overflowed=objects[0].overflowed if objects else (),
-        )
+        return Gathered(objects[0].value, objects, objects[0].overflowed)
+
+    def _leaf(self, row: Row) -> Assembled | None:
+        """Return the object of a row that has nothing below it."""
+        value = {name: evaluate(row) for name, evaluate in self._fields}
+        seen = row
+        if self._values:
+            values = self._compute_values(value, {})
+            seen = {**row, **values}
+            value.update(values)
+        if self._where is not None and self._where(seen) is not True:
+            return None
+        return Assembled(value, row, seen, ())
 
     def _list(self, objects: Sequence[Assembled]) -> Gathered:
         node = self.node
-        kept = objects[: node.limit]
-        below = tuple(path for each in kept for path in each.overflowed)
+        kept = objects if node.limit is None else objects[: node.limit]
+        below = tuple([path for each in kept if each.overflowed for path in each.overflowed])
         over = node.overflow == "fail" and len(kept) < len(objects)
-        value = {o.key_text: o.value for o in kept} if node.keyed else [o.value for o in kept]
+        value = self._map(kept) if node.keyed else [each.value for each in kept]
         return Gathered(value, objects, (node.path, *below) if over else below)
+
+    def _map(self, kept: Sequence[Assembled]) -> dict[str, Any]:
+        key, types = self.node.relation.key, self._key_types
+        return {key_text([each.row[column] for column in key], types): each.value for each in kept}
 
     def _compute_values(
         self, fields: Mapping[str, Any], gathered: Mapping[str, Gathered]
     ) -> dict[str, Any]:
-        embeds = {name: each.value for name, each in gathered.items()}
-        aggregates = {a.name: a.over(gathered[a.embed].objects) for a in self._aggregates}
-        scope = {**fields, **embeds, **self._totals(gathered), **aggregates}
+        scope = dict(fields)
+        scope.update((name, below.value) for name, below in gathered.items())
+        for name, total in self._totals:
+            scope[total] = len(gathered[name].objects)
+        for each in self._aggregates:
+            scope[each.name] = each.over([o.value for o in gathered[each.embed].objects])
         values: dict[str, Any] = {}
         for name, evaluate in self._values:
             values[name] = scope[name] = evaluate(scope)
         return values
 
-    def _totals(self, gathered: Mapping[str, Gathered]) -> dict[str, int]:
-        embeds = self.node.embeds
-        return {e.total_name: len(gathered[e.name].objects) for e in embeds if e.total_name}
 
-    def _visible(self, gathered: Mapping[str, Gathered]) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
-        for embed in self.node.embeds:
-            if not embed.hidden:
-                shown[embed.name] = gathered[embed.name].value
-                if embed.total_name:
-                    shown[embed.total_name] = len(gathered[embed.name].objects)
-        return shown
-
-    def _embeds(self, cardinality: str) -> list[Node]:
-        return [embed for embed in self.node.embeds if embed.cardinality == cardinality]
-
-    def _rank(self, row: Row, ranked: Mapping[str, Any]) -> Any:
-        order = [evaluate(ranked) for evaluate in self._order]
-        return self._rank_key(order + [row[column] for column in self.node.relation.key])
+_NOTHING = Gathered(None, (), ())
 
 
-class _Aggregating:
+def _ranking(node: Node, scope: Scope, findings: Findings) -> Callable[[Assembled], Any]:
+    """Return what siblings sort by: `order`, then the key, whose columns are never null."""
+    key = node.relation.key
+    order = [guarded(each.expression, scope, findings) for each in node.order]
+    kinds = [(each.expression.type, each.descending) for each in node.order]
+    key_kinds = [(node.relation.type_of(column), False) for column in key]
+    if any(is_ordered_itself(kind) is False for kind, _ in key_kinds):
+        rank = row_key(kinds + key_kinds)
+        return lambda each: rank(
+            [*(evaluate(each.seen) for evaluate in order), *(each.row[column] for column in key)]
+        )
+    read = itemgetter(*key)
+    if not order:
+        return lambda each: read(each.row)
+    first = row_key(kinds)
+    return lambda each: (first([evaluate(each.seen) for evaluate in order]), read(each.row))
+
+
+class Aggregating:
     """Computes one aggregate over the objects of an embed, before its limit."""
 
     def __init__(self, spec: Aggregate, node: Node, findings: Findings) -> None:
@@ -155,9 +186,8 @@ class _Aggregating:
         self._argument = guarded(spec.argument, scope, findings) if spec.argument else None
         self._filter = guarded(spec.filter, scope, findings) if spec.filter else None
 
-    def over(self, objects: Sequence[Assembled]) -> Any:
-        """Return the aggregate's value; a failure gives null."""
-        shown = [each.value for each in objects]
+    def over(self, shown: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the aggregate's value over objects; a failure gives null."""
         kept = [each for each in shown if self._filter is None or self._filter(each) is True]
         try:
             return aggregate(self._spec.function, self._spec.type, self._arguments(kept))

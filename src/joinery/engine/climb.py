@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from joinery.engine.rows import join_value
+from joinery.engine.rows import join_reader
 from joinery.model.change import Row
 from joinery.model.type import Atomic, DataType
 from joinery.plan.nodes import Computed, Expression, Node
@@ -27,7 +27,6 @@ class Climb:
     """Finds the affected roots of one product."""
 
     def __init__(self, root: Node) -> None:
-        self._key = root.relation.key
         self._levels = [Level(node) for node in reversed(list(root.walk()))]
         self._parents = {embed.path: node for node in root.walk() for embed in node.embeds}
 
@@ -37,9 +36,10 @@ class Climb:
         for level in self._levels:
             rows = [*level.touched(images.get(level.node.relation.name, ())), *found[level.path]]
             parent = self._parents.get(level.path)
+            values = set(map(level.value_of, rows))
+            values.discard(None)
             if parent is None:
-                return _values(rows, self._key)
-            values = _values(rows, level.child_columns)
+                return values
             if values:
                 found[parent.path] += state.matching(
                     parent.relation.name, level.parent_columns, values
@@ -53,6 +53,8 @@ class Level:
     def __init__(self, node: Node) -> None:
         self.node, self.path = node, node.path
         self.child_columns = tuple(pair.child for pair in node.on)
+        columns = self.child_columns or node.relation.key
+        self.value_of: Callable[[Row], Any] = join_reader(node.relation, columns)
         self.parent_columns = tuple(pair.parent for pair in node.on)
         self._seen = seen_by(node)
 
@@ -98,11 +100,6 @@ def _expressions(node: Node) -> Iterator[Expression]:
     yield from (each.expression for each in node.order)
     if node.where is not None:
         yield node.where
-
-
-def _values(rows: Iterable[Row], columns: tuple[str, ...]) -> set[Key]:
-    values = {join_value(row, columns) for row in rows}
-    return {each for each in values if each is not None}
 
 
 def _is_plain(kind: DataType) -> bool:

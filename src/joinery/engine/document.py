@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from joinery.engine.assemble import Assembler
-from joinery.engine.render import document_json
+from joinery.engine.render import renderer
 from joinery.engine.rows import Matching
 from joinery.engine.scope import Findings
 from joinery.model.change import Row
@@ -36,7 +36,7 @@ class DocumentBuilder:
     """Builds the documents of one product; above `max_bytes` one fails."""
 
     def __init__(self, product: Product, findings: Findings, max_bytes: int | None) -> None:
-        self._output = product.root.output
+        self._text = renderer(product.root.output)
         self._max_bytes = max_bytes
         self._assembler = Assembler(product.root, findings)
 
@@ -45,7 +45,7 @@ class DocumentBuilder:
         assembled = self._assembler.assemble(root, rows)
         if assembled is None:
             return None
-        text = document_json(assembled.value, self._output)
+        text = self._text(assembled.value)
         return judged(text, assembled.value, assembled.overflowed, max_bytes=self._max_bytes)
 
 

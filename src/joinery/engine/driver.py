@@ -9,8 +9,10 @@ Limits: the rows of one batch, and those below `together` roots, are in memory a
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from joinery.engine.climb import Image
@@ -62,9 +64,13 @@ class StoreDriver:
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
+        if self._state.begin(batch):
+            return Outcome(self._state.emitted(batch))
+        with _not_collecting():
+            return self._apply(changes, batch)
+
+    def _apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
         state = self._state
-        if state.begin(batch):
-            return Outcome(state.emitted(batch))
         pending = state.pending()
         net = self._net(changes, batch.timestamp_us)
         roots = {
@@ -114,6 +120,18 @@ class StoreDriver:
         if failures:
             counted[self._outlets[0].name]["expression_errors"] += failures
         return {name: dict(each) for name, each in counted.items() if each}
+
+
+@contextmanager
+def _not_collecting() -> Iterator[None]:
+    """Leave out the search for cycles among a batch's many rows: there are none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from joinery.engine import number
@@ -25,7 +26,7 @@ from joinery.plan.problem import not_portable
 from joinery.plan.resolve import resolve
 from joinery.plan.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
 
-__all__ = ["EvaluationError", "compile_expression"]
+__all__ = ["EvaluationError", "compile_expression", "never_fails", "typed_expression"]
 
 Row = Mapping[str, Any]
 Evaluate = Callable[[Row], Any]
@@ -40,9 +41,28 @@ def compile_expression(expression: Expression, scope: Mapping[str, DataType]) ->
     Raises:
         NotPortableError: The expression lies outside the portable subset.
     """
+    return compile_typed(typed_expression(expression, scope))
+
+
+def typed_expression(expression: Expression, scope: Mapping[str, DataType]) -> Typed:
+    """Return the typed tree of `expression` over the names of `scope`.
+
+    Raises:
+        NotPortableError: The expression lies outside the portable subset.
+    """
     if not expression.portable:
         raise not_portable("the expression", offset=0)
-    return compile_typed(resolve(parse(expression.sql), scope))
+    return resolve(parse(expression.sql), scope)
+
+
+def never_fails(node: Typed) -> bool:
+    """Return whether `node` only takes what is there: a name, or a field of an object."""
+    match node:
+        case Read():
+            return True
+        case Apply("field", (of, Constant())):
+            return never_fails(of)
+    return False
 
 
 def compile_typed(node: Typed) -> Evaluate:
@@ -51,13 +71,25 @@ def compile_typed(node: Typed) -> Evaluate:
         case Constant(value):
             return lambda row: value
         case Read(name) | Variable(name):
-            return lambda row: row[name]
+            return itemgetter(name)
+        case Apply("field", (of, Constant(name))):
+            return _field(of, name)
         case Convert():
             return _convert(node)
         case Apply():
             return _apply(node)
         case Closure():
             raise TypeError("a lambda stands only in a function that calls it")
+
+
+def _field(of: Typed, name: str) -> Evaluate:
+    read = compile_typed(of)
+
+    def compute(row: Row) -> Any:
+        value = read(row)
+        return None if value is None else value.get(name)
+
+    return compute
 
 
 def _convert(node: Convert) -> Evaluate:

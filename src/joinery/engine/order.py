@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import total_ordering
 from typing import Any
 
-from joinery.model.type import Array, Atomic, DataType, Struct
+from joinery.model.type import DOUBLE, Array, Atomic, DataType, Map, Struct
 
 Key = Callable[[Any], Any]
 _NULL = (0,)
@@ -43,8 +43,15 @@ def value_key(kind: DataType) -> Key:
     return lambda value: value
 
 
+def is_ordered_itself(kind: DataType) -> bool:
+    """Return whether values of `kind` that are not null compare in Python as in the order."""
+    return not isinstance(kind, Array | Map | Struct) and kind not in (DOUBLE, Atomic("float"))
+
+
 def row_key(columns: Sequence[tuple[DataType, bool]]) -> Callable[[Sequence[Any]], Any]:
     """Return the sort key of rows of values, one `(type, descending)` a column."""
+    if all(is_ordered_itself(kind) and not descending for kind, descending in columns):
+        return lambda values: [(value is not None, value) for value in values]
     keys = [_directed(order_key(kind), descending) for kind, descending in columns]
     return lambda values: [key(value) for key, value in zip(keys, values, strict=True)]
 

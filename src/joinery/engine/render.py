@@ -9,14 +9,17 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import decimal
-import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring as _text
+from math import isfinite
 from typing import Any
 
-from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 
+Render = Callable[[Any], str]
 _WIDE = decimal.Context(prec=80)
 
 
@@ -28,25 +31,49 @@ def document_json(value: Any, type_: DataType) -> str:
         >>> document_json({"id": 1}, Struct((Field("id", LONG), Field("total", Decimal(5, 2)))))
         '{"id":1,"total":null}'
     """
-    if value is None:
-        return "null"
+    return renderer(type_)(value)
+
+
+@lru_cache(maxsize=1024)
+def renderer(type_: DataType) -> Render:
+    """Return the function from values of `type_` to their JSON text."""
     match type_:
         case Struct(fields):
-            parts = (f"{_text(f.name)}:{document_json(value.get(f.name), f.type)}" for f in fields)
-            return "{" + ",".join(parts) + "}"
+            return _or_null(_object(fields))
         case Array(element):
-            return "[" + ",".join(document_json(each, element) for each in value) + "]"
+            item = renderer(element)
+            return _or_null(lambda value: "[" + ",".join(map(item, value)) + "]")
         case Map(key, of):
-            entries = (
-                f"{_text(scalar_text(k, key))}:{document_json(v, of)}" for k, v in value.items()
-            )
-            return "{" + ",".join(entries) + "}"
+            return _or_null(_map(scalar_renderer(key), renderer(of)))
+        case Atomic("float" | "double"):
+            plain = scalar_renderer(type_)
+            return _or_null(lambda value: plain(value) if isfinite(value) else _text(plain(value)))
         case Decimal() | Atomic("boolean" | "byte" | "short" | "int" | "long"):
-            return scalar_text(value, type_)
-        case Atomic("float" | "double") if math.isfinite(value):
-            return scalar_text(value, type_)
-        case _:
-            return _text(scalar_text(value, type_))
+            return _or_null(scalar_renderer(type_))
+        case Atomic("string"):
+            return _or_null(_text)
+    quoted = scalar_renderer(type_)
+    return _or_null(lambda value: f'"{quoted(value)}"')
+
+
+def _object(fields: Sequence[Field]) -> Render:
+    parts = [(field.name, f"{_text(field.name)}:", renderer(field.type)) for field in fields]
+
+    def render(value: Any) -> str:
+        get = value.get
+        return "{" + ",".join([head + text(get(name)) for name, head, text in parts]) + "}"
+
+    return render
+
+
+def _map(name: Render, item: Render) -> Render:
+    return lambda value: (
+        "{" + ",".join([f"{_text(name(key))}:{item(of)}" for key, of in value.items()]) + "}"
+    )
+
+
+def _or_null(render: Render) -> Render:
+    return lambda value: "null" if value is None else render(value)
 
 
 def key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
@@ -66,29 +93,37 @@ def key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
 
 def scalar_text(value: Any, type_: DataType) -> str:
     """Return the plain text of a value without parts, as JSON holds it but for quotes."""
+    return scalar_renderer(type_)(value)
+
+
+@lru_cache(maxsize=256)
+def scalar_renderer(type_: DataType) -> Render:
+    """Return `scalar_text` for one type."""
     match type_:
         case Decimal(_, scale):
-            return format(_WIDE.quantize(value, decimal.Decimal(1).scaleb(-scale)), "f")
+            unit = decimal.Decimal(1).scaleb(-scale)
+            return lambda value: format(_WIDE.quantize(value, unit), "f")
         case Atomic("boolean"):
-            return "true" if value else "false"
+            return lambda value: "true" if value else "false"
         case Atomic("double"):
-            return _double_text(value)
+            return _double_text
         case Atomic("float"):
-            return _double_text(value, narrow=True)
+            return lambda value: _double_text(value, narrow=True)
         case Atomic("date"):
-            return str(value.isoformat())
+            return lambda value: str(value.isoformat())
         case Atomic("timestamp"):
-            return _timestamp_text(value.astimezone(dt.UTC)) + "Z"
+            return _utc_text
         case Atomic("timestamp_ntz"):
-            return _timestamp_text(value)
+            return _timestamp_text
         case Atomic("binary"):
-            return base64.b64encode(value).decode("ascii")
-        case _:
-            return str(value)
+            return lambda value: base64.b64encode(value).decode("ascii")
+    return str
 
 
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _utc_text(value: dt.datetime) -> str:
+    if value.tzinfo is dt.UTC:
+        return value.isoformat()[: -len("+00:00")] + "Z"
+    return _timestamp_text(value.astimezone(dt.UTC)) + "Z"
 
 
 def _timestamp_text(value: dt.datetime) -> str:

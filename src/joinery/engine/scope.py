@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from joinery.engine.evaluate import compile_expression
+from joinery.engine.evaluate import compile_typed, never_fails, typed_expression
 from joinery.engine.failure import EvaluationError
 from joinery.model.type import LONG, DataType
 from joinery.plan.nodes import Expression, Node, Relation
@@ -63,7 +63,10 @@ def rank_scope(node: Node) -> dict[str, DataType]:
 
 def guarded(expression: Expression, scope: Scope, findings: Findings) -> Evaluate:
     """Compile `expression` so that a failure gives null and is found."""
-    evaluate = compile_expression(expression, scope)
+    typed = typed_expression(expression, scope)
+    evaluate = compile_typed(typed)
+    if never_fails(typed):
+        return evaluate
 
     def value_of(names: Mapping[str, Any]) -> Any:
         try:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Protocol
 
 from joinery.engine.climb import Climb, Image
-from joinery.engine.document import Built, DocumentBuilder
-from joinery.engine.fetch import fetch
+from joinery.engine.document import Built, judged
+from joinery.engine.fold import Fold
 from joinery.engine.key import key_reader
 from joinery.engine.scope import Findings
 from joinery.plan.nodes import Product
@@ -37,7 +38,7 @@ class Tactic(Protocol):
 
 
 class RowTactic:
-    """Climbs and assembles over rows.
+    """Climbs and folds over rows.
 
     Args:
         product: Its documents are assembled.
@@ -48,7 +49,8 @@ class RowTactic:
         self._root = product.root
         self._climb = Climb(product.root)
         self._findings = Findings()
-        self._builder = DocumentBuilder(product, self._findings, max_bytes)
+        self._fold = Fold(product.root, self._findings, value=False, text=True)
+        self._max_bytes = max_bytes
         self._key_of = key_reader(product.root.relation)
 
     def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
@@ -57,9 +59,14 @@ class RowTactic:
 
     def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
         """Return the documents of some roots, from the rows below them."""
-        rows, below = fetch(state, self._root, keys)
-        built = ((self._key_of(row), self._builder.build(row, below)) for row in rows)
-        return {key: document for key, document in built if document is not None}
+        relation = self._root.relation
+        rows = state.matching(relation.name, relation.key, keys)
+        folded = self._fold.fold(rows, state.matching)
+        overflowed = folded.overflowed or repeat(())
+        return {
+            self._key_of(row): judged(text, {}, paths, max_bytes=self._max_bytes)
+            for row, text, paths in zip(folded.rows, folded.texts, overflowed, strict=False)
+        }
 
     def counters(self) -> Counter[str]:
         """Return the expressions that failed and the `one` embeds with several rows."""

@@ -19,7 +19,8 @@ STATE = "joinery_state"
 POSITION = "joinery_position"
 AFTER_DELETE = "joinery_after_delete"
 CHANGED = "joinery_changed_us"
-OWN_COLUMNS = (STATE, POSITION, AFTER_DELETE, CHANGED)
+PLACE, OFFSET = "joinery_place", "joinery_offset"
+OWN_COLUMNS = (STATE, POSITION, AFTER_DELETE, CHANGED, PLACE, OFFSET)
 """What stands beside a relation's columns, as in `StoredRow`."""
 
 DELETED, HIDDEN, VISIBLE = 0, 1, 2

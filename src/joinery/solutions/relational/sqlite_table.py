@@ -18,7 +18,9 @@ from joinery.solutions.relational.layout import (
     CHANGED,
     DELETED,
     HIDDEN,
+    OFFSET,
     OWN_COLUMNS,
+    PLACE,
     STATE,
     VISIBLE,
     RelationTable,
@@ -33,6 +35,8 @@ from joinery.solutions.relational.sqlite_database import (
 )
 from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
 from joinery.solutions.store import JoinValue, Key, StoredRow
+
+_NOWHERE = (None, None)
 
 
 class SqliteTable:
@@ -91,9 +95,14 @@ class SqliteTable:
         )
         return {
             self._key_of(row): StoredRow(
-                None if state == DELETED else row, state == VISIBLE, position, bool(after), changed
+                None if state == DELETED else row,
+                state == VISIBLE,
+                position,
+                bool(after),
+                changed,
+                None if place is None else (place, offset),
             )
-            for row, (*_, state, position, after, changed) in zip(
+            for row, (*_, state, position, after, changed, place, offset) in zip(
                 self._rows(cells), cells, strict=True
             )
         }
@@ -133,12 +142,13 @@ class SqliteTable:
                 state = DELETED
                 row = {**blank, **dict(zip(self._relation.key, key, strict=True))}
             own = (state, stored.position, stored.after_delete, stored.changed_us)
-            yield to_cells(row) + own
+            yield to_cells(row) + own + (stored.place or _NOWHERE)
 
     def _create_statement(self) -> str:
         columns = [self._defined(each) for each in self._fields.values()]
         columns += [f"{STATE} INTEGER NOT NULL", "joinery_position INTEGER"]
         columns += ["joinery_after_delete BOOLEAN NOT NULL", f"{CHANGED} INTEGER NOT NULL"]
+        columns += [f"{PLACE} INTEGER", f"{OFFSET} INTEGER"]
         return (
             f"CREATE TABLE {quoted(self.name)} ({', '.join(columns)},"
             f" PRIMARY KEY ({listed(self._table.key)})) WITHOUT ROWID"
