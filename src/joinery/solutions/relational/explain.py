@@ -12,6 +12,7 @@ from joinery.solutions.relational.custom import custom_sql
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
 from joinery.solutions.relational.sqlite_inspect import SqliteInspector
 from joinery.solutions.relational.statement.dialect import quoted
+from joinery.solutions.relational.statement.layout import Layout, QueryLayout
 from joinery.solutions.relational.statement.product import ProductStatements
 from joinery.solutions.relational.statement.show import indented
 from joinery.solutions.relational.trigger_open import dialect_of, path_of, statements_of
@@ -22,8 +23,8 @@ SOLUTION = "rdbms-trigger"
 class Inspector(Protocol):
     """A database that is looked at, and not changed."""
 
-    def index_columns(self, table: str) -> Sequence[Columns]:
-        """Return the columns of each index of a table, the primary key's first; none without it."""
+    def index_columns(self, relation: Relation) -> Sequence[Columns]:
+        """Return the columns of each index, the primary key's first; none without a table."""
 
     def plan(self, sql: str, given: str, relation: Relation, columns: Columns) -> Sequence[str]:
         """Return the lines of a statement's plan; `given` is what it reads besides tables."""
@@ -44,34 +45,37 @@ def explain_statements(products: Sequence[Product], database: str = "") -> tuple
     """
     if any(each.solution != SOLUTION or each.outbox for each in products):
         return ()
-    inspector = _inspector(database) if database else None
+    layout = QueryLayout(products[0].query)
+    inspector = _inspector(database, layout) if database else None
     try:
         sections = [_section(each, inspector) for each in products]
         if inspector is not None:
-            sections.append(Section("indexes", "\n".join(_missing(products, inspector))))
+            sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
     finally:
         if inspector is not None:
             inspector.close()
     return tuple(sections)
 
 
-def missing_indexes(products: Sequence[Product], inspector: Inspector) -> dict[str, str]:
-    """Return the statements that make the indexes a query lacks, by table and columns."""
+def missing_indexes(
+    products: Sequence[Product], layout: Layout, inspector: Inspector
+) -> dict[str, str]:
+    """Return the statements that make the indexes a query lacks, by relation and columns."""
     found: dict[str, str] = {}
     for name, table in relation_tables(products).items():
-        rows = rows_name(products[0].query, name)
-        standing = inspector.index_columns(rows)
+        standing = inspector.index_columns(table.relation)
         for columns in table.indexes if standing else ():
             if not any(set(each[: len(columns)]) == set(columns) for each in standing):
-                index = quoted(f"{rows} by {' '.join(columns)}")
+                index = quoted(f"{rows_name(products[0].query, name)} by {' '.join(columns)}")
                 listed = ", ".join(map(quoted, columns))
-                what = f"{rows} ({', '.join(columns)})"
-                found[what] = f"CREATE INDEX {index} ON {quoted(rows)} ({listed});"
+                place = layout.table(table.relation)
+                what = f"{name} ({', '.join(columns)})"
+                found[what] = f"CREATE INDEX {index} ON {place} ({listed});"
     return found
 
 
-def _inspector(database: str) -> Inspector:
-    return SqliteInspector(Path(path_of(database)))
+def _inspector(database: str, layout: Layout) -> Inspector:
+    return SqliteInspector(Path(path_of(database)), layout)
 
 
 def _section(product: Product, inspector: Inspector | None) -> Section:
@@ -109,12 +113,12 @@ def _plan(lines: Sequence[str]) -> Iterator[str]:
     yield from (f"--   {line}" for line in lines)
 
 
-def _missing(products: Sequence[Product], inspector: Inspector) -> Iterator[str]:
-    tables = [rows_name(products[0].query, name) for name in relation_tables(products)]
-    absent = [each for each in tables if not inspector.index_columns(each)]
+def _missing(products: Sequence[Product], layout: Layout, inspector: Inspector) -> Iterator[str]:
+    relations = [each.relation for each in relation_tables(products).values()]
+    absent = [each.name for each in relations if not inspector.index_columns(each)]
     if absent:
-        yield f"The first run makes the tables {', '.join(absent)}, with their indexes."
-    missing = missing_indexes(products, inspector)
+        yield f"The first run makes the tables of {', '.join(absent)}, with their indexes."
+    missing = missing_indexes(products, layout, inspector)
     for what, statement in missing.items():
         yield f"warning: {what} has no index, so that each batch reads the whole table. Make it:"
         yield f"  {statement}"

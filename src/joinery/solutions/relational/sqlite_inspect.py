@@ -9,14 +9,20 @@ from pathlib import Path
 from joinery.plan.nodes import Relation
 from joinery.solutions.relational.layout import Columns
 from joinery.solutions.relational.sqlite_database import failure, listed, quoted
+from joinery.solutions.relational.statement.layout import Layout
 from joinery.solutions.relational.statement.sqlite import FUNCTIONS
 
 
 class SqliteInspector:
-    """Reads a file that another process may write."""
+    """Reads a file that another process may write.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Args:
+        path: The file.
+        layout: Where the rows of relations are.
+    """
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._layout = layout
         try:
             self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             for function, compute in FUNCTIONS.items():
@@ -24,12 +30,13 @@ class SqliteInspector:
         except sqlite3.Error as error:
             raise failure(error, path) from error
 
-    def index_columns(self, table: str) -> Sequence[Columns]:
-        """Return the columns of each index, the primary key's first; none without the table."""
-        told = self._database.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+    def index_columns(self, relation: Relation) -> Sequence[Columns]:
+        """Return the columns of each index, the primary key's first; none without a table."""
+        table = self._layout.table(relation)
+        told = self._database.execute(f"PRAGMA table_info({table})").fetchall()
         key = sorted((place, name) for _, name, _, _, _, place in told if place)
         found = [tuple(name for _, name in key)] if told else []
-        for _, index, *_ in self._database.execute(f"PRAGMA index_list({quoted(table)})"):
+        for _, index, *_ in self._database.execute(f"PRAGMA index_list({table})"):
             columns = self._database.execute(f"PRAGMA index_info({quoted(index)})")
             found.append(tuple(name for _, _, name in columns))
         return found

@@ -65,7 +65,7 @@ def test_it_warns_of_a_missing_index(triggered: Product, file: Path) -> None:
 
     text = told(triggered, f"sqlite:///{file}")
 
-    assert "warning: profile__star (repo_id) has no index" in text
+    assert "warning: star (repo_id) has no index" in text
     assert INDEX in text
 
 
@@ -82,7 +82,7 @@ def test_tables_that_are_not_there_yet_are_told(triggered: Product, tmp_path: Pa
 
     text = told(triggered, f"sqlite:///{tmp_path / 'empty.db'}")
 
-    assert "The first run makes the tables profile__user" in text
+    assert "The first run makes the tables of user, star, repo" in text
 
 
 def test_another_solution_has_no_statements() -> None:

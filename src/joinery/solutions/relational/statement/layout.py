@@ -22,13 +22,26 @@ class Layout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryLayout:
-    """The tables that a store keeps for one query; `query` leads their names."""
+    """The tables that a store keeps for one query.
+
+    Attributes:
+        query: Leads their names.
+        schema: Where they are; empty for the first of the search path.
+    """
 
     query: str
+    schema: str = ""
 
     def table(self, relation: Relation) -> str:
         """Return the table of a relation, quoted."""
-        return quoted(rows_name(self.query, relation.name))
+        return self._within(rows_name(self.query, relation.name))
+
+    def own(self, purpose: str) -> str:
+        """Return something else of the query's, quoted."""
+        return self._within(f"{self.query}__{purpose}")
+
+    def _within(self, name: str) -> str:
+        return f"{quoted(self.schema)}.{quoted(name)}" if self.schema else quoted(name)
 
     def exists(self, alias: str) -> str:
         """Return the condition that products see the row under `alias`, which is quoted."""
