@@ -13,12 +13,16 @@ from joinery._version import __version__
 if TYPE_CHECKING:
     from joinery import testing
     from joinery.errors import JoineryError
+    from joinery.frame import App, Stream, Table
     from joinery.project import Project, load, run
     from joinery.spec.declare import document, many, one, outbox, relation
 
 __all__ = [
+    "App",
     "JoineryError",
     "Project",
+    "Stream",
+    "Table",
     "__version__",
     "document",
     "load",
@@ -31,6 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    **dict.fromkeys(("App", "Stream", "Table"), "joinery.frame"),
     "JoineryError": "joinery.errors",
     **dict.fromkeys(("Project", "load", "run"), "joinery.project"),
     **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.spec.declare"),

@@ -11,8 +11,11 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "joinery"
 
 PUBLIC = [
+    "App",
     "JoineryError",
     "Project",
+    "Stream",
+    "Table",
     "__version__",
     "document",
     "load",

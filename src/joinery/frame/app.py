@@ -1,0 +1,268 @@
+"""An app: what a project file declares, built from Python by short calls.
+
+Invariant: `to_yaml()` reads back as an equal project, whose plan is equal byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from joinery.errors import SpecError
+from joinery.frame.place import Database, source_data
+from joinery.frame.stream import Stream
+from joinery.frame.table import Table
+from joinery.project import Project
+from joinery.spec.declare import Document
+from joinery.spec.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.spec.read import raise_all, read_project, read_relation
+from joinery.spec.reader import Reader
+from joinery.spec.stream import StreamSpec
+from joinery.spec.tree import Entry, tree_of
+from joinery.spec.write import product_data, relation_data
+
+DATABASE = "database"
+
+
+class App:
+    """Tables and streams under one name, with a source and a database set up at once.
+
+    Args:
+        name: The project's name.
+        source: Where changes and events come from: `kafka://host:9092`, a folder, or a
+            kind with its options; the folder `data` where left out.
+        database: A URL of PostgreSQL, or a file of SQLite; `<name>.db` where left out.
+        format: How a message tells a change: `json`, `debezium-json` …
+        folder: Where relative paths begin.
+        sinks: Named sinks, as in a project file.
+        run: How it runs, as in a project file.
+
+    Example:
+        >>> import joinery as jn
+        >>> app = jn.App("coffee")
+        >>> app.table("customers", key=["id"], fields={"id": "long", "name": "string"})
+        <table customers by id: id: long, name: string>
+        >>> orders = app.stream("orders", fields={"customer_id": "long", "amount": "double"})
+        >>> named = orders.lookup_join("customers", "customer_id", ["name"]).filter("amount > 0")
+        >>> [each.name for each in named.plan.columns]
+        ['customer_id', 'amount', 'name']
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        source: str | Mapping[str, Any] | None = None,
+        database: str | None = None,
+        format: str | None = None,
+        folder: str | Path = ".",
+        sinks: Mapping[str, Any] | None = None,
+        run: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.folder = Path(folder)
+        self.database = Database(database or f"{name}.db")
+        self.frames: dict[str, Any] = {}
+        self._source = source_data(source)
+        self._format = format
+        self._sinks = dict(sinks or {})
+        self._run = dict(run or {})
+        self._relations: dict[str, RelationSpec] = {}
+        self._tables: dict[str, Table] = {}
+        self._products: dict[str, ProductSpec] = {}
+        self._streams: dict[str, StreamSpec] = {}
+
+    def table(
+        self,
+        name: str,
+        *,
+        key: str | Sequence[str],
+        fields: Mapping[str, str] | None = None,
+        database: bool = False,
+        frame: Any = None,
+        **parts: Any,
+    ) -> Table:
+        """Declare a table, kept current from its topic.
+
+        Args:
+            name: Its name, and its topic unless `topic` says otherwise.
+            key: The primary key's columns.
+            fields: The columns and their Spark DDL types; those of `frame` where left out.
+            database: Also keep it in the app's database, in a table of its name.
+            frame: A DataFrame of its changes, where it comes from no source.
+            **parts: `topic`, `source`, `format`, `derive`, `time`, `watermark` and so on,
+                as in a project file.
+
+        Raises:
+            ProjectErrors: With every problem.
+        """
+        keys = [key] if isinstance(key, str) else list(key)
+        spec = self._relation(name, {"key": keys, "fields": fields, **parts}, frame)
+        self._tables[name] = Table(spec, database)
+        if database:
+            root = NodeSpec(name, "root", name)
+            self._products[name] = ProductSpec(name, root, (SinkSpec(use=DATABASE),))
+        return self._tables[name]
+
+    def stream(
+        self,
+        name: str,
+        *,
+        fields: Mapping[str, str] | None = None,
+        key: str | Sequence[str] | None = None,
+        frame: Any = None,
+        **parts: Any,
+    ) -> Stream:
+        """Declare a log of events, and return the stream that begins there.
+
+        Args:
+            name: The log's name, and its topic unless `topic` says otherwise. Alone, it
+                means the log that was declared under it.
+            fields: The columns and their Spark DDL types; those of `frame` where left out.
+            key: What identifies an event; its place in the log where left out.
+            frame: A DataFrame of events, where they come from no source.
+            **parts: `topic`, `time`, `derive` and so on, as in a project file.
+
+        Raises:
+            ProjectErrors: With every problem.
+        """
+        if fields is not None or frame is not None:
+            keys = [key] if isinstance(key, str) else key
+            data = {"append": True, "key": keys and list(keys), "fields": fields, **parts}
+            self._relation(name, data, frame)
+        elif name not in self._relations:
+            raise SpecError(
+                f'the log "{name}" is not declared',
+                code="SPEC_MISSING_KEY",
+                hint=f'Write app.stream("{name}", fields={{…}}).',
+            )
+        return Stream(self, name)
+
+    def add(self, *documents: Document) -> None:
+        """Add products, as `jn.document` makes them, with their relations."""
+        for document in documents:
+            for each in document.relations:
+                self._known(each)
+            self._products[document.spec.name] = document.spec
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name."""
+        return dict(self._tables)
+
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams that have a name, as `sink` and `named` give it."""
+        return {name: Stream.of(self, spec) for name, spec in self._streams.items()}
+
+    @property
+    def spec(self) -> ProjectSpec:
+        """What is declared so far."""
+        return self.spec_of(self._streams.values())
+
+    @property
+    def project(self) -> Project:
+        """The project that is declared so far."""
+        return Project.of(self.spec)
+
+    def spec_of(self, streams: Iterable[StreamSpec]) -> ProjectSpec:
+        """Return the project with `streams` in place of those of the app."""
+        made = tuple(streams)
+        data: dict[str, Any] = {
+            "name": self.name,
+            "sources": {"source": self._source},
+            "defaults": {"source": "source", **({"format": self._format} if self._format else {})},
+            "relations": {each.name: relation_data(each) for each in self._relations.values()},
+            "products": {each.name: product_data(each) for each in self._products.values()},
+            **({"run": self._run} if self._run else {}),
+        }
+        sinks = dict(self._sinks)
+        used = (*(e.sinks for e in self._products.values()), *(e.sinks for e in made))
+        if any(sink.use == DATABASE for each in used for sink in each):
+            sinks.setdefault(DATABASE, self.database.sink)
+        data |= {"sinks": sinks} if sinks else {}
+        return replace(read_project(tree_of(data), folder=self.folder), streams=made)
+
+    def to_yaml(self) -> str:
+        """Return the app as the text of a project file.
+
+        Raises:
+            SpecError: A step calls a function that a file cannot name.
+        """
+        return self.project.to_yaml()
+
+    def explain(self) -> str:
+        """Return the plans of all products and streams as text."""
+        project = self.project
+        told = [str(each.explain()) for each in project.products.values()]
+        told += [str(each.explain()) for each in project.streams.values()]
+        return "\n\n".join(told)
+
+    def run(self, spark: Any = None, **options: Any) -> Any:
+        """Run everything; return the run, with `await_termination()`, `progress`, `stop()`.
+
+        Args:
+            spark: The session; one is opened where none is given.
+            **options: Such as `once=True`.
+        """
+        return import_module("joinery.project").run(
+            spark or self.session(), self.project, **options
+        )
+
+    def session(self) -> Any:
+        """Return the active Spark session, or open one that suits the app."""
+        return import_module("joinery.spark.own_session").session_for(self.spec)
+
+    def known_stream(self, spec: StreamSpec) -> None:
+        """Take a stream that got its name; the same name is given once.
+
+        Raises:
+            SpecError: Another stream has it.
+        """
+        if self._streams.setdefault(spec.name, spec) != spec:
+            raise SpecError(f'there are two streams named "{spec.name}"', code="SPEC_DUPLICATE_KEY")
+
+    def free_name(self, wish: str) -> str:
+        """Return `wish`, or `wish_2` and so on where it is taken."""
+        taken = {*self._streams, *self._relations, *self._products}
+        names = (wish, *(f"{wish}_{number}" for number in range(2, len(taken) + 3)))
+        return next(each for each in names if each not in taken)
+
+    def _relation(self, name: str, data: dict[str, Any], frame: Any) -> RelationSpec:
+        if frame is not None:
+            self.frames[name] = frame
+            data["fields"] = data["fields"] or _fields_of(frame)
+        given = {key: value for key, value in data.items() if value is not None}
+        reader = Reader()
+        spec = read_relation(reader, Entry(name, tree_of(given)), ("relations", name))
+        raise_all(tuple(reader.problems))
+        return self._known(spec)
+
+    def _known(self, spec: RelationSpec) -> RelationSpec:
+        if self._relations.setdefault(spec.name, spec) != spec:
+            message = f'there are two relations named "{spec.name}"'
+            raise SpecError(message, code="SPEC_DUPLICATE_KEY")
+        return spec
+
+    def __repr__(self) -> str:
+        return f"<app {self.name}: {', '.join((*self._tables, *self._streams))}>"
+
+    def _repr_html_(self) -> str:
+        """Return tables and streams as a notebook shows them."""
+        parts = [f"<h3>{escape(self.name)}</h3>"]
+        parts += [each._repr_html_() for each in self._tables.values()]
+        parts += [each._repr_html_() for each in self.streams.values()]
+        return "\n".join(parts)
+
+
+def _fields_of(frame: Any) -> dict[str, str]:
+    """Return the columns of a DataFrame, without those that tell a change."""
+    return {
+        each.name: each.dataType.simpleString()
+        for each in frame.schema.fields
+        if not each.name.startswith("__")
+    }

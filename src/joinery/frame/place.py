@@ -1,0 +1,52 @@
+"""Where an app reads and where it keeps, from the short texts that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_KAFKA = "kafka://"
+_POSTGRES = ("postgres://", "postgresql://")
+
+
+def source_data(source: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a source as a project file declares it.
+
+    Args:
+        source: `kafka://host:9092`, a folder, a kind with its options, or None for the
+            folder `data`.
+
+    Example:
+        >>> source_data("kafka://localhost:9092"), source_data(None)
+        ({'kafka': {'bootstrap': 'localhost:9092'}}, {'files': {'path': 'data'}})
+    """
+    if isinstance(source, Mapping):
+        return dict(source)
+    if source is not None and source.startswith(_KAFKA):
+        return {"kafka": {"bootstrap": source.removeprefix(_KAFKA)}}
+    return {"files": {"path": source or "data"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database of an app: a URL of PostgreSQL, else a file of SQLite."""
+
+    place: str
+
+    @property
+    def kind(self) -> str:
+        """The kind of sink and of store."""
+        return "postgres" if self.place.startswith(_POSTGRES) else "sqlite"
+
+    @property
+    def sink(self) -> dict[str, Any]:
+        """The sink that keeps tables in it, each in its declared columns."""
+        if self.kind == "postgres":
+            return {"postgres": {"url": self.place, "mode": "columns"}}
+        return {"sqlite": {"path": self.place}}
+
+    def store(self, table: str) -> dict[str, Any]:
+        """Return the store that a lookup of `table` asks."""
+        where = "url" if self.kind == "postgres" else "path"
+        return {self.kind: {where: self.place, "table": table}}

@@ -1,0 +1,354 @@
+"""The fluent door: it declares what a project file would, and refuses the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import joinery as jn
+from joinery.errors import JoineryError, ProjectErrors, SpecError
+from joinery.frame.place import Database
+from joinery.testing import StreamDriver, insert, upsert
+
+FILE = """\
+joinery: 1
+name: coffee
+sources: {source: {files: {path: data}}}
+defaults: {source: source}
+relations:
+  customers: {key: [id], fields: {id: long, name: string, tier: string}}
+  products: {key: [sku], fields: {sku: string, price: double}}
+  prices:
+    key: [sku]
+    fields: {sku: string, price: double, since: timestamp}
+    time: since
+    watermark: {delay: 1m}
+  orders:
+    append: true
+    key: [order_id]
+    time: at
+    fields: {order_id: long, customer_id: long, sku: string, quantity: int, at: timestamp}
+products:
+  customers: {root: customers, sink: database}
+streams:
+  enriched_orders:
+    from: orders
+    correction: corrected
+    steps:
+      - lookup: customers
+        on: {id: customer_id}
+        fields: [{customer_name: name}, tier]
+        read: database
+        cache: {ttl: 5s}
+        store: {sqlite: {path: coffee.db, table: customers}}
+      - filter: quantity > 0
+      - lookup: products
+        on: [sku]
+        on_miss: "wait:5m"
+        on_change: re_emit
+        for: 7d
+        where: quantity > 1
+      - with_columns: {total: quantity * price}
+      - select: [order_id, customer_name, {double: total * 2}]
+      - map: {function: "tests.unit.frame.test_app:labelled", output: {label: string}}
+    sink: {files: {path: out}}
+  priced:
+    from: orders
+    steps:
+      - {lookup: prices, on: [sku], fields: [price], as_of: event, late: correct}
+    sink: [{console: {}}, database]
+sinks: {database: {sqlite: {path: coffee.db}}}
+"""
+
+
+def labelled(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event's label."""
+    return {"label": str(event["order_id"])}
+
+
+def coffee(folder: Path) -> jn.App:
+    """Declare what FILE declares."""
+    app = jn.App("coffee", folder=folder)
+    app.table(
+        "customers",
+        key="id",
+        fields={"id": "long", "name": "string", "tier": "string"},
+        database=True,
+    )
+    app.table("products", key=["sku"], fields={"sku": "string", "price": "double"})
+    prices = app.table(
+        "prices",
+        key="sku",
+        fields={"sku": "string", "price": "double", "since": "timestamp"},
+        time="since",
+        watermark={"delay": "1m"},
+    )
+    orders = app.stream(
+        "orders",
+        key="order_id",
+        time="at",
+        fields={
+            "order_id": "long",
+            "customer_id": "long",
+            "sku": "string",
+            "quantity": "int",
+            "at": "timestamp",
+        },
+    )
+    (
+        orders.lookup_join(
+            "customers",
+            on={"customer_id": "id"},
+            fields=[{"customer_name": "name"}, "tier"],
+            read="database",
+            cache={"ttl": "5s"},
+        )
+        .filter("quantity > 0")
+        .lookup_join(
+            "products",
+            on=["sku"],
+            on_miss="wait:5m",
+            on_change="re_emit",
+            for_="7d",
+            where="quantity > 1",
+        )
+        .with_columns(total="quantity * price")
+        .select("order_id", "customer_name", double="total * 2")
+        .map(labelled, {"label": "string"})
+        .sink(files={"path": "out"}, correction="corrected")
+    )
+    orders.lookup_join(prices, "sku", ["price"], as_of="event", late="correct").sink(
+        {"console": {}}, "database", name="priced"
+    )
+    return app
+
+
+def load(folder: Path, text: str) -> jn.Project:
+    file = folder / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+    return jn.load(file)
+
+
+def test_both_doors_give_equal_specs_and_plans(tmp_path: Path) -> None:
+    app, project = coffee(tmp_path), load(tmp_path, FILE)
+
+    assert project.spec == app.spec
+    assert project.plan == app.project.plan
+    assert project.to_yaml() == app.to_yaml()
+    assert [str(each.explain()) for each in project.streams.values()] == [
+        str(each.explain()) for each in app.streams.values()
+    ]
+
+
+def test_what_an_app_writes_reads_back_as_an_equal_project(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    again = load(tmp_path, app.to_yaml())
+
+    assert app.spec == again.spec
+    assert repr(app.project.plan) == repr(again.plan)
+
+
+def test_each_stream_is_one_of_the_project(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    assert ["enriched_orders", "priced"] == list(app.streams)
+    assert app.project.streams["priced"].plan == app.streams["priced"].plan
+    assert "-- how it runs" in app.explain()
+
+
+def test_a_step_leaves_the_stream_it_was_made_from_alone(tmp_path: Path) -> None:
+    clicks = jn.App("web", folder=tmp_path).stream("clicks", fields={"page": "string"})
+
+    small = clicks.filter("page = 'a'")
+
+    assert (0, 1) == (len(clicks.steps), len(small.steps))
+
+
+def test_one_name_is_compared_with_the_only_key_column() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    (lookup,) = orders.lookup_join("customers", "customer_id").plan.lookups
+
+    assert [("id", "customer_id")] == [(pair.child, pair.parent) for pair in lookup.on]
+
+
+def test_sides_that_look_swapped_are_told() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"id": "customer_id"}).plan
+
+    assert ["PLAN_ON_SWAPPED"] == [each.code for each in caught.value.problems]
+
+
+def test_branches_divide_the_events() -> None:
+    app = jn.App("a")
+    orders = app.stream("orders", key="id", fields={"id": "long", "amount": "double"})
+    dear, fair, rest = (StreamDriver(each) for each in orders.branch("amount > 9", "amount > 5"))
+    events = [
+        insert("orders", id=number, amount=amount)
+        for number, amount in enumerate((10.0, 7.0, 1.0, None))
+    ]
+
+    sent = [[each.key for each in driver.send(events)] for driver in (dear, fair, rest)]
+
+    assert [[0], [1], [2, 3]] == sent
+
+
+def test_united_streams_run_as_one() -> None:
+    app = jn.App("a")
+    web = app.stream("web", key="id", fields={"id": "long"})
+    shop = app.stream("shop", key="id", fields={"id": "long", "till": "string"}).select("id")
+
+    both = StreamDriver(web.union(shop).filter("id > 1"))
+
+    assert [upsert(2, {"id": 2})] == both.send(insert("web", id=1), insert("shop", id=2))
+    assert ["shop_part"] == list(app.streams)
+
+
+def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
+    app = jn.App("a", folder=tmp_path)
+    orders = app.stream("orders", key="id", fields={"id": "long"})
+    twice = orders.map(lambda event: {"twice": event["id"] * 2}, {"twice": "long"})
+    twice.sink("database")
+
+    assert [upsert(2, {"twice": 4})] == StreamDriver(twice).send(insert("orders", id=2))
+    with pytest.raises(SpecError, match="has no place in a file") as caught:
+        app.to_yaml()
+    assert "SPEC_FUNCTION" == caught.value.code
+
+
+def test_a_url_gives_postgres_with_a_column_a_field() -> None:
+    app = jn.App("a", database="postgresql://localhost/shop", source="kafka://localhost:9092")
+    customers = app.table("customers", key="id", fields={"id": "long"}, database=True)
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    (lookup,) = orders.lookup_join(customers, "customer_id", [], read="database").plan.lookups
+
+    assert lookup.store
+    assert ("postgres", "customers") == (lookup.store.kind, dict(lookup.store.options)["table"])
+    (product,) = app.project.plan.products
+    assert ("postgres", "columns") == (
+        product.sinks[0].kind,
+        dict(product.sinks[0].options)["mode"],
+    )
+    assert "kafka" == app.spec.sources[0].kind
+
+
+def test_without_a_url_the_database_is_a_file_beside_the_app(tmp_path: Path) -> None:
+    app = jn.App("shop", folder=tmp_path)
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+
+    (sink,) = app.project.plan.products[0].sinks
+
+    assert ("sqlite", str(tmp_path / "shop.db")) == (sink.kind, dict(sink.options)["path"])
+    assert Database("shop.db") == app.database
+
+
+@dataclass
+class FakeType:
+    """A type as PySpark tells it."""
+
+    text: str
+
+    def simpleString(self) -> str:
+        """Return its text."""
+        return self.text
+
+
+@dataclass
+class Column:
+    """A column of a frame."""
+
+    name: str
+    dataType: FakeType
+
+
+@dataclass
+class Frame:
+    """The part of a DataFrame that a declaration reads."""
+
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def schema(self) -> Frame:
+        """The frame itself."""
+        return self
+
+    @property
+    def fields(self) -> list[Column]:
+        """The columns with their types."""
+        return [Column(name, FakeType(text)) for name, text in self.columns]
+
+
+def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
+    frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
+
+    stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
+
+    assert "struct<id: long, at: timestamp>" == str(stream.plan.output)
+    assert frame is stream.app.frames["clicks"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "message"),
+    [
+        (lambda o: o.lookup_join("custmers", "id"), "PLAN_UNKNOWN_RELATION", "no table"),
+        (lambda o: o.filter(""), "SPEC_SHAPE", "needs an expression"),
+        (
+            lambda o: o.lookup_join("customers", "customer_id", on_mis="drop"),
+            "SPEC_UNKNOWN_KEY",
+            'no key "on_mis"',
+        ),
+        (
+            lambda o: o.lookup_join("customers", "customer_id", on_change="re_emit"),
+            "SPEC_MISSING_KEY",
+            'needs "for"',
+        ),
+        (lambda o: o.map("score", {"a": "long"}), "SPEC_SHAPE", "needs module:name"),
+        (lambda o: o.map(lambda event: event, {"a": "lng"}), "SPEC_TYPE", "no type"),
+        (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
+        (lambda o: o.app.stream("clicks"), "SPEC_MISSING_KEY", "is not declared"),
+        (
+            lambda o: (o.named("a"), o.filter("amount > 1").named("a")),
+            "SPEC_DUPLICATE_KEY",
+            'two streams named "a"',
+        ),
+        (
+            lambda o: o.app.table("customers", key="id", fields={"id": "int"}),
+            "SPEC_DUPLICATE_KEY",
+            'two relations named "customers"',
+        ),
+    ],
+)
+def test_what_a_file_would_refuse_is_refused_at_the_call(
+    wrong: Any, code: str, message: str
+) -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long", "amount": "double"})
+
+    with pytest.raises(JoineryError) as caught:
+        wrong(orders)
+
+    problems = getattr(caught.value, "problems", (caught.value,))
+    assert [code] == [each.code for each in problems]
+    assert message in problems[0].message
+
+
+def test_a_notebook_shows_pictures(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    shown = app._repr_html_()
+
+    assert 2 == shown.count("<svg ")
+    assert "kept in the database" in shown
