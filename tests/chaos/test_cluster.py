@@ -112,6 +112,14 @@ def world() -> World:
     return make_world(seed=3)
 
 
+def project(folder: Path, world: World) -> None:
+    """Write a project whose state is kept in as many partitions as there are cores."""
+    write_project(folder, world)
+    file = folder / "joinery.yaml"
+    few = 'spark: {spark.sql.shuffle.partitions: "2"}, max_rows_per_batch'
+    file.write_text(file.read_text().replace("max_rows_per_batch", few))
+
+
 def run(folder: Path, command: list[str]) -> None:
     done = subprocess.run(
         command,
@@ -122,7 +130,7 @@ def run(folder: Path, command: list[str]) -> None:
         check=False,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-20000:]
 
 
 def joinery(cluster: Cluster) -> list[str]:
@@ -132,7 +140,7 @@ def joinery(cluster: Cluster) -> list[str]:
 def test_an_executor_that_is_killed_leaves_no_trace(
     tmp_path: Path, cluster: Cluster, world: World
 ) -> None:
-    write_project(tmp_path, world)
+    project(tmp_path, world)
     killed = threading.Event()
 
     def kill_one() -> None:
@@ -150,10 +158,10 @@ def test_an_executor_that_is_killed_leaves_no_trace(
 
 
 def test_the_job_runs_under_spark_submit(tmp_path: Path, cluster: Cluster, world: World) -> None:
-    write_project(tmp_path, world)
+    project(tmp_path, world)
     (tmp_path / "job.py").write_text(SCRIPT)
 
     submit = [str(spark_home() / "bin/spark-submit"), "--master", cluster.url]
-    run(tmp_path, [*submit, "job.py"])
+    run(tmp_path, [*submit, "--conf", "spark.sql.shuffle.partitions=2", "job.py"])
 
     assert_documents(tmp_path, world.documents())

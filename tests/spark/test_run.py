@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+HDFS_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 PROJECT = """\
 name: shop
 sources: {changes: {files: {path: data}}}
@@ -264,3 +265,20 @@ def test_a_run_that_lost_its_lease_writes_nothing_more(
 
     assert ["1 Ada"] == project.emitted()
     assert json.loads(file.read_text())["owner"] == "another"
+
+
+def test_a_session_without_settings_runs_a_project_and_stays_as_it_is(
+    project: Project, spark: SparkSession
+) -> None:
+    plain = spark.newSession()
+    names = ("spark.sql.streaming.stateStore.providerClass", "spark.sql.shuffle.partitions")
+    for name in names:
+        plain.conf.unset(name)
+    plain.conf.set(names[0], HDFS_STORE)
+    before = [plain.conf.get(name) for name in names]
+    project.change("customer", "1", {"id": 1, "name": "Ann"})
+
+    run(plain, project, once=True).await_termination(300)
+
+    assert project.emitted() == ["1 Ann"]
+    assert [plain.conf.get(name) for name in names] == before

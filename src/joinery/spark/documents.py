@@ -10,24 +10,16 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.session import _monkey_patch_RDD
 
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.spark.clone import clone_session
 from joinery.spark.frame import FrameError, RawFrame, TypedFrame, read_frame
 from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
+from joinery.spark.session import STATE_SETTINGS
 from joinery.spec.product import RunSpec
 
-_STORE = "spark.sql.streaming.stateStore"
-_SETTINGS = {
-    f"{_STORE}.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-    f"{_STORE}.rocksdb.trackTotalNumberOfRows": "false",
-}
-_PARTITIONS = "spark.sql.shuffle.partitions"
 _FORMATS = ("struct", "json")
 
 
@@ -85,23 +77,9 @@ def documents(
         if each.name in frames
     }
     _check_kinds(frames)
-    clone = clone_session(spark)
+    clone = clone_session(spark, STATE_SETTINGS)
     kernel = open_kernel(clone, program, product.relations)
     return _chain(kernel, read, json=format == "json", dead_letters=dead_letters)
-
-
-def clone_session(spark: SparkSession) -> SparkSession:
-    """Return a clone of `spark` with the settings that the kernel needs."""
-    jvm_clone = spark._jsparkSession.cloneSession()
-    settings = dict(_SETTINGS)
-    if not jvm_clone.sessionState().conf().contains(_PARTITIONS):
-        settings[_PARTITIONS] = str(spark.sparkContext.defaultParallelism)
-    for name, value in settings.items():
-        jvm_clone.conf().set(name, value)
-    clone = SparkSession(spark.sparkContext, jvm_clone)
-    # A new session of Python takes RDD.toDF for itself; it stays with the user's.
-    _monkey_patch_RDD(spark)
-    return clone
 
 
 def _chain(

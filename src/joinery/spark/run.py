@@ -20,6 +20,7 @@ from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.attempt import Attempts
 from joinery.spark.checkpoint import committed_positions
+from joinery.spark.clone import clone_session
 from joinery.spark.failure import QueryFailedError, failed_query
 from joinery.spark.isolate import Suspect, isolate
 from joinery.spark.kafka_client import KafkaUnreachableError
@@ -36,6 +37,7 @@ from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
 from joinery.spark.real_time_run import RealTimeRun
 from joinery.spark.rebuild import Rebuilding
 from joinery.spark.selection import select_queries
+from joinery.spark.session import RUN_SETTINGS
 from joinery.spark.source import open_sources, sources_of
 from joinery.spark.spooling import spool_places
 from joinery.spark.uncommitted import RealTimeMark
@@ -402,7 +404,8 @@ def run(
     """Start a project in a session and return its run.
 
     Args:
-        spark: The session; its settings stay as they are.
+        spark: The session, which stays as it is: the run has a clone of it, with the settings
+            of the kernel and those of `run.spark` that a session can change.
         project: As `joinery.load` gives it.
         once: Read what there is, then end; else go on as files arrive.
         products: The products to run; empty means all.
@@ -414,7 +417,8 @@ def run(
     options = RunOptions(once=once, products=tuple(products), on_batch=on_batch)
     started = Run(project.spec, project.plan, options)
     started.prepare()
-    started.start(spark)
+    settings = {**RUN_SETTINGS, **dict(project.spec.run.spark)}
+    started.start(clone_session(spark, settings))
     return started
 
 

@@ -20,7 +20,22 @@ from joinery.errors import RunError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STORE = "spark.sql.streaming.stateStore"
+STATE_SETTINGS: Mapping[str, str] = {
+    f"{_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{_STORE}.rocksdb.trackTotalNumberOfRows": "false",
+}
+"""What keeps join state."""
+RUN_SETTINGS: Mapping[str, str] = {
+    **STATE_SETTINGS,
+    # Lets a checkpoint go on in real-time mode, and tells a batch's state from a lost one's.
+    f"{_STORE}.checkpointFormatVersion": "2",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+"""What a run needs besides."""
 _LOCAL_FILES = "dev.joinery.kernel.LocalCheckpoint"
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
@@ -106,12 +121,7 @@ def session_settings(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.stateStore.providerClass": _PROVIDER,
-        # Lets a checkpoint go on in real-time mode, and tells a batch's state from a lost one's.
-        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        **RUN_SETTINGS,
         "spark.sql.streaming.numRecentProgressUpdates": "10",
     }
     if chosen.startswith("local"):
