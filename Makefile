@@ -17,7 +17,7 @@ N ?= 3000
 SEED ?=
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-9s\033[0m %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
 
 setup: $(READY) kernel ## Create .venv with the locked dependencies, build the kernel
 
@@ -41,6 +41,12 @@ demo: setup ## Watch UserProfile documents appear and change
 
 demo-real: setup ## The same on PostgreSQL, Debezium, Kafka and OpenSearch, started for it
 	@$(BIN)/joinery demo --real
+
+coffee-shop: setup ## The first example of streams: make coffee-shop [ARGS="--real"]
+	@$(BIN)/python -m examples.coffee_shop $(ARGS)
+
+social-network: setup ## The second example of streams: make social-network [ARGS="--real"]
+	@$(BIN)/python -m examples.social_network $(ARGS)
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
@@ -81,4 +87,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel jdk demo demo-real test check format golden oracle chaos bench docs wheel clean
+.PHONY: help setup kernel jdk demo demo-real coffee-shop social-network test check format golden oracle chaos bench docs wheel clean

@@ -35,12 +35,10 @@ class Sizes:
     Attributes:
         customers: Rows of the table at the start.
         products: Rows of the table at the start.
-        orders: Written before the first change.
     """
 
     customers: int = 500
     products: int = 40
-    orders: int = 2_000
 
 
 @dataclass
@@ -68,10 +66,9 @@ class Company:
         self._products: dict[int, dict[str, Any]] = {}
 
     def open(self) -> None:
-        """Write the first customers, products and orders."""
+        """Write the first customers and products."""
         self.log.write("customers", [self._customer(each) for each in range(self.sizes.customers)])
         self.log.write("products", [self._product(each) for each in range(self.sizes.products)])
-        self.order(self.sizes.orders)
 
     def order(self, count: int) -> list[dict[str, Any]]:
         """Write `count` orders; return them."""

@@ -37,8 +37,9 @@ class Serving(Protocol):
 class SqliteServing:
     """The documents of the sink sqlite, each order one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, table: str = TABLE) -> None:
         self._path = path
+        self._table = table
 
     def select(self, columns: Sequence[str], rest: str = "") -> list[tuple[Any, ...]]:
         """Return columns of the orders."""
@@ -48,7 +49,7 @@ class SqliteServing:
         with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as database:
             try:
                 return database.execute(
-                    f"SELECT {', '.join(columns)} FROM (SELECT {fields} FROM {TABLE}) {rest}"
+                    f"SELECT {', '.join(columns)} FROM (SELECT {fields} FROM {self._table}) {rest}"
                 ).fetchall()
             except sqlite3.OperationalError as error:
                 if "no such table" in str(error):

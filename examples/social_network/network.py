@@ -66,8 +66,8 @@ class Network:
                 "profile_id": self._viewed(viewer),
                 "viewer_id": viewer,
                 "viewed_at": _FIRST_SECOND + number,
-                "page_name": row["name"],
-                "page_title": row["title"],
+                "viewer": row["name"],
+                "title": row["title"],
             }
 
     def _viewed(self, viewer: int) -> int:

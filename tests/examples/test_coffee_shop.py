@@ -20,9 +20,10 @@ def lines(folder: Path, topic: str) -> list[dict[str, object]]:
 
 
 def test_the_company_writes_its_three_topics(tmp_path: Path) -> None:
-    company = Company(FileLog(tmp_path), Sizes(customers=5, products=3, orders=20))
+    company = Company(FileLog(tmp_path), Sizes(customers=5, products=3))
 
     company.open()
+    company.order(20)
     company.edit_customer(2)
     company.change_price(1)
 

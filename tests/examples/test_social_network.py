@@ -34,7 +34,7 @@ def test_a_view_carries_what_the_page_knew_of_its_viewer() -> None:
 
     assert 100 == len(views)
     assert all(each["viewer_id"] != each["profile_id"] for each in views)
-    assert all(network.rows[each["viewer_id"]]["title"] == each["page_title"] for each in views)
+    assert all(network.rows[each["viewer_id"]]["title"] == each["title"] for each in views)
 
 
 def test_guards_spare_the_service_that_a_recovery_asks() -> None:

@@ -1,0 +1,49 @@
+"""The dashboard in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from examples.coffee_shop.page import served
+from examples.coffee_shop.serving import SqliteServing
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+ORDER = {
+    "order_id": 7,
+    "customer_id": 1,
+    "customer": "Ada <b>Abel</b>",
+    "tier": "gold",
+    "product": "Lungo 3",
+    "quantity": 2,
+    "total": 6.4,
+    "ordered_at": "2026-02-03T04:05:06Z",
+}
+
+
+@pytest.mark.services
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
+def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE enriched_orders (order_id, document, version)")
+        row = (7, json.dumps(ORDER), 1)
+        database.execute("INSERT INTO enriched_orders VALUES (?, ?, ?)", row)
+
+    with served(SqliteServing(path), lambda: "0 of 1 orders were stale") as address:
+        done = subprocess.run(
+            [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+            + ["--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}", address],
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=True,
+        )
+
+    assert "<td>Ada &lt;b&gt;Abel&lt;/b&gt;</td><td>gold</td><td>Lungo 3</td>" in done.stdout
+    assert "0 of 1 orders were stale" in done.stdout
