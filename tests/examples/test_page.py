@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from examples.coffee_shop.page import served
 from examples.coffee_shop.serving import SqliteServing
 
