@@ -1,7 +1,8 @@
 """The sqlite sink: the current documents of one product as a table that SQL can query.
 
-The table has the root key's columns, `document` (JSON text) and `version`. A delete is
-remembered in `<table>__deleted`, so that an older document cannot come back.
+The table has the root key's columns, and either `document` (JSON text) and `version`, or a
+column a field and `joinery_version`. A delete is remembered in `<table>__deleted`, so that an
+older document cannot come back.
 
 Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
 transaction, and a lower epoch is refused.
@@ -11,13 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from joinery.connect.guarantee import Guarantee
 from joinery.connect.key import key_object
 from joinery.connect.line import read_rows
-from joinery.connect.option import check_names, path_option, text_option
+from joinery.connect.option import SinkOptionError, check_names, path_option, text_option
 from joinery.connect.protocol import (
     FencedError,
     SinkError,
@@ -25,29 +26,16 @@ from joinery.connect.protocol import (
     StagedBatch,
     Written,
 )
-from joinery.model.type import Atomic, DataType, Struct
+from joinery.connect.sqlite_table import Mode, SqliteTable, quoted_name
 
-_AFFINITY = {
-    **dict.fromkeys(("boolean", "byte", "short", "int", "long"), "INTEGER"),
-    **dict.fromkeys(("float", "double"), "REAL"),
-}
 _FENCE = """CREATE TABLE IF NOT EXISTS joinery_batches (
     table_name TEXT, query_id TEXT, batch_id INTEGER NOT NULL, epoch INTEGER NOT NULL,
     PRIMARY KEY (table_name, query_id))"""
+_MODES = ("document", "columns")
 _WAIT_S = 30.0
 _GUARANTEE = Guarantee(
     summary="The table holds the newest document of each key; a batch is one transaction.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Statements:
-    """The SQL of one table."""
-
-    create: tuple[str, ...]
-    upsert: str
-    delete: str
-    remember: str
 
 
 class SqliteSink:
@@ -55,12 +43,13 @@ class SqliteSink:
 
     guarantee = _GUARANTEE
 
-    def __init__(self, path: Path, table: str) -> None:
+    def __init__(self, path: Path, table: str, mode: Mode = "document") -> None:
         self.target = f"sqlite {path}, table {table}"
         self._path = path
         self._table = table
+        self._mode: Mode = mode
         self._database: sqlite3.Connection | None = None
-        self._statements: _Statements | None = None
+        self._prepared_table: SqliteTable | None = None
 
     def open(self) -> None:
         """Open the database file, creating it where it is missing."""
@@ -94,9 +83,10 @@ class SqliteSink:
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the table."""
         if self._database is not None:
-            self._prepared(self._database, batch.key)
-            columns = ", ".join(_name(each.name) for each in batch.key.fields)
-            for values in self._database.execute(f"SELECT {columns} FROM {_name(self._table)}"):
+            self._prepared(self._database, batch)
+            columns = ", ".join(quoted_name(each.name) for each in batch.key.fields)
+            place = quoted_name(self._table)
+            for values in self._database.execute(f"SELECT {columns} FROM {place}"):
                 yield key_object(batch.key, values)
 
     def close(self) -> None:
@@ -106,32 +96,20 @@ class SqliteSink:
             self._database = None
 
     def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
-        statements = self._prepared(database, batch.key)
+        table = self._prepared(database, batch)
         self._fence(database, batch)
         names = [each.name for each in batch.key.fields]
         gone: list[tuple[object, ...]] = []
-        database.executemany(statements.upsert, _upserts(batch, names, gone))
-        database.executemany(statements.delete, gone)
-        database.executemany(statements.remember, gone)
+        database.executemany(table.upsert, _upserts(batch, names, gone))
+        database.executemany(table.delete, gone)
+        database.executemany(table.remember, gone)
 
-    def _prepared(self, database: sqlite3.Connection, key: Struct) -> _Statements:
-        if self._statements is None:
-            statements = _statements(self._table, key)
-            for statement in statements.create:
-                database.execute(statement)
-            self._check_columns(database, key)
-            self._statements = statements
-        return self._statements
-
-    def _check_columns(self, database: sqlite3.Connection, key: Struct) -> None:
-        standing = {row[1] for row in database.execute(f"PRAGMA table_info({_name(self._table)})")}
-        wanted = {each.name for each in key.fields} | {"document", "version"}
-        if standing != wanted:
-            raise SinkError(
-                f'table "{self._table}" has other columns than the product\'s key',
-                detail=f"It has {_listed(standing)}; needed are {_listed(wanted)}.",
-                hint="Drop the table, or name another one with the option `table`.",
-            )
+    def _prepared(self, database: sqlite3.Connection, batch: StagedBatch) -> SqliteTable:
+        if self._prepared_table is None:
+            table = SqliteTable(self._table, key=batch.key, value=batch.value, mode=self._mode)
+            table.create(database)
+            self._prepared_table = table
+        return self._prepared_table
 
     def _fence(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
         place = (self._table, batch.query_id)
@@ -155,10 +133,17 @@ class SqliteSink:
 
 
 def sqlite_sink(product: str, options: Mapping[str, object], folder: Path) -> SqliteSink:
-    """Make the sink `{sqlite: {path: …, table: …}}`; the table is the product's name."""
-    check_names("sqlite", options, ("path", "table"))
+    """Make the sink `{sqlite: {path: …, table: …, mode: …}}`; the table is the product's name.
+
+    Raises:
+        SinkOptionError: An option is missing, or is not what it should be.
+    """
+    check_names("sqlite", options, ("path", "table", "mode"))
     table = text_option("sqlite", options, "table", product)
-    return SqliteSink(path_option("sqlite", options, folder), table)
+    mode = text_option("sqlite", options, "mode", "document")
+    if mode not in _MODES:
+        raise SinkOptionError(f'option "mode" of sink "sqlite" is none of {", ".join(_MODES)}')
+    return SqliteSink(path_option("sqlite", options, folder), table, cast(Mode, mode))
 
 
 def _upserts(
@@ -178,46 +163,7 @@ def _stored(value: object) -> object:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _statements(table: str, key: Struct) -> _Statements:
-    place, side = _name(table), _name(f"{table}__deleted")
-    names = [_name(each.name) for each in key.fields]
-    columns = ", ".join(names)
-    typed = ", ".join(f"{_name(each.name)} {_affinity(each.type)}" for each in key.fields)
-    numbered = [f"?{at + 1}" for at in range(len(names))]
-    same = " AND ".join(f"{name} = {at}" for name, at in zip(names, numbered, strict=True))
-    document, version = f"?{len(names) + 1}", f"?{len(names) + 2}"
-    tombstone = document
-    kept = f"version INTEGER NOT NULL, PRIMARY KEY ({columns})"
-    return _Statements(
-        create=(
-            f"CREATE TABLE IF NOT EXISTS {place} ({typed}, document TEXT NOT NULL, {kept})",
-            f"CREATE TABLE IF NOT EXISTS {side} ({typed}, {kept}) WITHOUT ROWID",
-        ),
-        upsert=f"INSERT INTO {place} ({columns}, document, version)"
-        f" SELECT {', '.join(numbered)}, {document}, {version}"
-        f" WHERE NOT EXISTS (SELECT 1 FROM {side} WHERE {same} AND version >= {version})"
-        f" ON CONFLICT ({columns}) DO UPDATE SET document = excluded.document,"
-        f" version = excluded.version WHERE excluded.version > version",
-        delete=f"DELETE FROM {place} WHERE {same} AND version < {tombstone}",
-        remember=f"INSERT INTO {side} VALUES ({', '.join(numbered)}, {tombstone})"
-        f" ON CONFLICT ({columns}) DO UPDATE SET version = excluded.version"
-        f" WHERE excluded.version > version",
-    )
-
-
-def _affinity(type: DataType) -> str:
-    return _AFFINITY.get(type.name, "TEXT") if isinstance(type, Atomic) else "TEXT"
-
-
 def _passing(error: Exception) -> bool:
     """Return whether waiting may help: another writer holds the file, or the disk is full."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names))

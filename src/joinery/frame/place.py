@@ -44,7 +44,7 @@ class Database:
         """The sink that keeps tables in it, each in its declared columns."""
         if self.kind == "postgres":
             return {"postgres": {"url": self.place, "mode": "columns"}}
-        return {"sqlite": {"path": self.place}}
+        return {"sqlite": {"path": self.place, "mode": "columns"}}
 
     def store(self, table: str) -> dict[str, Any]:
         """Return the store that a lookup of `table` asks."""

@@ -6,7 +6,7 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,15 @@ from joinery.spec.read import raise_all
 from joinery.spec.read_sink import read_sinks
 from joinery.spec.read_stream import read_output, read_step
 from joinery.spec.reader import Reader
-from joinery.spec.stream import MapSpec, RowFunction, StepSpec, StreamSpec, UnionSpec
+from joinery.spec.stream import (
+    LookupSpec,
+    MapSpec,
+    RowFunction,
+    StepSpec,
+    StoreRead,
+    StreamSpec,
+    UnionSpec,
+)
 from joinery.spec.tree import tree_of
 
 if TYPE_CHECKING:
@@ -94,17 +102,25 @@ class Stream:
                 that agree; or one name, compared with the only column of the key.
             fields: Names and expressions over the table's row; all columns where left out.
             **switches: `read`, `as_of`, `on_miss`, `on_change`, `for_`, `every`, `where`,
-                `late`, `time`, `cache`, `limits` and `store`, as in docs/streams.md.
+                `late`, `time`, `cache`, `limits` and `store`, as in docs/streams.md. With
+                `read="database"` the store is the app's database where left out, and may be
+                a Python function from a list of keys to rows by key.
 
         Raises:
             ProjectErrors: With every problem.
         """
         known = self._table(table)
         given = {name.rstrip("_"): value for name, value in switches.items() if value is not None}
-        if given.get("read") == "database":
+        asked = given.get("store")
+        if callable(asked):
+            given["store"] = {"function": {"function": _importable(asked) or "a:function"}}
+        elif given.get("read") == "database":
             given.setdefault("store", self.app.database.store(known.name))
         data = {"lookup": known.name, "on": known.pairs(on), **_given(fields=fields), **given}
-        return self._step(data)
+        step = self._read(data)
+        if callable(asked) and _importable(asked) is None and isinstance(step, LookupSpec):
+            step = replace(step, store=StoreRead("function", (("function", asked),)))
+        return self._with(step)
 
     def filter(self, condition: str) -> Stream:
         """Keep the events for which `condition` is true."""
@@ -241,12 +257,15 @@ class Stream:
         return known[name]
 
     def _step(self, data: Mapping[str, Any]) -> Stream:
+        return self._with(self._read(data))
+
+    def _read(self, data: Mapping[str, Any]) -> StepSpec:
         reader = Reader()
         what = f'step {len(self.steps) + 1} of stream "{self.name or self.origin}"'
         step = read_step(reader, tree_of(data), what, ("steps", len(self.steps)))
         raise_all(tuple(reader.problems))
         assert step is not None  # what is none is a problem
-        return self._with(step)
+        return step
 
     def _with(self, step: StepSpec) -> Stream:
         return replace(self, steps=(*self.steps, step), name=None, sinks=())
@@ -274,7 +293,7 @@ def _listed(names: Iterable[str | Fields]) -> list[str | Mapping[str, str]]:
     return found
 
 
-def _importable(function: RowFunction) -> str | None:
+def _importable(function: Callable[..., Any]) -> str | None:
     """Return `module:name` of a function that others can import, else None."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "<lambda>")

@@ -16,6 +16,7 @@ IMAGES = ("full", "key")
 OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
 MODES = ("jsonb", "columns")
+SQLITE_MODES = ("document", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb")
 SOURCE_KINDS = ("files", "kafka")
@@ -261,6 +262,10 @@ _SINK_OPTIONS: Mapping[str, Names] = {
     "sqlite": {
         "path": _text("The database file."),
         "table": _text("The table; by default the product's name."),
+        "mode": {
+            "enum": list(SQLITE_MODES),
+            "description": "One column of JSON text, or one a field.",
+        },
     },
     "opensearch": {
         "url": _text(

@@ -36,6 +36,45 @@ def _ref(name: str, description: str) -> Fragment:
     return {"$ref": f"#/$defs/{name}", "description": description}
 
 
+STORE_OPTIONS: Mapping[str, Names] = {
+    "sqlite": {
+        "path": _text("The database file."),
+        "table": _text("The table; by default the relation's name."),
+    },
+    "postgres": {
+        "url": _text("Where the database is: postgresql://user:password@host:5432/name."),
+        "table": _text("The table or view; by default the relation's name."),
+        "schema": _text("The table's schema; by default the first of the search path."),
+    },
+    "redis": {
+        "url": _text("The server; redis://127.0.0.1:6379/0 by default."),
+        "prefix": _text("Before each key; by default the relation's name."),
+        "user": _text("The user; by default that of the URL."),
+        "password": _text("The password; take it from the environment."),
+    },
+    "dynamodb": {
+        "table": _text("The table; by default the relation's name."),
+        "region": _text("The region; by default that of the environment."),
+        "endpoint": _text("Another address, such as that of DynamoDB Local."),
+        "consistent": {"type": "boolean", "default": False, "description": "Consistent reads."},
+    },
+    "http": {
+        "url": _text("Asked with POST for many keys at once."),
+        "each": _text("Asked with GET for one row: https://host/users/{id}."),
+        "headers": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "Sent with each request.",
+        },
+        "timeout_s": {"type": "integer", "minimum": 1, "description": "Seconds for an answer."},
+    },
+    "function": {"function": _text("Module and function, module:name, that gives rows by key.")},
+}
+STORE_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "sqlite": ("path",),
+    "postgres": ("url",),
+    "function": ("function",),
+}
 WATERMARK: Names = {
     "delay": _ref("duration", "How much older than the newest time a row may still come; 0s."),
     "idle": _ref("duration", "After so long without a row the relation holds nobody up."),

@@ -8,6 +8,7 @@ from typing import cast
 
 from joinery.spec import grammar_stream
 from joinery.spec.location import Path
+from joinery.spec.option import check_options
 from joinery.spec.quantity import duration_ms
 from joinery.spec.read_node import read_fields, read_on
 from joinery.spec.reader import Reader
@@ -162,4 +163,8 @@ def read_store(reader: Reader, tree: Tree, part: str) -> StoreRead:
     if entry.name not in grammar_stream.STORE_KINDS and entry.name not in plug_ins:
         message = f'{part} has no kind "{entry.name}"'
         reader.unknown(message, entry.name, grammar_stream.STORE_KINDS, entry.place)
+    elif entry.name in grammar_stream.STORE_OPTIONS:
+        known = grammar_stream.STORE_OPTIONS[entry.name]
+        needed = grammar_stream.STORE_NEEDED.get(entry.name, ())
+        check_options(reader, entry, f'"{entry.name}" of {part}', known, needed)
     return StoreRead(entry.name, reader.options(entry.value, f'"{entry.name}" of {part}'))

@@ -17,6 +17,7 @@ from joinery.spec.stream import (
     MapSpec,
     SelectSpec,
     StepSpec,
+    StoreRead,
     StreamSpec,
     UnionSpec,
     WatermarkSpec,
@@ -61,7 +62,7 @@ def step_data(spec: StepSpec) -> Data:
         case UnionSpec(stream):
             return {"union": stream}
         case MapSpec():
-            return {"map": {"function": _function(spec), "output": dict(spec.output)}}
+            return {"map": {"function": _named(spec.function), "output": dict(spec.output)}}
 
 
 def _lookup(spec: LookupSpec) -> Data:
@@ -76,7 +77,11 @@ def _lookup(spec: LookupSpec) -> Data:
     data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
     data |= section("where", spec.where)
     data |= section("cache", _cache(spec.cache)) | section("limits", _limits(spec.limits))
-    return data | ({"store": {spec.store.kind: plain(spec.store.options)}} if spec.store else {})
+    return data | ({"store": _store(spec.store)} if spec.store else {})
+
+
+def _store(spec: StoreRead) -> Data:
+    return {spec.kind: {name: _named(each) for name, each in plain(spec.options).items()}}
 
 
 def _cache(spec: Cache) -> Data:
@@ -97,10 +102,11 @@ def _limits(spec: Limits) -> Data:
     return data | ({"warm_up": duration_text(spec.warm_up_ms)} if spec.warm_up_ms else {})
 
 
-def _function(spec: MapSpec) -> str:
-    if isinstance(spec.function, str):
-        return spec.function
-    name = getattr(spec.function, "__qualname__", "function")
+def _named(value: Any) -> Any:
+    """Return a value as a file holds it; a function is told by name, or not at all."""
+    if not callable(value):
+        return value
+    name = getattr(value, "__qualname__", "function")
     raise SpecError(
         f'the function "{name}" has no place in a file',
         code="SPEC_FUNCTION",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from joinery.connect.lookup.protocol import LookupTable
+from joinery.connect.lookup.sqlite import sqlite_store
+from joinery.connect.option import SinkOptionError
 from joinery.connect.protocol import FencedError, SinkError, StagedBatch
 from joinery.connect.sqlite import SqliteSink, sqlite_sink
-from joinery.model.type import LONG, STRING, Field, Struct
+from joinery.model.type import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Field, Struct
 
 Stage = Callable[..., StagedBatch]
 KEY = Struct((Field("owner", STRING), Field("number", LONG)))
@@ -154,3 +159,97 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
 
     with pytest.raises(SinkError, match="could not write table"):
         sqlite_sink("ticket", {"path": "out/documents.db"}, tmp_path).open()
+
+
+WIDE = Struct(
+    (
+        Field("number", LONG),
+        Field("title", STRING),
+        Field("open", BOOLEAN),
+        Field("price", Decimal(12, 2)),
+        Field("tags", Array(STRING)),
+        Field("share", DOUBLE),
+    )
+)
+
+
+def wide(stage: Stage, document: str, *, value: Struct = WIDE, version: int = 5) -> StagedBatch:
+    key = '{"owner":"ann","number":1}'
+    batch = stage(f'{{"key":{key},"value":{document},"version":{version}}}', batch_id=version)
+    return replace(batch, value=value)
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> SqliteSink:
+    made = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    made.open()
+    return made
+
+
+def test_in_columns_each_field_has_its_own_and_keeps_its_value(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    document = (
+        '{"number":1,"title":"it\'s \\"naïve\\"","open":true,"price":1234567890.10,'
+        '"tags":["a","b"],"share":null}'
+    )
+
+    columns.write(wide(stage, document))
+
+    expected = ("ann", 1, 'it\'s "naïve"', 1, "1234567890.10", '["a","b"]', None, 5)
+    assert [expected] == rows(tmp_path)
+
+
+def test_in_columns_versions_and_deletes_hold_as_for_documents(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"new"}', version=9))
+    columns.write(wide(stage, '{"title":"old"}', version=8))
+    columns.write(wide(stage, "null", version=7))
+    standing = rows(tmp_path)
+    columns.write(wide(stage, "null", version=10))
+
+    assert [("ann", 1, "new", None, None, None, None, 9)] == standing
+    assert [] == rows(tmp_path)
+
+
+def test_in_columns_a_field_that_the_product_gained_becomes_a_column(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"a"}', value=Struct((Field("title", STRING),))))
+    again = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    again.open()
+
+    again.write(
+        wide(stage, '{"title":"a","open":false}', value=Struct(WIDE.fields[1:3]), version=6)
+    )
+
+    assert [("ann", 1, "a", 6, 0)] == rows(tmp_path)
+
+
+def test_a_table_of_another_form_is_refused(
+    sink: SqliteSink, columns: SqliteSink, stage: Stage
+) -> None:
+    sink.write(wide(stage, '{"title":"a"}'))
+
+    with pytest.raises(SinkError, match="other columns"):
+        columns.write(wide(stage, '{"title":"a"}', version=6))
+
+
+def test_a_form_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SinkOptionError, match="document, columns"):
+        sqlite_sink("ticket", {"path": "out.db", "mode": "jsonb"}, tmp_path)
+
+
+def test_a_lookup_reads_what_stands_in_columns(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"a","open":true,"price":1.50,"tags":["b"],"share":2.0}'))
+    table = LookupTable("ticket", KEY.fields, WIDE.fields[1:])
+    store = sqlite_store(table, {"path": "out/documents.db"}, tmp_path)
+    store.open()
+
+    found = store.fetch([("ann", 1), ("bob", 2)])
+
+    store.close()
+    assert {("ann", 1): ("a", True, decimal.Decimal("1.50"), ["b"], 2.0)} == found

@@ -61,7 +61,7 @@ streams:
     steps:
       - {lookup: prices, on: [sku], fields: [price], as_of: event, late: correct}
     sink: [{console: {}}, database]
-sinks: {database: {sqlite: {path: coffee.db}}}
+sinks: {database: {sqlite: {path: coffee.db, mode: columns}}}
 """
 
 
@@ -225,6 +225,25 @@ def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="has no place in a file") as caught:
         app.to_yaml()
     assert "SPEC_FUNCTION" == caught.value.code
+
+
+def test_a_function_may_be_the_store() -> None:
+    app = jn.App("a")
+    customers = app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    def rows(keys: Any) -> dict[Any, Any]:
+        return {}
+
+    named, inner = (
+        orders.lookup_join(customers, "customer_id", read="database", store=each).plan.lookups[0]
+        for each in (labelled, rows)
+    )
+
+    assert named.store
+    assert {"function": "tests.unit.frame.test_app:labelled"} == dict(named.store.options)
+    assert inner.store
+    assert {"function": rows} == dict(inner.store.options)
 
 
 def test_a_url_gives_postgres_with_a_column_a_field() -> None:
