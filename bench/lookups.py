@@ -3,7 +3,8 @@
 PostgreSQL runs on this machine; a proxy of one process adds 5 ms to each round trip.
 
 - `asker`: the distinct keys of each batch, asked through the cache; no Spark.
-- `join`: the same with Spark: events of a batch in, enriched events out, to nowhere.
+- `stream`: the whole: events from files, enriched by `read="database"`, into files.
+- `flink`: the same events by Flink SQL's lookup join, its cache on, to nowhere.
 - `serving`: the three-table join and the flat table that replaces it, 50 readers.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,10 +22,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
+PEER = ROOT / "bench/peers/flink_lookup.py"
 sys.path.insert(0, str(ROOT))
 
 from examples.coffee_shop.comparison import Postgres, Shop, compare, told  # noqa: E402
 
+from joinery.artifact import Artifact, fetch  # noqa: E402
 from joinery.connect.lookup.asker import Asker  # noqa: E402
 from joinery.connect.lookup.make import make_asker  # noqa: E402
 from joinery.model.lookup import LookupProgress  # noqa: E402
@@ -33,6 +37,7 @@ from joinery.plan.stream import Cache, Limits, Lookup, StoreRead  # noqa: E402
 from joinery.stack.postgres import postgres  # noqa: E402
 from joinery.testing.delay import DelayProxy  # noqa: E402
 
+PARTS = ("serving", "asker", "stream", "flink")
 BATCH = 200_000
 ROUND_TRIP_S = 0.005
 COLUMNS = (Field("id", LONG), Field("name", STRING), Field("tier", STRING))
@@ -91,50 +96,92 @@ def asked(url: str, events: int, keys: int) -> None:
         say("asker", events, time.perf_counter() - begun, asker.progress())
 
 
-def joined(url: str, events: int, keys: int) -> None:
-    """Enrich all batches in Spark, and count what comes out."""
-    from joinery.spark.session import open_session
-    from joinery.spark.stream_ask import FOUND, StoreLookup
+def streamed(url: str, events: int, keys: int) -> None:
+    """Enrich all events by a stream, files in and files out; Spark's start counts."""
+    import joinery as jn
 
-    with tempfile.TemporaryDirectory() as folder, opened(lookup_in(url)) as asker:
-        spark = open_session("bench", log=Path(folder, "spark.log"), master="local[2]")
-        lookup = StoreLookup(lookup_in(url), asker)
-        customer = f"cast(pmod(hash(id), {keys}) AS bigint) AS customer_id"
-        frames = [
-            spark.range(start, min(events, start + BATCH), numPartitions=2).selectExpr(
-                "id AS order_id", customer
-            )
-            for start in range(0, events, BATCH)
-        ]
+    with tempfile.TemporaryDirectory() as folder:
+        write_events(Path(folder, "data", "orders"), events, keys)
+        app = jn.App("bench", source="data", format="json", folder=folder)
+        app.table("customers", key="id", fields={"id": "long", "name": "string", "tier": "string"})
+        orders = app.stream(
+            "orders", key="order_id", fields={"order_id": "long", "customer_id": "long"}
+        )
+        orders.lookup_join(
+            "customers",
+            on={"customer_id": "id"},
+            fields=["name", "tier"],
+            read="database",
+            store={"postgres": {"url": url}},
+            cache={"size": 200_000, "ttl": "10m"},
+        ).sink(files={"path": "out"}, name="enriched")
         begun = time.perf_counter()
-        found = 0
-        for frame in frames:
-            found += lookup.join(frame).where(FOUND).count()
-        say("join", events, time.perf_counter() - begun, asker.progress())
-        assert found == events, f"{found} of {events} events found their customer"
-        spark.stop()
+        run = app.run(once=True)
+        run.await_termination()
+        spent = time.perf_counter() - begun
+        written = sum(
+            file.read_bytes().count(b'"name":"Customer ')
+            for file in Path(folder, "out", "enriched").glob("*.jsonl")
+        )
+        assert written == events, f"{written} of {events} events found their customer"
+        (done,) = run.progress.lookups.values()
+        say("stream", events, spent, done)
 
 
-def say(part: str, events: int, seconds: float, done: LookupProgress) -> None:
-    """Print one figure."""
-    share = 100 * done.requests / events
-    print(
-        f"{part}: {events:,} events in {seconds:.2f} s, {events / seconds:,.0f} events/s;"
-        f" {done.requests:,} requests ({share:.3f} % of events), {done.misses:,} keys asked",
-        flush=True,
+def write_events(place: Path, events: int, keys: int) -> None:
+    """Write events as change files, 100,000 each."""
+    place.mkdir(parents=True)
+    drawn = random.Random(5)
+    for start in range(0, events, 100_000):
+        lines = (
+            f'{{"order_id": {each}, "customer_id": {drawn.randrange(keys)}}}\n'
+            for each in range(start, min(events, start + 100_000))
+        )
+        (place / f"{start:09d}.jsonl").write_text("".join(lines), encoding="ascii")
+
+
+def peer(url: str, events: int, keys: int) -> None:
+    """Let Flink do the same; its start counts, too."""
+    jars = fetch(
+        "flink-jdbc",
+        Artifact("org.apache.flink", "flink-connector-jdbc-core", "4.0.0-2.0"),
+        Artifact("org.apache.flink", "flink-connector-jdbc-postgres", "4.0.0-2.0"),
+        Artifact("org.postgresql", "postgresql", "42.7.14"),
     )
+    parts = urlsplit(url)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "orders")
+        write_events(place, events, keys)
+        command = [str(ROOT / "bench/.envs/flink/bin/python"), str(PEER)]
+        command += ["--input", str(place), "--user", str(parts.username), "--jars"]
+        command += [*map(str, jars), "--url"]
+        command += [f"jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}"]
+        begun = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - begun
+    say("flink", events, seconds, None)
+
+
+def say(part: str, events: int, seconds: float, done: LookupProgress | None) -> None:
+    """Print one figure."""
+    asked = ""
+    if done is not None:
+        share = 100 * done.requests / events
+        asked = f"; {done.requests:,} requests ({share:.3f} % of events), {done.misses:,} keys"
+    rate = events / seconds
+    print(f"{part}: {events:,} events in {seconds:.2f} s, {rate:,.0f} events/s{asked}", flush=True)
 
 
 def main() -> None:
     """Run the parts that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", action="append", choices=("asker", "join", "serving"))
+    parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--orders", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=10.0)
     given = parser.parse_args()
-    parts = given.part or ["asker", "join", "serving"]
+    parts = given.part or list(PARTS)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with postgres(Path(folder, "postgres")).started() as service:
@@ -154,7 +201,11 @@ def _lookups(address: str, parts: list[str], events: int, keys: int) -> None:
     with psycopg.connect(address, autocommit=True) as database:
         for statement in FILL:
             database.execute(statement.format(keys=keys))
-    runs: dict[str, Callable[[str, int, int], None]] = {"asker": asked, "join": joined}
+    runs: dict[str, Callable[[str, int, int], None]] = {
+        "asker": asked,
+        "stream": streamed,
+        "flink": peer,
+    }
     for part in parts:
         if part in runs:
             with DelayProxy(port, round_trip_s=ROUND_TRIP_S) as proxy:
