@@ -276,8 +276,10 @@ def test_postgres_a_table_that_is_not_there_is_waited_for_and_told(postgres: Ser
         postgres_store(person("later"), {"url": postgres.address}, HERE), start_wait_s=0.3
     )
 
+    asker.open()
+
     with pytest.raises(LookupUnavailableError) as gave_up:
-        asker.open()
+        asker.ask([(1,)])
 
     assert gave_up.value.message.endswith('table "later" is not there: waited 0.3 s')
 

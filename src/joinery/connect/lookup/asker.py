@@ -69,7 +69,7 @@ class Asker:
         user: The stream that asks, for messages.
         ended: True once the run is to end; a wait ends then.
         tell: Told what is waited for, and None once that is over.
-        start_wait_s: How long `open` waits for a store that is not there.
+        start_wait_s: How long a store that is not there at the start is waited for.
     """
 
     def __init__(
@@ -95,6 +95,10 @@ class Asker:
         self._in_flight: dict[Key, _Flight] = {}
         self._tally = Tally()
         self._pool: ThreadPoolExecutor | None = None
+        self._opening = threading.Lock()
+        self._opened = False
+        self._attempts = 0
+        self._started_at = self._open_until = 0.0
         self._guard = Guard(
             store,
             limits,
@@ -111,49 +115,35 @@ class Asker:
         return self._store.target
 
     def open(self) -> None:
-        """Open the store; wait for one that is not there, for so long and no longer.
+        """Open the store; one that is not there yet is waited for by who asks first.
+
+        So what fills the store may start beside what asks it.
 
         Raises:
-            LookupUnavailableError: It was not there in time, or the run ended.
             LookupStoreError: It cannot be used.
         """
-        started, until = time.time(), time.monotonic() + self._start_wait_s
-        attempts = 0
-        while True:
-            try:
-                self._store.open()
-                break
-            except LookupUnavailableError as error:
-                attempts += 1
-                self._store.close()
-                if self._ended() or time.monotonic() >= until:
-                    raise self._gave_up(error) from error
-                reason = " ".join(part for part in (error.message, error.detail) if part)
-                self._tell(
-                    Waiting(
-                        product=self._user,
-                        target=self._store.target,
-                        reason=reason,
-                        attempts=attempts,
-                        since=started,
-                    )
-                )
-                time.sleep(_POLL_S)
-        if attempts:
-            self._tell(None)
+        self._opened = False
+        self._started_at, self._attempts = time.time(), 0
+        self._open_until = time.monotonic() + self._start_wait_s
         self._pool = ThreadPoolExecutor(self._limits.concurrency, "joinery-lookup")
+        self._try_open()
 
     def ask(self, keys: Iterable[Key]) -> dict[Key, Answer]:
         """Return the answer of each of `keys`; one that holds None has no row.
 
         Raises:
-            LookupUnavailableError: The run ended while the store was not there.
+            LookupUnavailableError: The run ended while the store was not there, or it was
+                not there in time after the start.
             LookupStoreError: The store cannot be asked.
         """
         asked = dict.fromkeys(keys)
         pool = self._pool
         if pool is None:
             raise LookupStoreError(f"{self._store.target} is not open")
+        with self._opening:
+            while not self._opened:
+                time.sleep(_POLL_S)
+                self._try_open()
         with self._lock:
             sorted_keys = self._sort(asked)
         for flight in sorted_keys.new:
@@ -192,6 +182,29 @@ class Asker:
             self._cache.clear()
             self._in_flight.clear()
         self._store.close()
+
+    def _try_open(self) -> None:
+        """Open the store once; where it is not there, tell so, or give up."""
+        try:
+            self._store.open()
+        except LookupUnavailableError as error:
+            self._store.close()
+            if self._ended() or time.monotonic() >= self._open_until:
+                raise self._gave_up(error) from error
+            self._attempts += 1
+            self._tell(
+                Waiting(
+                    product=self._user,
+                    target=self._store.target,
+                    reason=" ".join(part for part in (error.message, error.detail) if part),
+                    attempts=self._attempts,
+                    since=self._started_at,
+                )
+            )
+            return
+        self._opened = True
+        if self._attempts:
+            self._tell(None)
 
     def _sort(self, keys: Mapping[Key, None]) -> _Sorted:
         now = time.monotonic()

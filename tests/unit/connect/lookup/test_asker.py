@@ -308,11 +308,11 @@ def test_a_store_that_is_not_there_at_the_start_is_waited_for(
     opened: Callable[..., Asker],
 ) -> None:
     told: list[Waiting | None] = []
-    shelf = Shelf({})
+    shelf = Shelf({(1,): ("ada",)})
     shelf.closed_for = 2
+    asker = opened(shelf, tell=told.append)
 
-    opened(shelf, tell=told.append)
-
+    assert {(1,): ("ada",)} == asker.ask([(1,)])
     assert [1, 2, None] == [each and each.attempts for each in told]
 
 
@@ -320,8 +320,11 @@ def test_the_wait_at_the_start_is_bounded() -> None:
     shelf = Shelf({})
     shelf.closed_for = 10**9
 
+    asker = Asker(shelf, start_wait_s=0.01)
+    asker.open()
+
     with pytest.raises(LookupUnavailableError) as gave_up:
-        Asker(shelf, start_wait_s=0.01).open()
+        asker.ask([(1,)])
 
     assert "shelf is not there: waited 0.01 s" == gave_up.value.message
     assert "could not reach shelf. Refused." == gave_up.value.detail

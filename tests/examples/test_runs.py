@@ -1,0 +1,58 @@
+"""Both examples, each by its one command, on embedded parts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def printed(module: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("read", ["state", "database"])
+def test_the_coffee_shop_opens_and_serves(read: str, tmp_path: Path) -> None:
+    sizes = ("--seconds", "4", "--orders", "400", "--rate", "50", "--compared", "20000")
+    told = printed(
+        "examples.coffee_shop",
+        *("--read", read, "--folder", str(tmp_path), "--compare-seconds", "0.3"),
+        *sizes,
+    )
+
+    assert re.search(r"the dashboard is at http://127\.0\.0\.1:\d+", told)
+    assert f"consistency, customers read from {read}: " in told
+    assert re.search(r"a new price reached the \d+ orders of its product in [\d.]+ s", told)
+    assert "history was replayed into a new version" in told
+    assert "the flat table is" in told
+    assert (tmp_path / "comparison_0.svg").stat().st_size > 1000
+
+
+def test_the_social_network_answers_in_three_ways(tmp_path: Path) -> None:
+    told = printed(
+        "examples.social_network",
+        *("--folder", str(tmp_path), "--profiles", "200", "--views", "2000"),
+        *("--singles", "3", "--backlog", "500"),
+    )
+
+    assert "who viewed me: " in told
+    assert "the three variants gave the same answers" in told
+    assert ["in the event", "queried", "merged"] == re.findall(r"^\| (\w[\w ]+?) \| \d", told, re.M)
+    assert "recovery, guards off: 500 views" in told
+    assert "recovery, guards on: 500 views" in told
+    assert (tmp_path / "stampede.svg").stat().st_size > 1000
