@@ -85,6 +85,8 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
     """Return why `step` cannot go before `between`, where events have `columns`."""
     if not isinstance(step, Lookup):
         return "The events of both streams must be there before a store is asked."
+    if step.remembers:
+        return "An event that it sends later, or again, would ask the store anew."
     known = {each.name: each.type for each in columns}
     needed = {pair.parent for pair in step.on}
     needed |= {step.event_time} if step.event_time else set()

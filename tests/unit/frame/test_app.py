@@ -39,6 +39,12 @@ streams:
     from: orders
     correction: corrected
     steps:
+      - lookup: products
+        on: [sku]
+        on_miss: "wait:5m"
+        on_change: re_emit
+        for: 7d
+        where: quantity > 1
       - lookup: customers
         on: {id: customer_id}
         fields: [{customer_name: name}, tier]
@@ -46,12 +52,6 @@ streams:
         cache: {ttl: 5s}
         store: {sqlite: {path: coffee.db, table: customers}}
       - filter: quantity > 0
-      - lookup: products
-        on: [sku]
-        on_miss: "wait:5m"
-        on_change: re_emit
-        for: 7d
-        where: quantity > 1
       - with_columns: {total: quantity * price}
       - select: [order_id, customer_name, {double: total * 2}]
       - map: {function: "tests.unit.frame.test_app:labelled", output: {label: string}}
@@ -101,14 +101,6 @@ def coffee(folder: Path) -> jn.App:
     )
     (
         orders.lookup_join(
-            "customers",
-            on={"customer_id": "id"},
-            fields=[{"customer_name": "name"}, "tier"],
-            read="database",
-            cache={"ttl": "5s"},
-        )
-        .filter("quantity > 0")
-        .lookup_join(
             "products",
             on=["sku"],
             on_miss="wait:5m",
@@ -116,6 +108,14 @@ def coffee(folder: Path) -> jn.App:
             for_="7d",
             where="quantity > 1",
         )
+        .lookup_join(
+            "customers",
+            on={"customer_id": "id"},
+            fields=[{"customer_name": "name"}, "tier"],
+            read="database",
+            cache={"ttl": "5s"},
+        )
+        .filter("quantity > 0")
         .with_columns(total="quantity * price")
         .select("order_id", "customer_name", double="total * 2")
         .map(labelled, {"label": "string"})

@@ -172,6 +172,10 @@ def test_a_lookup_in_state_goes_before_one_in_a_store(tmp_path: Path) -> None:
             'It replaces the column "name", which the steps before it may use.',
         ),
         (
+            f"{{{CUSTOMERS}, {STORE}}}, {{{PRODUCTS}, on_miss: 'wait:1m'}}",
+            "An event that it sends later, or again, would ask the store anew.",
+        ),
+        (
             f"{{{CUSTOMERS}, {STORE}}}, {{filter: quantity > 0}},"
             f" {{{PRODUCTS}, on_miss: dead_letter}}",
             "A filter between them decides which events may become dead letters.",

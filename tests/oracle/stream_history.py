@@ -1,0 +1,64 @@
+"""Random logs of a table and of events, and random cuts of both into batches."""
+
+from __future__ import annotations
+
+import datetime as dt
+from random import Random
+
+from joinery.testing.changes import RowChange, delete, insert, update
+
+Log = list[RowChange]
+KEYS = ("a", "b", "c")
+_NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+_MINUTES = 60
+
+
+def at(minute: int) -> str:
+    """Return an instant, `minute` minutes after noon."""
+    return (_NOON + dt.timedelta(minutes=minute)).isoformat()
+
+
+def versions(random: Random, delay: int) -> Log:
+    """Return versions of prices, each at most `delay` minutes behind the newest before it.
+
+    The last one is past every event, so that no event waits for ever.
+    """
+    newest, log = 0, Log()
+    for number in range(random.randrange(1, 25)):
+        newest = max(newest, random.randrange(_MINUTES))
+        minute = max(0, newest - random.randrange(delay + 1))
+        log.append(insert("prices", sku=random.choice(KEYS), price=number, since=at(minute)))
+    end = at(3 * _MINUTES)
+    return [*log, insert("prices", sku="z", price=0, since=end)]
+
+
+def orders(random: Random) -> Log:
+    """Return orders with times and keys of all kinds, also null keys."""
+    return [
+        insert("orders", id=number, sku=random.choice((*KEYS, "d", None)), at=at(minute))
+        for number, minute in enumerate(random.choices(range(_MINUTES), k=random.randrange(1, 20)))
+    ]
+
+
+def rows(random: Random) -> Log:
+    """Return inserts, updates and deletes of products."""
+    log = Log()
+    for number in range(random.randrange(1, 20)):
+        sku = random.choice(KEYS)
+        whole = insert("products", sku=sku, price=number, title=random.choice("xyz"))
+        part = update("products", sku=sku, price=random.randrange(3))
+        log.append(random.choice((whole, whole, part, delete("products", sku=sku))))
+    return log
+
+
+def cut(random: Random, *logs: Log) -> list[Log]:
+    """Return the logs as batches: each keeps its order, how they mix is random."""
+    left, mixed = [list(each) for each in logs], Log()
+    while any(left):
+        mixed.append(random.choice([each for each in left if each]).pop(0))
+    batches: list[Log] = [[]]
+    for each in mixed:
+        if random.random() < 0.3:
+            batches.append([])
+        batches[-1].append(each)
+    return batches

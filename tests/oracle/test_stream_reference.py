@@ -1,0 +1,116 @@
+"""What must hold of streams on random logs, whatever the cuts: the reference against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from random import Random
+from typing import Any
+
+import pytest
+from tests.oracle.compare import chosen_seeds
+from tests.oracle.stream_history import Log, cut, orders, rows, versions
+
+from joinery.plan.build import build_plan
+from joinery.plan.stream import Stream
+from joinery.testing import StreamDriver
+from joinery.testing.conformance.project import load_text
+
+SEEDS = chosen_seeds(20)
+DELAY = 10
+PROJECT = f"""
+relations:
+  orders: {{append: true, key: [id], time: at, fields: {{id: long, sku: string, at: timestamp}}}}
+  prices:
+    key: [sku]
+    time: since
+    watermark: {{delay: {DELAY}m}}
+    fields: {{sku: string, price: long, since: timestamp}}
+  products: {{key: [sku], fields: {{sku: string, price: long, title: string}}}}
+streams:
+"""
+STORE = "read: database, store: {sqlite: {path: a.db}}"
+
+
+def stream(*steps: str) -> Stream:
+    text = f"{PROJECT}  s: {{from: orders, steps: [{', '.join(steps)}, {{select: [price]}}]}}\n"
+    return build_plan(load_text(text)).streams[0]
+
+
+def sent(plan: Stream, batches: Iterable[Log]) -> list[list[tuple[Any, Any]]]:
+    driver = StreamDriver(plan)
+    return [sorted((e.key, str(e.value)) for e in driver.send(batch)) for batch in batches]
+
+
+def last(batches: list[list[tuple[Any, Any]]]) -> dict[Any, Any]:
+    return {key: value for batch in batches for key, value in batch}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("on_miss", ["'null'", "drop", "dead_letter"])
+def test_held_events_are_answered_the_same_however_the_logs_are_cut(
+    seed: int, on_miss: str
+) -> None:
+    random = Random(seed)
+    plan = stream(f"{{lookup: prices, on: [sku], as_of: event, on_miss: {on_miss}}}")
+    table, events = versions(random, DELAY), orders(random)
+
+    one, other = (sent(plan, cut(random, table, events)) for _ in range(2))
+
+    assert sorted(chain(*one)) == sorted(chain(*other))
+    assert len(list(chain(*one))) == len(last(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_events_that_are_corrected_end_as_those_that_are_held(seed: int) -> None:
+    random = Random(seed)
+    held, corrected = (
+        stream(f"{{lookup: prices, on: [sku], as_of: event, late: {late}}}")
+        for late in ("hold", "correct")
+    )
+    batches = cut(random, versions(random, DELAY), orders(random))
+
+    assert last(sent(held, batches)) == last(sent(corrected, batches))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("on_miss", ["'null'", "drop", "dead_letter"])
+def test_a_store_with_the_same_rows_gives_the_same_events(seed: int, on_miss: str) -> None:
+    random = Random(seed)
+    kept, stored = (
+        stream(f"{{lookup: products, on: [sku], on_miss: {on_miss}{more}}}")
+        for more in ("", f", {STORE}")
+    )
+    batches = cut(random, rows(random), orders(random))
+
+    assert sent(kept, batches) == sent(stored, batches)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_events_that_are_sent_again_end_with_the_rows_of_the_end(seed: int) -> None:
+    random = Random(seed)
+    again = stream("{lookup: products, on: [sku], on_change: re_emit, for: 1d}")
+    table, events = rows(random), orders(random)
+
+    one, other = (last(sent(again, cut(random, table, events))) for _ in range(2))
+    after = last(sent(again, [table, events]))
+
+    assert one == other == after
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lookup_that_the_plan_moves_gives_what_it_would_give_in_its_place(seed: int) -> None:
+    random = Random(seed)
+    switches = ("on_miss: drop", "on_miss: 'null'")
+    behind = f"{{lookup: products, on: [sku], fields: {{label: title}}, {random.choice(switches)}}}"
+    steps = [
+        random.choice(("{filter: sku <> 'b'}", "{select: [id, sku, price]}")),
+        *random.sample(["{with_columns: {twice: price * 2}}", "{filter: price > 1}"], k=1),
+    ]
+    first = "{lookup: prices, on: [sku], fields: [price]"
+    moved, declared = (stream(f"{first}{more}}}", *steps, behind) for more in (f", {STORE}", ""))
+    batches = cut(random, versions(random, DELAY), rows(random), orders(random))
+
+    assert "products" == moved.lookups[0].table.name
+    assert "prices" == declared.lookups[0].table.name
+    assert last(sent(moved, batches)) == last(sent(declared, batches))
