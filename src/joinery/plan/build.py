@@ -21,6 +21,7 @@ from joinery.plan.outbox import outbox_of
 from joinery.plan.sink import Owner, build_sink
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
+from joinery.plan.verify_stream import verify_stream
 from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
 
 _INTEGRAL = ("byte", "short", "int", "long")
@@ -56,6 +57,8 @@ def examine(
     plan = Plan(tuple(each for each in products if each is not None), streams)
     if not context.problems:
         verify(plan)
+        for each in plan.streams:
+            verify_stream(each)
     broken = bool(context.problems)
     return None if broken else plan, _ordered(context.problems), _ordered(context.warnings)
 

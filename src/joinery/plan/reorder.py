@@ -59,7 +59,16 @@ def state_first(
             f"lookup {step.table.name} goes before lookup {store.table.name}:"
             " state is read in the stream, a store after it"
         )
-    return tuple(order), tuple(notes), None
+    return _in_place(order, _columns(columns, steps), columns), tuple(notes), None
+
+
+def _in_place(
+    order: list[Step], declared: tuple[Field, ...], columns: tuple[Field, ...]
+) -> tuple[Step, ...]:
+    """Return `order`, its last columns in the places where the declared order has them."""
+    if _columns(columns, order) == declared:
+        return tuple(order)
+    return (*order, Select(tuple(_itself(each) for each in declared)))
 
 
 def _stored(step: Step) -> bool:
@@ -129,10 +138,11 @@ def _showing(step: Step, moved: Lookup) -> Step:
     """Return `step` with the columns that now come before it shown as well."""
     if not isinstance(step, Select):
         return step
-    shown = tuple(
-        Computed(
-            each.name, Expression(quoted(each.name), each.expression.type, frozenset({each.name}))
-        )
-        for each in moved.fields
-    )
-    return Select(step.fields + shown)
+    made = (Field(each.name, each.expression.type) for each in moved.fields)
+    return Select(step.fields + tuple(_itself(each) for each in made))
+
+
+def _itself(column: Field) -> Computed:
+    """Return a column under its own name."""
+    name = column.name
+    return Computed(name, Expression(quoted(name), column.type, frozenset({name})))
