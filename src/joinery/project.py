@@ -115,6 +115,7 @@ class Project:
         *,
         relations: Sequence[RelationSpec] = (),
         products: Sequence[Document] = (),
+        streams: Declared | None = None,
         sources: Declared | None = None,
         defaults: Declared | None = None,
         sinks: Declared | None = None,
@@ -127,7 +128,8 @@ class Project:
             "relations": {each.name: relation_data(each) for each in _distinct(given)},
             "products": {each.name: product_data(each) for each in _products(products)},
         }
-        sections = {"sources": sources, "defaults": defaults, "sinks": sinks, "run": run}
+        sections = {"streams": streams, "sources": sources, "defaults": defaults}
+        sections |= {"sinks": sinks, "run": run}
         data |= {key: value for key, value in sections.items() if value is not None}
         self.spec = read_project(tree_of(data), folder=Path(folder))
         self._analyser: Analyser = _SparkWhenAsked()

@@ -103,6 +103,7 @@ class _Parts:
             limits=spec.limits,
             store=self.store(),
         )
+        self.check_portable(made)
         made = self.versioned(made) if spec.as_of == "event" else made
         broken = len(self.context.problems) > before and not fields and spec.fields is None
         return None if broken else made
@@ -273,6 +274,18 @@ class _Parts:
             options["path"] = str(self.context.spec.path_of(str(options["path"])))
             return StoreRead(store.kind, tuple(options.items()))
         return store
+
+    def check_portable(self, made: Lookup) -> None:
+        """Refuse what only Spark can evaluate where the answers of a store are computed."""
+        table = made.table
+        parts = [*(each.expression for each in made.fields), table.where]
+        parts += [each.expression for each in table.derived]
+        for each in parts if made.read == "database" else ():
+            if each is not None and not each.portable:
+                message = f'"{each.sql}" cannot be computed from the answer of a store'
+                detail = "It uses Spark functions outside the portable subset."
+                hint = "Use what docs/expressions.md lists, or compute it in a later step."
+                self.refuse("PLAN_NOT_PORTABLE", message, "fields", detail=detail, hint=hint)
 
     def versioned(self, made: Lookup) -> Lookup:
         """Return `made` as a lookup of the version that was valid at the event's time."""

@@ -44,6 +44,7 @@ Relations = Mapping[str, tuple[Relation, frozenset[str]]]
 
 def build_streams(context: Context, relations: Relations) -> tuple[Stream, ...]:
     """Return the streams that could be built, and note what is wrong with the others."""
+    context.solution = "spark-state"
     builder = _Streams(context, relations)
     built = [builder.stream(each.name) for each in context.spec.streams]
     return tuple(each for each in built if each is not None)

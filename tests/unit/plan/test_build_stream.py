@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from joinery.model.type import STRING, DataType
 from joinery.plan.build import examine
 from joinery.plan.check import check
 from joinery.plan.nodes import Plan
@@ -367,3 +369,28 @@ def test_a_broken_stream_does_not_hide_the_problems_of_another(tmp_path: Path) -
     file.write_text(RELATIONS + text, encoding="utf-8")
 
     assert ["SPEC_UNKNOWN_KEY", "PLAN_UNKNOWN_COLUMN"] == [each.code for each in check(file)]
+
+
+class SaysString:
+    """An analyser that knows every function, and types it as a string."""
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type of any expression."""
+        return STRING
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [("read: state", ("PLAN_NOT_PORTABLE",)), (STORE, ("PLAN_NOT_PORTABLE", "PLAN_NOT_PORTABLE"))],
+)
+def test_a_store_s_answer_is_computed_by_portable_expressions_alone(
+    tmp_path: Path, read: str, told: tuple[str, ...]
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    step = f"{{lookup: customers, on: {{id: customer_id}}, fields: {{h: 'md5(name)'}}, {read}}}"
+    file.write_text(RELATIONS + f"  s: {{from: orders, steps: [{step}]}}\n", encoding="utf-8")
+
+    plan, problems, warnings = examine(load_spec(file), SaysString())
+
+    assert told == tuple(each.code for each in (*problems, *warnings))
+    assert (plan is None) == (read == STORE)
