@@ -93,7 +93,7 @@ def _definitions() -> dict[str, Any]:
 
 
 def _stream_definitions() -> dict[str, Any]:
-    fields = {name: _reference("fields") for name in ("select", "with_columns")}
+    fields = {"select": _reference("fields"), "with_columns": _reference("expressions")}
     steps: list[dict[str, Any]] = [
         _object(grammar_stream.LOOKUP, required=("lookup", "on")),
         *(_object({name: shape}, required=(name,)) for name, shape in fields.items()),

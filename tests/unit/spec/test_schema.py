@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from joinery.spec import grammar
+from joinery.spec import grammar, grammar_stream
 from joinery.spec.schema import SCHEMA_FILE, schema, schema_text
 
 
@@ -31,3 +31,6 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
     assert set(grammar.RUN) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])
+    assert set(grammar_stream.STREAM) == set(defined["stream"]["properties"])
+    assert set(grammar_stream.LOOKUP) == set(defined["step"]["anyOf"][0]["properties"])
+    assert set(grammar_stream.STORE_KINDS) == set(defined["store"]["properties"])

@@ -1,0 +1,45 @@
+"""What docs/streams.md shows is what Joinery takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import joinery as jn
+from joinery.plan.check import check
+from joinery.spec import grammar_stream
+
+PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+YAML, PYTHON = (
+    next(text for kind, text in BLOCK.findall(PAGE) if kind == wanted)
+    for wanted in ("yaml", "python")
+)
+
+
+def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(YAML, encoding="utf-8")
+
+    assert [] == check(file)
+
+
+def test_the_app_of_the_page_declares_a_stream(tmp_path: Path) -> None:
+    declared = PYTHON.partition("enriched.explain()")[0]
+    names: dict[str, object] = {}
+
+    exec(declared, names)
+
+    app = names["app"]
+    assert isinstance(app, jn.App)
+    assert ["products", "customers"] == [
+        each.table.name for each in app.streams["enriched_orders"].plan.lookups
+    ]
+
+
+def test_the_page_tells_every_step_and_every_switch() -> None:
+    words = set(re.findall(r"`([a-z_]+)", PAGE))
+
+    assert set(grammar_stream.STEP_KINDS) <= words
+    assert {*grammar_stream.READS, *grammar_stream.CHANGES, *grammar_stream.MISSES} <= words
+    assert {*grammar_stream.LATES, *grammar_stream.TIMES} <= words
