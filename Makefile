@@ -71,7 +71,7 @@ oracle: setup ## Compare N random projects with the reference: make oracle N=300
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
-	@$(PYTEST) -m chaos tests/chaos
+	@$(PYTEST) -m chaos tests
 
 bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
 	@$(BIN)/python bench/run.py $(ARGS)

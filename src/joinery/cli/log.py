@@ -44,3 +44,6 @@ def log_to(file: Path) -> None:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    # A library that logs where nobody listens would write to the terminal.
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.getLogger("py4j").propagate = False

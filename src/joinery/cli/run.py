@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -147,7 +148,8 @@ class Command:
             raise
         finally:
             if self._session is not None:
-                self._session.stop()
+                with suppress(ConnectionError):  # its process may have died
+                    self._session.stop()
 
     def _undertake(self, plan: Plan, *, rebuild: bool = False) -> None:
         run = self._prepared(plan, rebuild=rebuild)

@@ -10,6 +10,10 @@ from joinery.errors import JoineryError, RunError
 from joinery.spark.kafka_loss import lost_midway
 
 _LONGEST = 2000
+_KEPT = (
+    "All batches before this one are kept; this one was not committed"
+    " and runs again at the next start."
+)
 
 
 class QueryFailedError(RunError):
@@ -18,20 +22,33 @@ class QueryFailedError(RunError):
     code = "RUN_QUERY"
 
 
+def spark_died(failure: Exception) -> bool:
+    """Return whether a failure means that Spark's own process is gone."""
+    from py4j.protocol import Py4JNetworkError
+
+    return isinstance(failure, ConnectionError | Py4JNetworkError)
+
+
+def died(why: str) -> QueryFailedError:
+    """Return the error of a run whose Spark died; `why` is what its last batch failed of."""
+    because = f" of {why}" if why else ""
+    return QueryFailedError(
+        f"Spark's process ended{because}",
+        detail=f"{_KEPT} Where one record is the cause, the third start finds it.",
+        hint="Start it again; if memory is short, raise spark.driver.memory under run.spark.",
+    )
+
+
 def failed_query(name: str, failure: Exception) -> JoineryError:
     """Return a failure as one that tells why, what was kept and what to do."""
     if isinstance(failure, FencedError):
         return failure
     failure = lost_midway(reasons_of(failure)) or failure
-    kept = (
-        "All batches before this one are kept; this one was not committed"
-        " and runs again at the next start."
-    )
     if isinstance(failure, JoineryError):
         why, hint, code = failure.message, failure.hint, failure.code
-        detail = f"{failure.detail} {kept}".strip()
+        detail = f"{failure.detail} {_KEPT}".strip()
     else:
-        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, kept
+        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, _KEPT
     message = f'query "{name}" failed: {why}'
     return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
 

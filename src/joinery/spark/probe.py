@@ -58,8 +58,8 @@ class Probe:
         self._session, self._spec, self._products = session, spec, products
         self._folder = Path(told["folder"])
         self._records = self._folder / "records"
-        self._raw = self._copied(told)
         self._kernel = open_query_kernel(session, products, spec.run)
+        self._raw = self._copied(told)
         quarantine = Quarantine(Path(told["root"]), told["query"])
         frame = session.read.parquet(str(self._records))
         self._frame: DataFrame = quarantine.apply(frame, self._raw.topics)

@@ -193,6 +193,12 @@ class QueryRun:
         return self.ending.is_set() or self.lease.lost is not None
 
     @property
+    def died_of(self) -> str:
+        """Why the batch at hand could not be worked off; empty where it could, so far."""
+        failures = self._attempts.read() if self._attempts is not None else None
+        return failures.why if failures is not None else ""
+
+    @property
     def products(self) -> tuple[Product, ...]:
         """The products of this query."""
         return tuple(each.product for each in self.members)

@@ -21,7 +21,7 @@ from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.attempt import Attempts
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.clone import clone_session
-from joinery.spark.failure import QueryFailedError, failed_query
+from joinery.spark.failure import QueryFailedError, died, failed_query, spark_died
 from joinery.spark.isolate import Suspect, isolate
 from joinery.spark.kafka_client import KafkaUnreachableError
 from joinery.spark.kafka_group import KafkaGroups
@@ -313,13 +313,20 @@ class Run:
         except JoineryError as error:
             self._error = self._error or error
         except Exception as error:
-            self._error = self._error or QueryFailedError(f"the run ended: {error}")
+            self._error = self._error or self._lost(error)
         finally:
             try:
                 self._close()
             finally:
                 self._operation.close(self._error)
                 self._ended.set()
+
+    def _lost(self, error: Exception) -> QueryFailedError:
+        """Return why the watch over the queries broke off."""
+        failed = (each.died_of for each in self._queries)
+        if spark_died(error):
+            return died(next((why for why in failed if why), ""))
+        return QueryFailedError(f"the run ended: {error}")
 
     def _drain(self) -> None:
         """At the end of `--once`, send what waits for quiet."""
