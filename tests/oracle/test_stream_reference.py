@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from random import Random
 from typing import Any
@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 from tests.oracle.compare import chosen_seeds
 from tests.oracle.stream_history import Log, cut, orders, rows, versions
+from tests.oracle.stream_shape import make_stream_trial, stream_failures
 
 from joinery.plan.build import build_plan
 from joinery.plan.stream import Stream
+from joinery.solutions.protocol import Sent
+from joinery.spec.product import ProjectSpec
 from joinery.testing import StreamDriver
 from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.stream_suite import ReferenceStreamRunner, StreamBatch
 
 SEEDS = chosen_seeds(20)
 DELAY = 10
@@ -114,3 +118,37 @@ def test_a_lookup_that_the_plan_moves_gives_what_it_would_give_in_its_place(seed
     assert "products" == moved.lookups[0].table.name
     assert "prices" == declared.lookups[0].table.name
     assert last(sent(moved, batches)) == last(sent(declared, batches))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_stream_sends_the_same_alone_and_among_others(seed: int) -> None:
+    together = make_stream_trial([seed, seed + 1000, seed + 2000])
+
+    class Alone:
+        def run(self, project: ProjectSpec, batches: Sequence[StreamBatch]) -> list[Sent]:
+            found = [Sent({}, {}) for _ in batches]
+            for each in (seed, seed + 1000, seed + 2000):
+                one = make_stream_trial([each])
+                sent = ReferenceStreamRunner().run(one.project, one.batches)
+                found = [
+                    Sent({**a.lines, **b.lines}, {**a.dead, **b.dead})
+                    for a, b in zip(found, sent, strict=True)
+                ]
+            return found
+
+    assert [] == stream_failures(together, Alone())
+
+
+def test_random_streams_have_every_switch_and_send_something() -> None:
+    trial = make_stream_trial(range(60))
+    lookups = [each for stream in build_plan(trial.project).streams for each in stream.lookups]
+
+    sent = ReferenceStreamRunner().run(trial.project, trial.batches)
+
+    assert {"null", "drop", "dead_letter", "wait"} == {each.on_miss for each in lookups}
+    assert {"keep", "re_emit"} == {each.on_change for each in lookups}
+    assert {("processing", "hold"), ("event", "hold"), ("event", "correct")} == {
+        (each.as_of, each.late) for each in lookups
+    }
+    assert len({name for each in sent for name in each.lines}) > 40
+    assert any(each.dead for each in sent)

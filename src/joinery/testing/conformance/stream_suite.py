@@ -101,8 +101,8 @@ def check_streams(runner: StreamRunner, cases: Iterable[StreamCase] | None = Non
 def _examined(runner: StreamRunner, cases: Sequence[StreamCase]) -> list[tuple[StreamCase, str]]:
     """Run `cases` as one project and return what is wrong with each."""
     prefixes = [f"c{number:03d}_" for number in range(len(cases))]
-    specs = [_prefixed(load_text(c.project), p) for c, p in zip(cases, prefixes, strict=True)]
-    project = _joined(specs)
+    specs = [prefixed(load_text(c.project), p) for c, p in zip(cases, prefixes, strict=True)]
+    project = joined(specs)
     relations: dict[str, Relation] = {
         relation.name: relation
         for stream in build_plan(project).streams
@@ -157,7 +157,7 @@ def _key(key: object) -> list[object]:
     return list(key) if isinstance(key, tuple) else [key]
 
 
-def _prefixed(spec: ProjectSpec, prefix: str) -> ProjectSpec:
+def prefixed(spec: ProjectSpec, prefix: str) -> ProjectSpec:
     """Return the project with `prefix` before the names of its relations and streams."""
     return replace(
         spec,
@@ -180,7 +180,7 @@ def _step(spec: StepSpec, prefix: str) -> StepSpec:
     return spec
 
 
-def _joined(specs: Sequence[ProjectSpec]) -> ProjectSpec:
+def joined(specs: Sequence[ProjectSpec]) -> ProjectSpec:
     """Return one project of all relations and streams, whose last streams have a sink."""
     sink = (SinkSpec("files", (("path", "out"),)),)
     return replace(
