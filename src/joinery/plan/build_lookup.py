@@ -1,46 +1,24 @@
-"""From a lookup's spec to a lookup of the plan: its table, its pairs, and what may go together.
+"""From a lookup's spec to a lookup of the plan: its table, its fields, its times, its store.
 
 Invariant: `on` covers the table's key, in the key's order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.model.type import TIMESTAMP
 from joinery.plan.context import Context
-from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
+from joinery.plan.lookup_context import Events, LookupContext, Row
+from joinery.plan.lookup_on import build_on
+from joinery.plan.lookup_switch import check_switches
+from joinery.plan.nodes import Computed, Expression, Relation
 from joinery.plan.stream import Lookup, StoreRead
 from joinery.spec.location import Path
-from joinery.spec.product import Pairs
 from joinery.spec.stream import LookupSpec, WatermarkSpec
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]
-Row = dict[str, DataType]
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """The events that a lookup is given.
-
-    Attributes:
-        stream: The stream's name.
-        relation: Where they come from.
-        columns: What they have.
-        lost: Columns whose own problem is noted.
-    """
-
-    stream: str
-    relation: Relation
-    columns: tuple[Field, ...]
-    lost: Collection[str] = ()
-
-    @property
-    def row(self) -> Row:
-        """The types of their columns."""
-        return {each.name: each.type for each in self.columns}
 
 
 def build_lookup(
@@ -61,33 +39,26 @@ def build_lookup(
         hint = f'Remove append: true of relation "{table.name}", and give it a key.'
         context.refuse("PLAN_LOOKUP", message, (*path, "lookup"), hint=hint)
         return None
-    return _Parts(context, spec, path, events, table, lost).build()
+    return _Parts(LookupContext(context, spec, path, events, table, lost)).build()
 
 
 class _Parts:
     """Builds the parts of a lookup whose table is there."""
 
-    def __init__(
-        self,
-        context: Context,
-        spec: LookupSpec,
-        path: Path,
-        events: Events,
-        table: Relation,
-        lost: frozenset[str],
-    ) -> None:
-        self.context, self.spec, self.path = context, spec, path
-        self.events, self.table, self.lost = events, table, lost
+    def __init__(self, asked: LookupContext) -> None:
+        self.asked, self.what = asked, asked.what
+        self.context, self.spec, self.path = asked.context, asked.spec, asked.path
+        self.events, self.table, self.lost = asked.events, asked.table, asked.lost
 
     def build(self) -> Lookup | None:
         spec, before = self.spec, len(self.context.problems)
-        pairs = self.pairs()
+        pairs = build_on(self.asked)
         fields = self.fields()
         if spec.read == "event":
             self.check_in_event(fields)
             return Lookup(self.table, pairs, fields, read="event")
         self.warn_replaced(fields)
-        self.check_allowed()
+        check_switches(self.asked)
         made = Lookup(
             table=self.table,
             on=pairs,
@@ -108,87 +79,8 @@ class _Parts:
         broken = len(self.context.problems) > before and not fields and spec.fields is None
         return None if broken else made
 
-    def refuse(self, code: str, message: str, word: str, *, detail: str = "", hint: str) -> None:
-        self.context.refuse(code, message, (*self.path, word), detail=detail, hint=hint)
-
-    @property
-    def what(self) -> str:
-        return f'the lookup of "{self.table.name}"'
-
-    def pairs(self) -> tuple[JoinPair, ...]:
-        table = {each.name: each.type for each in self.table.row.fields}
-        failed = {*self.lost, *self.events.lost}
-        pairs = tuple(each for each in dict.fromkeys(self.spec.on) if failed.isdisjoint(each))
-        swapped = tuple((event, column) for column, event in pairs)
-        if self.look_swapped(pairs, swapped, table):
-            return ()
-        found = [self.pair(column, event, table) for column, event in pairs]
-        made = {each.child: each for each in found if each is not None}
-        if len(pairs) == len(self.spec.on) and all(found):
-            self.check_key(made)
-        return tuple(made[name] for name in self.table.key if name in made)
-
-    def look_swapped(self, pairs: Pairs, swapped: Pairs, table: Row) -> bool:
-        """Refuse pairs that only fit the other way round, or so alone meet the key."""
-        turned = _fits(swapped, table, self.events.row)
-        key = set(self.table.key)
-        meant = {column for column, _ in swapped} == key != {column for column, _ in pairs}
-        if not turned or (_fits(pairs, table, self.events.row) and not meant):
-            return False
-        written = ", ".join(f"{column}: {event}" for column, event in swapped)
-        self.context.refuse(
-            "PLAN_ON_SWAPPED",
-            f'the sides of "on" of {self.what} look swapped',
-            (*self.path, "on", pairs[0][0]),
-            key=True,
-            detail="The table's column comes first, then the event's.",
-            hint=f"Write on: {{{written}}}.",
-        )
-        return True
-
-    def pair(self, column: str, event: str, table: Row) -> JoinPair | None:
-        path, row = (*self.path, "on", column), self.events.row
-        if column not in table:
-            message = f'relation "{self.table.name}" has no field "{column}"'
-            self.context.unknown(
-                "PLAN_UNKNOWN_FIELD", message, path, name=column, known=table, key=True
-            )
-        if event not in row:
-            message = f'the events of "{self.events.stream}" have no column "{event}" here'
-            self.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=event, known=row)
-        if column not in table or event not in row:
-            return None
-        kind = common_type(table[column], row[event])
-        if kind is None:
-            simple = comparable(table[column]) and comparable(row[event])
-            self.context.refuse(
-                "PLAN_TYPE_MISMATCH",
-                f'"{column}" of "{self.table.name}" ({table[column]}) cannot equal'
-                f' "{event}" of the event ({row[event]})',
-                path,
-                key=True,
-                detail="Joined columns need one type, or types that widen without loss.",
-                hint="Cast one of them, as with_columns: {id: cast(id as long)}."
-                if simple
-                else "Join on columns of a simple type.",
-            )
-            return None
-        return JoinPair(column, event, kind)
-
-    def check_key(self, pairs: Mapping[str, JoinPair]) -> None:
-        if pairs.keys() == set(self.table.key):
-            return
-        key = ", ".join(self.table.key)
-        self.refuse(
-            "PLAN_LOOKUP",
-            f"{self.what} compares {', '.join(pairs)}, and its key is {key}",
-            "on",
-            detail="A lookup finds one row, so it compares the whole key and nothing else.",
-            hint=f"Join on {key}, or make it a product with an embed.",
-        )
-
     def fields(self) -> tuple[Computed, ...]:
-        scope = {each.name: each.type for each in self.table.row.fields}
+        scope = self.asked.row
         joined = {column for column, _ in self.spec.on}
         pairs = self.spec.fields
         if pairs is None:
@@ -250,14 +142,6 @@ class _Parts:
                 hint = "Give the field another name, or read: event to keep what the event has."
                 self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, hint=hint, warning=True)
 
-    def check_allowed(self) -> None:
-        """Refuse switches that exclude one another."""
-        for word, holds, reason, hint in _exclusions(self.spec):
-            if holds:
-                value = getattr(self.spec, word)
-                message = f'{self.what} cannot have "{word}: {value}" here'
-                self.refuse("PLAN_LOOKUP", message, word, detail=reason, hint=hint)
-
     def every_ms(self) -> int | None:
         if self.spec.on_change != "correct":
             return None
@@ -267,7 +151,7 @@ class _Parts:
         if self.spec.read == "database" and self.spec.store is None:
             message = f'{self.what} reads a database and names no "store"'
             hint = "Write store: {sqlite: {path: app.db}} beside it."
-            self.refuse("PLAN_LOOKUP", message, "read", hint=hint)
+            self.asked.refuse("PLAN_LOOKUP", message, "read", hint=hint)
         store = self.spec.store
         options = dict(store.options) if store else {}
         if store and isinstance(options.get("path"), str):
@@ -285,14 +169,14 @@ class _Parts:
                 message = f'"{each.sql}" cannot be computed from the answer of a store'
                 detail = "It uses Spark functions outside the portable subset."
                 hint = "Use what docs/expressions.md lists, or compute it in a later step."
-                self.refuse("PLAN_NOT_PORTABLE", message, "fields", detail=detail, hint=hint)
+                self.asked.refuse("PLAN_NOT_PORTABLE", message, "fields", detail=detail, hint=hint)
 
     def versioned(self, made: Lookup) -> Lookup:
         """Return `made` as a lookup of the version that was valid at the event's time."""
         time = self.spec.time or self.events.relation.time
         valid_from = self.table.time
         if valid_from is None:
-            self.refuse(
+            self.asked.refuse(
                 "PLAN_LOOKUP",
                 f'"{self.table.name}" has no history to look up as of the event\'s time',
                 "as_of",
@@ -316,7 +200,9 @@ class _Parts:
         if time is None:
             name = self.events.relation.name
             hint = f'Write time: COLUMN under relation "{name}", or beside as_of.'
-            self.refuse("PLAN_LOOKUP", f"{self.what} needs the event's time", "as_of", hint=hint)
+            self.asked.refuse(
+                "PLAN_LOOKUP", f"{self.what} needs the event's time", "as_of", hint=hint
+            )
         elif time not in row and time not in self.events.lost:
             message = f'the events of "{self.events.stream}" have no column "{time}" here'
             self.context.unknown(
@@ -325,50 +211,4 @@ class _Parts:
         elif time in row and row[time] != TIMESTAMP:
             message = f'"{time}" of the event needs a timestamp, and is {row[time]}'
             hint = "Compute one first, as with_columns: {at: timestamp_millis(ts)}."
-            self.refuse("PLAN_TYPE_MISMATCH", message, word, hint=hint)
-
-
-def _fits(pairs: Pairs, table: Row, event: Row) -> bool:
-    return bool(pairs) and all(
-        column in table and name in event and common_type(table[column], event[name]) is not None
-        for column, name in pairs
-    )
-
-
-def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
-    """Return, for each switch that may not stand here, whether it does, why, and what to do."""
-    stored, past = spec.read == "database", spec.as_of == "event"
-    corrected = past and spec.late == "correct"
-    return (
-        ("as_of", stored and past, "A store has the row of now alone.", "Use read: state."),
-        (
-            "on_change",
-            stored and spec.on_change != "keep",
-            "A store does not tell when a row changes.",
-            "Use read: state.",
-        ),
-        (
-            "on_miss",
-            stored and spec.on_miss == "wait",
-            "A store does not tell when a row comes.",
-            "Use read: state, or on_miss: dead_letter and replay.",
-        ),
-        (
-            "on_change",
-            not stored and past and spec.on_change != "keep",
-            "A version that comes later is not valid at the event's time.",
-            "Use late: correct for versions that come late.",
-        ),
-        (
-            "on_miss",
-            not stored and past and spec.on_miss == "wait",
-            "An event waits for the table's watermark already.",
-            "Use late: hold, and on_miss: null, drop or dead_letter.",
-        ),
-        (
-            "on_miss",
-            not stored and corrected and spec.on_miss in ("drop", "dead_letter"),
-            "A late version may give the event a row, or take it away again.",
-            "Use on_miss: null, or late: hold.",
-        ),
-    )
+            self.asked.refuse("PLAN_TYPE_MISMATCH", message, word, hint=hint)

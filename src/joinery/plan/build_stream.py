@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from joinery.model.ddl import parse_type
 from joinery.model.type import DataType, Field, Struct
-from joinery.plan.build_lookup import Events, build_lookup
+from joinery.plan.build_lookup import build_lookup
 from joinery.plan.context import Context
+from joinery.plan.lookup_context import Events
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
