@@ -9,7 +9,7 @@ Invariant: a document's text is the one that `Assembler` and `renderer` give.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
@@ -25,22 +25,22 @@ Find = Callable[[str, tuple[str, ...], Collection[JoinValue]], Sequence[Row]]
 """As `JoinState.matching`."""
 
 
-class Group(NamedTuple):
-    """What an embed gives the parents with one join value.
+class Given(NamedTuple):
+    """What an embed gives the rows above it, a column each.
 
     Attributes:
-        value: An object, a list or a map; None where no expression reads it.
-        text: The same as JSON; empty where the document does not show it.
+        values: Objects, lists or maps; empty where no expression reads them.
+        texts: The same as JSON; empty where the document does not show them.
         objects: The values of all objects before the limit, for aggregates.
-        total: Their number.
+        totals: Their numbers.
         overflowed: The paths of embeds above their limit that makes a document fail.
     """
 
-    value: Any
-    text: str
-    objects: Sequence[Any]
-    total: int
-    overflowed: tuple[str, ...]
+    values: Column
+    texts: list[str]
+    objects: Sequence[Sequence[Any]]
+    totals: list[int]
+    overflowed: Sequence[tuple[str, ...]]
 
 
 class Folded(NamedTuple):
@@ -93,24 +93,23 @@ class Fold:
         }
         names = (encode_basestring(name).replace("%", "%%") for name in self._shown)
         self._template = "{" + ",".join(f"{name}:%s" for name in names) + "}"
-        self._may_overflow = any(each.overflow == "fail" for each in node.walk())
 
     def fold(self, rows: Sequence[Row], find: Find) -> Folded:
         """Return the objects of `rows`, without those that the node's `where` leaves out."""
         seen, output = Columns(rows), Columns(rows)
-        groups = [(each, each.groups(rows, find)) for each in self._embeds]
-        for each, found in groups:
-            each.put(found, seen, output)
+        given = [(each, each.give(rows, find)) for each in self._embeds]
+        for each, columns in given:
+            each.put(columns, seen, output)
         for name, compute in self._fields:
             output.put(name, compute(seen))
         for aggregate in self._aggregates:
-            of = next(found for embed, found in groups if embed.name == aggregate.embed)
-            output.put(aggregate.name, [aggregate.over(group.objects) for group in of])
+            of = next(columns for each, columns in given if each.name == aggregate.embed)
+            output.put(aggregate.name, list(map(aggregate.over, of.objects)))
         values: dict[str, Column] = {}
         for name, compute in self._values:
             values[name] = compute(output)
             output.put(name, values[name])
-        overflowed = self._overflowed(groups)
+        overflowed = self._overflowed([columns for _, columns in given])
         ranked = seen.over(values) if values else seen
         if self._where is not None:
             keep = [each is True for each in self._where(ranked)]
@@ -147,13 +146,10 @@ class Fold:
             [*(compute(ranked) for compute in self._order), *(own[name] for name in self._key)]
         )
 
-    def _overflowed(
-        self, groups: Sequence[tuple[_Embed, Sequence[Group]]]
-    ) -> list[tuple[str, ...]]:
-        if not self._may_overflow or not groups:
-            return []
-        of_rows = zip(*(found for _, found in groups), strict=True)
-        return [tuple(path for group in row for path in group.overflowed) for row in of_rows]
+    def _overflowed(self, given: Sequence[Given]) -> list[tuple[str, ...]]:
+        columns = [each.overflowed for each in given if each.overflowed]
+        of_rows = zip(*columns, strict=True)
+        return [tuple(path for paths in row for path in paths) for row in of_rows]
 
 
 class _Embed:
@@ -170,85 +166,114 @@ class _Embed:
         self._child_value = join_reader(node.relation, self._columns)
         self._parent_value = join_reader(parent, [pair.parent for pair in node.on])
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
-        self._finish = self._many if node.cardinality == "many" else self._one
-        self._nothing = self._finish(None, [], Folded((), (), (), lambda: (), ()))
+        self._may_overflow = any(each.overflow == "fail" for each in node.walk())
 
-    def groups(self, parents: Sequence[Row], find: Find) -> list[Group]:
+    def give(self, parents: Sequence[Row], find: Find) -> Given:
         """Return what each of the rows above is given."""
         wanted = list(map(self._parent_value, parents))
         values: set[Any] = set(wanted)
         values.discard(None)
         rows = find(self._node.relation.name, self._columns, values) if values else ()
         folded = self._fold.fold(rows, find)
-        found = {value: self._finish(value, at, folded) for value, at in self._grouped(folded)}
-        nothing = self._nothing
-        return [found.get(value, nothing) for value in wanted]
+        groups = self._groups(folded)
+        finished = self._one(groups, folded) if self._is_one else self._many(groups, folded)
+        place = {value: at for at, value in enumerate(groups)}.get
+        # Where nothing matches, the last of each column stands.
+        at = [place(value, -1) for value in wanted]
+        columns: list[Any] = [
+            [column[each] for each in at] if column else [] for column in finished
+        ]
+        return Given(*columns)
 
-    def put(self, groups: Sequence[Group], seen: Columns, output: Columns) -> None:
+    def put(self, given: Given, seen: Columns, output: Columns) -> None:
         """Put the columns that expressions and texts of the node above read."""
         if self._value:
-            values = [each.value for each in groups]
-            output.put(self.name, values)
-            if self._node.cardinality == "one":
-                seen.put(self.name, values)
+            output.put(self.name, given.values)
+            if self._is_one:
+                seen.put(self.name, given.values)
         if self._text:
-            output.put(_text_of(self.name), [each.text for each in groups])
+            output.put(_text_of(self.name), given.texts)
         if self._node.total_name:
-            totals = [each.total for each in groups]
-            output.put(self._node.total_name, totals)
-            output.put(_text_of(self._node.total_name), list(map(str, totals)))
+            output.put(self._node.total_name, given.totals)
+            output.put(_text_of(self._node.total_name), list(map(str, given.totals)))
 
-    def _grouped(self, folded: Folded) -> Iterator[tuple[Any, list[int]]]:
-        """Yield join values, each with the places of its objects in order."""
-        places: dict[Any, list[int]] = {}
-        for at, value in enumerate(map(self._child_value, folded.rows)):
-            if value in places:
-                places[value].append(at)
-            else:
-                places[value] = [at]
-        if len(places) < len(folded.rows):
-            rank = folded.ranks().__getitem__
-            for group in places.values():
-                if len(group) > 1:
-                    group.sort(key=rank)
-        yield from places.items()
+    @property
+    def _is_one(self) -> bool:
+        return self._node.cardinality == "one"
 
-    def _one(self, value: Any, group: Sequence[int], folded: Folded) -> Group:
-        if not group:
-            return Group(None, "null", (), 0, ())
-        if len(group) > 1:
-            self._findings.multiple.add((self._node.path, value))
-        first = group[0]
-        return Group(
-            folded.values[first] if self._value else None,
-            folded.texts[first] if self._text else "",
-            [folded.values[at] for at in group] if self._value else (),
-            len(group),
-            folded.overflowed[first] if folded.overflowed else (),
+    def _groups(self, folded: Folded) -> Mapping[Any, Sequence[int]]:
+        """Return join values, each with the places of its objects in order."""
+        values = list(map(self._child_value, folded.rows))
+        alone = {value: (at,) for at, value in enumerate(values)}
+        if len(alone) == len(values):
+            return alone
+        groups: dict[Any, list[int]] = {value: [] for value in alone}
+        for at, value in enumerate(values):
+            groups[value].append(at)
+        rank = folded.ranks().__getitem__
+        for group in groups.values():
+            if len(group) > 1:
+                group.sort(key=rank)
+        return groups
+
+    def _one(self, groups: Mapping[Any, Sequence[int]], folded: Folded) -> Given:
+        """Return what each group gives, then what no row gives."""
+        firsts = [group[0] for group in groups.values()]
+        if len(groups) < len(folded.rows):
+            path = self._node.path
+            several = ((path, value) for value, group in groups.items() if len(group) > 1)
+            self._findings.multiple.update(several)
+        return Given(
+            [*(folded.values[at] for at in firsts), None] if self._value else [],
+            [*(folded.texts[at] for at in firsts), "null"] if self._text else [],
+            (),
+            [],
+            [*(folded.overflowed[at] for at in firsts), ()] if folded.overflowed else (),
         )
 
-    def _many(self, value: Any, group: Sequence[int], folded: Folded) -> Group:
-        node = self._node
-        kept = group if node.limit is None else group[: node.limit]
-        overflowed: tuple[str, ...] = ()
-        if folded.overflowed:
-            overflowed = tuple(path for at in kept for path in folded.overflowed[at])
-        if node.overflow == "fail" and len(kept) < len(group):
-            overflowed = (node.path, *overflowed)
-        objects: Sequence[Any] = [folded.values[at] for at in group] if self._value else ()
-        texts = [folded.texts[at] for at in kept] if self._text else ()
-        if not node.keyed:
-            shown: Any = objects[: len(kept)]
-            text = f"[{','.join(texts)}]"
-        else:
-            names = [self._key_text(folded.rows[at]) for at in kept]
-            shown = dict(zip(names, objects, strict=False))
-            pairs = zip(map(encode_basestring, names), texts, strict=False)
-            text = "{" + ",".join([f"{name}:{each}" for name, each in pairs]) + "}"
-        return Group(shown, text, objects, len(group), overflowed)
+    def _many(self, groups: Mapping[Any, Sequence[int]], folded: Folded) -> Given:
+        """Return what each group gives, then what no row gives."""
+        every = [*groups.values(), ()]
+        limit = self._node.limit
+        kept = every if limit is None else [group[:limit] for group in every]
+        names = self._names(folded) if self._node.keyed else []
+        return Given(
+            self._shown(kept, folded, names) if self._value else [],
+            self._shown_texts(kept, folded, names) if self._text else [],
+            [[folded.values[at] for at in group] for group in every] if self._value else (),
+            [len(group) for group in every] if self._node.total_name else [],
+            self._overflows(every, kept, folded) if self._may_overflow else (),
+        )
 
-    def _key_text(self, row: Row) -> str:
-        return key_text([row[column] for column in self._node.relation.key], self._key_types)
+    def _shown(self, kept: Sequence[Sequence[int]], folded: Folded, names: Sequence[str]) -> Column:
+        values = folded.values
+        if self._node.keyed:
+            return [{names[at]: values[at] for at in group} for group in kept]
+        return [[values[at] for at in group] for group in kept]
+
+    def _shown_texts(
+        self, kept: Sequence[Sequence[int]], folded: Folded, names: Sequence[str]
+    ) -> list[str]:
+        texts = folded.texts
+        if not self._node.keyed:
+            return [f"[{','.join([texts[at] for at in group])}]" for group in kept]
+        pairs = [f"{encode_basestring(n)}:{text}" for n, text in zip(names, texts, strict=True)]
+        return ["{" + ",".join([pairs[at] for at in group]) + "}" for group in kept]
+
+    def _overflows(
+        self, every: Sequence[Sequence[int]], kept: Sequence[Sequence[int]], folded: Folded
+    ) -> list[tuple[str, ...]]:
+        below = folded.overflowed or [()] * len(folded.rows)
+        fails = self._node.overflow == "fail"
+        return [
+            ((self._node.path,) if fails and len(some) < len(group) else ())
+            + tuple(path for at in some for path in below[at])
+            for group, some in zip(every, kept, strict=True)
+        ]
+
+    def _names(self, folded: Folded) -> list[str]:
+        key, types = self._node.relation.key, self._key_types
+        return [key_text([row[column] for column in key], types) for row in folded.rows]
 
 
 def _read(node: Node) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who may write to a store, and which batch comes next.
+"""Who may write to a store, and which batch comes next; tables that are not ours.
 
 A store is of one checkpoint. Another one takes it over with its first batch, and begins with
 empty tables; from then on the checkpoint before is refused.
@@ -52,3 +52,12 @@ def is_last(batch: Batch, number: int, place: str) -> bool:
             hint="Put the checkpoint back, or run with --rebuild.",
         )
     return number == batch.number
+
+
+def foreign_table(table: str, detail: str) -> StoreError:
+    """Return the error that tells of a table that is not of this product."""
+    return StoreError(
+        f'table "{table}" does not fit the product',
+        detail=detail,
+        hint="Name another database in the solution's options, or drop the table and --rebuild.",
+    )

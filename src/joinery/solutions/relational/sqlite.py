@@ -16,7 +16,7 @@ from pathlib import Path
 
 from joinery.model.change import Row
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.fence import check_claim, is_last
+from joinery.solutions.relational.fence import check_claim, foreign_table, is_last
 from joinery.solutions.relational.layout import (
     documents_name,
     fence_name,
@@ -26,7 +26,6 @@ from joinery.solutions.relational.layout import (
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
     failure,
-    foreign_table,
     open_database,
     quoted,
 )

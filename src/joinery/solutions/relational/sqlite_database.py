@@ -30,6 +30,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         database = sqlite3.connect(
             path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
         )
+        database.execute("PRAGMA page_size = 16384")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         database.execute("PRAGMA temp_store = MEMORY")
@@ -71,15 +72,6 @@ def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Colu
     """Return the columns of a table as it stands; none where it does not."""
     told = database.execute(f"PRAGMA table_info({quoted(table)})")
     return {name: Column(type, bool(key)) for _, name, type, _, _, key in told}
-
-
-def foreign_table(table: str, detail: str) -> StoreError:
-    """Return the error that tells of a table that is not of this product."""
-    return StoreError(
-        f'table "{table}" does not fit the product',
-        detail=detail,
-        hint="Name another database in the solution's options, or drop the table and --rebuild.",
-    )
 
 
 def failure(error: Exception, path: Path) -> StoreError:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.cells import Cells, probe_cells, rows_from
+from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
-    foreign_table,
     found,
     listed,
     quoted,

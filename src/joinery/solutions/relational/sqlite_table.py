@@ -14,6 +14,7 @@ from joinery.engine.key import key_reader
 from joinery.model.change import Row
 from joinery.model.type import Field
 from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from
+from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     CHANGED,
     DELETED,
@@ -28,7 +29,6 @@ from joinery.solutions.relational.layout import (
 from joinery.solutions.relational.sqlite_database import (
     Column,
     columns_of_table,
-    foreign_table,
     found,
     listed,
     quoted,

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.plan.literal import RANGES
 
 Convert = Callable[[Any], Any]
 """From a value that is not null to another."""
@@ -67,7 +68,8 @@ def probe(kind: DataType) -> Convert | None:
     """
     match kind:
         case Atomic("byte" | "short" | "int" | "long"):
-            return _whole
+            bound = RANGES[str(kind)]
+            return lambda value: _whole(value, bound)
         case Atomic("float" | "double"):
             return _real
         case Decimal():
@@ -75,12 +77,14 @@ def probe(kind: DataType) -> Convert | None:
     return None
 
 
-def _whole(value: Any) -> int | None:
-    if isinstance(value, int):
-        return value if -(1 << 63) <= value < 1 << 63 else None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return _whole(int(value)) if value != "NaN" and value == int(value) else None
+def _whole(value: Any, bound: int) -> int | None:
+    if not isinstance(value, int):
+        if value == "NaN" or (isinstance(value, float) and not math.isfinite(value)):
+            return None
+        if value != int(value):
+            return None
+        value = int(value)
+    return value if -bound <= value < bound else None
 
 
 def _real(value: Any) -> Any:
@@ -90,7 +94,8 @@ def _real(value: Any) -> Any:
 def _scaled(value: Any, kind: Decimal) -> decimal.Decimal | None:
     exact = decimal.Decimal(value)
     near = _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-kind.scale))
-    return near if near == exact else None
+    fits = not near or near.adjusted() < kind.precision - kind.scale
+    return near if near == exact and fits else None
 
 
 def _to_json(kind: DataType) -> Convert:

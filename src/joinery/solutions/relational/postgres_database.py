@@ -1,0 +1,175 @@
+"""A PostgreSQL database: connected for one writer, asked for sets, its failures told.
+
+Statements stand in transactions that are begun and ended by hand. Parameters are numbered, so
+that a name may hold any character; names are quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from joinery.connect.postgres_link import shown
+from joinery.connect.postgres_server import connect, database_errors, reason
+from joinery.connect.protocol import SinkError
+from joinery.model.type import Field
+from joinery.solutions.relational.cells import Cells
+from joinery.solutions.relational.postgres_value import array_text, column_type
+from joinery.solutions.store import StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[Any]
+
+MAX_NAME_BYTES = 63
+_STAGED = "pg_temp.joinery_staged"
+_SETTINGS = (
+    "SET timezone = 'UTC'",
+    "SET idle_in_transaction_session_timeout = '10min'",
+    "SET jit = off",
+)
+_FIND = """SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
+_KEY = """SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid
+    WHERE indrelid = to_regclass($1) AND indisprimary AND attnum = ANY (indkey)"""
+
+
+def open_database(url: str, schema: str) -> Connection:
+    """Connect, with the tables of `schema` in sight; it is created where it is missing.
+
+    Raises:
+        StoreError: The server cannot be reached, does not let us in, or refuses the schema.
+    """
+    try:
+        connection = connect(url)
+    except SinkError as error:
+        message = error.message.replace('sink "postgres"', '"rdbms-store"')
+        raise StoreError(message, detail=error.detail, hint=error.hint) from error
+    try:
+        from psycopg import RawCursor
+
+        connection.autocommit = True
+        connection.cursor_factory = RawCursor
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        if not _stands(connection, schema):
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
+        connection.execute(f"SET search_path = {quoted(schema)}")
+    except database_errors() as error:
+        connection.close()
+        raise failure(error, url) from error
+    return connection
+
+
+def _stands(connection: Connection, schema: str) -> bool:
+    """Return whether a schema is there; who may not create one can use it all the same."""
+    found = connection.execute("SELECT to_regnamespace($1) IS NOT NULL", [quoted(schema)])
+    row = found.fetchone()
+    return bool(row and row[0])
+
+
+def found(
+    connection: Connection,
+    table: str,
+    fields: Sequence[Field],
+    sought: Sequence[Cells],
+    names: Iterable[str],
+    rest: str = "",
+) -> list[Cells]:
+    """Return the cells under `names` of the rows whose `fields` equal one of `sought`.
+
+    What is sought travels as an array a column; `kept` names the table in `rest`.
+    """
+    if not sought:
+        return []
+    arrays = [
+        array_text(column, field.type)
+        for field, column in zip(fields, zip(*sought, strict=True), strict=True)
+    ]
+    typed = ", ".join(
+        f"${at}::{column_type(field.type)}[]" for at, field in enumerate(fields, start=1)
+    )
+    slots = ", ".join(f"v{at}" for at in range(len(fields)))
+    on = " AND ".join(f"kept.{quoted(e.name)} = sought.v{at}" for at, e in enumerate(fields))
+    shown = ", ".join(f"kept.{quoted(each)}" for each in names)
+    return connection.execute(
+        f"SELECT {shown} FROM unnest({typed}) AS sought ({slots})"
+        f" JOIN {quoted(table)} AS kept ON {on}{rest}",
+        arrays,
+        binary=True,
+    ).fetchall()
+
+
+def copy_rows(
+    connection: Connection, table: str, fields: Sequence[Field], rows: Sequence[Cells]
+) -> None:
+    """Add rows, whose keys are new."""
+    if not rows:
+        return
+    names = listed(each.name for each in fields)
+    with connection.cursor().copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def upsert_rows(
+    connection: Connection,
+    table: str,
+    fields: Sequence[Field],
+    key: Iterable[str],
+    rows: Sequence[Cells],
+) -> None:
+    """Put rows in place of those under their keys, by way of a temporary table."""
+    if not rows:
+        return
+    typed = ", ".join(f"{quoted(each.name)} {column_type(each.type)}" for each in fields)
+    connection.execute(f"DROP TABLE IF EXISTS {_STAGED}")
+    connection.execute(f"CREATE TEMP TABLE {_STAGED.partition('.')[2]} ({typed})")
+    copy_rows(connection, _STAGED, fields, rows)
+    names = [each.name for each in fields]
+    changed = ", ".join(f"{quoted(each)} = excluded.{quoted(each)}" for each in names)
+    connection.execute(
+        f"INSERT INTO {table} ({listed(names)}) SELECT {listed(names)} FROM {_STAGED}"
+        f" ON CONFLICT ({listed(key)}) DO UPDATE SET {changed}"
+    )
+
+
+def columns_of_table(connection: Connection, table: str) -> dict[str, str]:
+    """Return the columns of a table and their types as they stand; none where it does not."""
+    return dict(connection.execute(_FIND, [quoted(table)]).fetchall())
+
+
+def key_of_table(connection: Connection, table: str) -> list[str]:
+    """Return the columns of a table's primary key."""
+    return [name for (name,) in connection.execute(_KEY, [quoted(table)])]
+
+
+def failure(error: Exception, url: str) -> StoreError:
+    """Return the error that tells a failure of the database, without the password."""
+    return StoreError(
+        f"could not use the database {shown(url)}",
+        detail=reason(error, url),
+        hint="Check that the server is up, the URL, and what its user may do.",
+    )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a name that PostgreSQL would cut or cannot hold."""
+    for name in names:
+        if len(name.encode()) > MAX_NAME_BYTES or "\0" in name or not name:
+            raise StoreError(
+                f'PostgreSQL cannot name a table or column "{name}"',
+                detail=f"A name has from 1 to {MAX_NAME_BYTES} bytes.",
+                hint="Rename the product, the relation or the column.",
+            )
+
+
+def quoted(name: str) -> str:
+    """Return an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return identifiers with commas between."""
+    return ", ".join(map(quoted, names))
