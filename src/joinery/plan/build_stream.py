@@ -179,7 +179,8 @@ class _Streams:
         """Add one step; False where what follows cannot be judged."""
         step = self.step(begun, spec, stream, path)
         if step is None:
-            return False
+            begun.lost |= {name for name, _ in getattr(spec, "fields", None) or ()}
+            return not (isinstance(spec, LookupSpec) and spec.fields is None)
         begun.volatile = _volatile(begun, step)
         begun.columns = columns_after(begun.columns, step)
         begun.lost -= {each.name for each in begun.columns}

@@ -329,6 +329,20 @@ def test_a_stream_that_cannot_run_is_told(tmp_path: Path, streams: str, problem:
     assert [problem] == planned(tmp_path, streams + "\n")[1]
 
 
+def test_all_problems_of_a_stream_are_told_at_once(tmp_path: Path) -> None:
+    steps = (
+        "{lookup: custmers, on: {id: customer_id}, fields: [tier]}, {filter: tier = 'a'},"
+        " {filter: quantty > 0}, {union: other}, {select: [skuu, tier]}"
+    )
+
+    assert [
+        'PLAN_UNKNOWN_RELATION there is no relation "custmers"',
+        'PLAN_UNKNOWN_COLUMN there is no column "quantty" here',
+        'PLAN_UNKNOWN_STREAM there is no stream "other"',
+        'PLAN_UNKNOWN_COLUMN there is no column "skuu" here',
+    ] == problems(tmp_path, steps)
+
+
 def test_the_nearest_name_and_the_place_are_told(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
     text = "  s:\n    from: orders\n    steps:\n      - filter: quantty > 0\n"
