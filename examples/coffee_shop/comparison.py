@@ -10,21 +10,26 @@ measured beside it, so that the page does not show the best case alone.
 
 from __future__ import annotations
 
+import math
+import os
 import sqlite3
+import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from examples.coffee_shop.company import TIERS
 
+from joinery.stack.postgres import programs
 from joinery.testing.load import Ask, Load, measure
 
 CATEGORIES = ("espresso", "milk", "filter", "tea", "bakery", "beans", "gifts", "cups")
 _NUMBERS = (
     "WITH RECURSIVE numbers(n) AS"
-    " (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {count})"
+    " (SELECT CAST(0 AS bigint) UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {count})"
 )
 _TIER = "CASE WHEN n % 50 = 0 THEN 'gold' WHEN n % 50 < 16 THEN 'regular' ELSE 'guest' END"
 _FILL = (
@@ -58,16 +63,17 @@ _JOINED = (
     " p.category, o.quantity * p.price AS total FROM orders o"
     " JOIN customers c ON c.id = o.customer_id JOIN products p ON p.id = o.product_id"
 )
+_PAGE, _ONE = "newest orders of a tier and a category", "one order by its id"
 QUESTIONS = {
-    "newest orders of a tier and a category": (
-        f"SELECT {_COLUMNS} FROM enriched_orders WHERE tier = {{0}} AND category = {{1}}"
-        " ORDER BY ordered_at DESC LIMIT 20",
-        f"{_JOINED} WHERE c.tier = {{0}} AND p.category = {{1}}"
+    _PAGE: (
+        f"SELECT {_COLUMNS} FROM enriched_orders WHERE tier = '{{tier}}'"
+        " AND category = '{category}' ORDER BY ordered_at DESC LIMIT 20",
+        f"{_JOINED} WHERE c.tier = '{{tier}}' AND p.category = '{{category}}'"
         " ORDER BY o.ordered_at DESC LIMIT 20",
     ),
-    "one order by its id": (
-        f"SELECT {_COLUMNS} FROM enriched_orders WHERE order_id = {{0}}",
-        f"{_JOINED} WHERE o.order_id = {{0}}",
+    _ONE: (
+        f"SELECT {_COLUMNS} FROM enriched_orders WHERE order_id = {{id}}",
+        f"{_JOINED} WHERE o.order_id = {{id}}",
     ),
 }
 
@@ -84,63 +90,90 @@ class Shop:
 class Database(Protocol):
     """A database that both forms are asked in."""
 
-    mark: str
-
     def execute(self, statements: Sequence[str]) -> None:
         """Run statements, and make them last."""
 
-    def opened(self) -> AbstractContextManager[Any]:
-        """Open a connection of one reader."""
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return what a statement gives."""
+
+    def load(self, statements: Sequence[str], readers: int, seconds: float) -> Load:
+        """Let readers ask `statements` in turn."""
 
 
 class Sqlite:
-    """A database file."""
-
-    mark = "?"
+    """A database file; its readers are threads of this process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def execute(self, statements: Sequence[str]) -> None:
         """Run statements, and make them last."""
-        with self.opened() as database:
+        with closing(sqlite3.connect(self._path)) as database:
             for statement in (*statements, "ANALYZE"):
                 database.execute(statement)
             database.commit()
 
-    @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file."""
-        database = sqlite3.connect(self._path)
-        try:
-            yield database
-        finally:
-            database.close()
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return what a statement gives."""
+        with closing(sqlite3.connect(self._path)) as database:
+            return database.execute(statement).fetchall()
+
+    def load(self, statements: Sequence[str], readers: int, seconds: float) -> Load:
+        """Let readers ask `statements` in turn."""
+
+        @contextmanager
+        def opened() -> Iterator[Ask]:
+            with closing(sqlite3.connect(self._path)) as database:
+                yield lambda count: database.execute(statements[count % len(statements)]).fetchall()
+
+        return measure(readers, seconds, opened)
 
 
 class Postgres:
-    """A schema of a PostgreSQL database, made anew."""
-
-    mark = "%s"
+    """A schema of a PostgreSQL database, made anew; its readers are those of pgbench."""
 
     def __init__(self, url: str, schema: str = "comparison") -> None:
         self._url = url
         self._schema = schema
+        self._options = f"-c search_path={schema} -c jit=off"
 
     def execute(self, statements: Sequence[str]) -> None:
         """Run statements, and make them last."""
         make = (f"DROP SCHEMA IF EXISTS {self._schema} CASCADE", f"CREATE SCHEMA {self._schema}")
-        with self.opened() as database:
+        with self._opened() as database:
             for statement in (*make, *statements, "VACUUM ANALYZE"):
                 database.execute(statement)
 
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return what a statement gives."""
+        with self._opened() as database:
+            found: list[tuple[Any, ...]] = database.execute(statement).fetchall()
+            return found
+
+    def load(self, statements: Sequence[str], readers: int, seconds: float) -> Load:
+        """Let readers ask `statements`, prepared, in random order."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [str(programs() / "pgbench"), "--no-vacuum", "--protocol=prepared", "--log"]
+            command += [f"--log-prefix={folder}/log", f"--client={readers}", "--jobs=2"]
+            command += [f"--time={math.ceil(seconds)}"]
+            for place, statement in enumerate(statements):
+                script = Path(folder, f"{place}.sql")
+                script.write_text(f"{statement};\n", encoding="utf-8")
+                command += ["--file", str(script)]
+            environment = {**os.environ, "PGOPTIONS": self._options}
+            subprocess.run([*command, self._url], env=environment, check=True, capture_output=True)
+            waits_ms = sorted(
+                int(line.split()[2]) / 1000
+                for log in Path(folder).glob("log.*")
+                for line in log.read_text(encoding="ascii").splitlines()
+            )
+        return Load(readers, math.ceil(seconds), tuple(waits_ms))
+
     @contextmanager
-    def opened(self) -> Iterator[Any]:
-        """Connect; statements are prepared once they came five times, as drivers do."""
+    def _opened(self) -> Iterator[Any]:
         import psycopg
 
-        options = f"-c search_path={self._schema} -c jit=off"
-        with psycopg.connect(self._url, autocommit=True, options=options) as database:
+        with psycopg.connect(self._url, autocommit=True, options=self._options) as database:
             yield database
 
 
@@ -172,31 +205,25 @@ def compare(
 def _asked(
     database: Database, question: str, shop: Shop, *, readers: int, seconds: float
 ) -> Compared:
-    by_id = "id" in question.split()
     flat, joined = (
-        statement.format(database.mark, database.mark) for statement in QUESTIONS[question]
+        [form.format(**chosen) for chosen in _choices(question, shop)]
+        for form in QUESTIONS[question]
+    )
+    for one, other in zip(flat[:12], joined, strict=False):
+        rows = database.rows(one)
+        assert rows == database.rows(other), f"the two forms differ: {one}"
+        assert len(rows) == (20 if question == _PAGE else 1), one
+    return Compared(
+        question,
+        database.load(flat, readers, seconds),
+        database.load(joined, readers, seconds),
     )
 
-    def parameters(count: int) -> tuple[Any, ...]:
-        if by_id:
-            return (count * 7919 % shop.orders,)
-        return (TIERS[count % len(TIERS)], CATEGORIES[count % len(CATEGORIES)])
 
-    with database.opened() as one:
-        for count in range(12):
-            rows = [one.execute(each, parameters(count)).fetchall() for each in (flat, joined)]
-            assert rows[0] == rows[1], f"the two forms differ: {question}"
-            assert by_id or len(rows[0]) == 20
-
-    def reader(statement: str) -> Load:
-        @contextmanager
-        def opened() -> Iterator[Ask]:
-            with database.opened() as link:
-                yield lambda count: link.execute(statement, parameters(count)).fetchall()
-
-        return measure(readers, seconds, opened)
-
-    return Compared(question, reader(flat), reader(joined))
+def _choices(question: str, shop: Shop) -> list[dict[str, object]]:
+    if question == _PAGE:
+        return [{"tier": tier, "category": each} for tier in TIERS for each in CATEGORIES]
+    return [{"id": number * 7919 % shop.orders} for number in range(100)]
 
 
 def told(compared: Compared) -> str:

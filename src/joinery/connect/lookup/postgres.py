@@ -31,6 +31,7 @@ from joinery.connect.protocol import SinkError
 if TYPE_CHECKING:
     import psycopg
 
+_TIMEOUT_S = 30
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, NULL)
 FROM pg_attribute a
@@ -113,10 +114,14 @@ class PostgresStore:
         return f"SELECT {read} FROM {asked} JOIN {self._name} t ON {same}"
 
     def _ask(
-        self, link: psycopg.Connection[tuple[Any, ...]], statement: str, values: Sequence[Any]
+        self,
+        link: psycopg.Connection[tuple[Any, ...]],
+        statement: str,
+        values: Sequence[Any] | None,
     ) -> list[tuple[Any, ...]]:
         try:
-            return link.execute(statement, values).fetchall()
+            done = link.execute(statement, values)
+            return done.fetchall() if done.description else []
         except database_errors() as error:
             raise self._told(error) from error
 
@@ -126,6 +131,7 @@ class PostgresStore:
         except SinkError as error:
             raise as_lookup(error) from error
         link.autocommit = True
+        self._ask(link, f"SET statement_timeout = '{_TIMEOUT_S}s'", None)
         return link
 
     def _told(self, error: Exception) -> LookupStoreError:
