@@ -21,7 +21,7 @@ from joinery.testing import conformance
 from joinery.testing.conformance import Case
 from joinery.testing.stores import Break, Opener, StoreRunner
 
-SEEDS = chosen_seeds(30)
+SEEDS = chosen_seeds(10)
 
 
 class ScatteringStore:

@@ -19,6 +19,7 @@ from joinery.solutions.store import StoreSolution
 from joinery.spec.read_solution import DEFAULT, ENTRY_POINTS
 
 _BUILT_IN: dict[str, str] = {
+    "dynamodb": "joinery.solutions.single_table.open:dynamodb",
     "kv": "joinery.solutions.key_value.open:kv",
     "rdbms-store": "joinery.solutions.relational.open:rdbms_store",
     "rdbms-trigger": "joinery.solutions.relational.trigger_open:rdbms_trigger",

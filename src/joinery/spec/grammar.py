@@ -337,12 +337,14 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
         "store": _text("rocksdb (by default), redis, dynamodb, memory, or a package's own."),
         "url": _text("Where the store is, where it is a server."),
         "path": _text("Its folder, where it is embedded; by default beside the checkpoint."),
-        "prefix": _text("Before each key; by default the query's name."),
+        "prefix": _text("Before each key, or the table's name; by default the query's name."),
     },
     "dynamodb": {
-        "table": _text("The table; by default the project's name."),
+        "table": _text("The table; by default joinery-<query>."),
         "endpoint": _text("Where DynamoDB is; by default the region's own."),
         "region": _text("The region; by default that of the environment."),
         "registry": _text("The database of the slot registry; by default SQLite."),
+        "shards": _count("Over how many partition keys each relation is spread; 1 by default."),
+        "index_lag": _count("Seconds that an index may be behind; 5 by default.", minimum=0),
     },
 }

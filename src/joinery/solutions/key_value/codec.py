@@ -15,8 +15,10 @@ from typing import Any
 
 import orjson
 
+from joinery.model.change import Row
 from joinery.model.type import Array, Atomic, DataType, Field, Map, Struct
 from joinery.model.type import Decimal as DecimalType
+from joinery.solutions.store import StoredRow
 
 Convert = Callable[[Any], Any]
 _FLOATING = (Atomic("float"), Atomic("double"))
@@ -55,6 +57,31 @@ class RowCodec:
         if plain.keys() != self._names:
             return {**dict.fromkeys(self._names), **plain}
         return plain
+
+
+class RowText:
+    """Stored rows of one relation as texts, the row first to be read."""
+
+    def __init__(self, columns: Sequence[Field]) -> None:
+        self._codec = RowCodec(columns)
+
+    def text(self, stored: StoredRow) -> bytes:
+        """Return a stored row as text."""
+        row = None if stored.row is None else self._codec.plain(stored.row)
+        log = (stored.position, stored.after_delete, stored.changed_us, stored.place)
+        return dump((stored.visible, row, *log))
+
+    def stored(self, text: bytes) -> StoredRow:
+        """Return the stored row of a text."""
+        visible, row, position, after_delete, changed_us, place = orjson.loads(text)
+        typed = None if row is None else self._codec.typed(row)
+        log = (position, after_delete, changed_us)
+        return StoredRow(typed, visible, *log, None if place is None else tuple(place))
+
+    def visible(self, text: bytes) -> Row | None:
+        """Return the row of a text, None where products do not see it."""
+        visible, row, *_ = orjson.loads(text)
+        return self._codec.typed(row) if visible and row is not None else None
 
 
 class KeyCodec:

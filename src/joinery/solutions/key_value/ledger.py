@@ -8,7 +8,8 @@ acknowledged. That one entry is the moment at which a batch counts: what is emit
 before it, what is sent follows it, and `begin` finishes what a crash left undone in between.
 
 Limits: the fence is read before each step, so a run that was replaced can finish the step it
-is in. What an earlier generation left is removed where the store can `clear`.
+is in, unless the store can `claim`. What an earlier generation left is removed where the
+store can `clear`.
 
 Invariant: no entry of `sent` tells of a batch that `done` does not name.
 """
@@ -86,14 +87,16 @@ class Ledger:
         """What stands before all partitions of the checkpoint at hand."""
         return b"%d/" % self._begun().generation
 
+    @property
+    def tries(self) -> int:
+        """How often the batch at hand was begun before."""
+        return self._begun().attempt
+
     def begin(self, batch: Batch) -> bool:
         """Start a batch, finish the one before, and return whether this one was acknowledged."""
-        fence = self._read_fence()
-        self._fence = _next_fence(fence, batch)
-        self._mark_count = 0
-        self._store.put_many({_FENCE: dump(asdict(self._fence))})
+        self._claim(batch)
         if batch.number == 0:
-            self._clear(self._fence.generation)
+            self._clear(self._begun().generation)
         done = self._read_done()
         if done and not done.applied:
             self._apply(done, self._emitted(done))
@@ -107,7 +110,7 @@ class Ledger:
 
     def check(self) -> None:
         """Refuse to go on once a run with a higher epoch has begun."""
-        stood, ours = self._read_fence(), self._begun()
+        stood, ours = _fence_of(self._store.get_many([_FENCE])[0]), self._begun()
         if stood is None or stood.generation != ours.generation or stood.epoch > ours.epoch:
             raise _fenced()
 
@@ -233,20 +236,30 @@ class Ledger:
     def _place(self, batch: Batch, attempt: int) -> str:
         return f"{self.head.decode()}emitted/{batch.number}.{attempt}"
 
+    def _claim(self, batch: Batch) -> None:
+        """Put the fence of a batch that begins in place of the one that stands."""
+        before = self._store.get_many([_FENCE])[0]
+        fence = _next_fence(_fence_of(before), batch)
+        after = dump(asdict(fence))
+        if (claim := getattr(self._store, "claim", None)) is not None:
+            claim(_FENCE, before, after)
+        else:
+            self._store.put_many({_FENCE: after})
+        self._fence, self._mark_count = fence, 0
+
     def _clear(self, generation: int) -> None:
         """Remove what all generations before this one left, where the store can."""
-        clear = getattr(self._store, "clear", None)
-        if clear is not None:
+        if (clear := getattr(self._store, "clear", None)) is not None:
             for former in range(generation):
                 clear(b"%d/" % former)
-
-    def _read_fence(self) -> _Fence | None:
-        value = self._store.get_many([_FENCE])[0]
-        return None if value is None else _Fence(**orjson.loads(value))
 
     def _read_done(self) -> _Done | None:
         value = self._store.get_many([self._done])[0]
         return None if value is None else _Done(**orjson.loads(value))
+
+
+def _fence_of(value: bytes | None) -> _Fence | None:
+    return None if value is None else _Fence(**orjson.loads(value))
 
 
 def _next_fence(stood: _Fence | None, batch: Batch) -> _Fence:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
 
 _GROUP = "joinery.stores"
-_BUILT_IN = ("memory", "rocksdb")
+_BUILT_IN = ("dynamodb", "memory", "redis", "rocksdb")
 _DEFAULT = "rocksdb"
 
 

@@ -6,12 +6,12 @@ Invariant: a crash between any two writes is repaired by the batch's next try; s
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from joinery.model.change import Row
-from joinery.plan.nodes import Node, Product
+from joinery.plan.nodes import Product
 from joinery.solutions.key_value.ledger import Ledger
+from joinery.solutions.key_value.sides import join_sides
 from joinery.solutions.key_value.store import KeyValueStore
 from joinery.solutions.key_value.tables import RowTable
 from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
@@ -83,18 +83,3 @@ class KeyValueJoinState:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
-
-
-def join_sides(products: Sequence[Product]) -> Mapping[str, set[tuple[str, ...]]]:
-    """Return, by relation, the sets of columns that edges join on, parents' and children's."""
-    sides: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for product in products:
-        _add_sides(product.root, sides)
-    return sides
-
-
-def _add_sides(node: Node, sides: defaultdict[str, set[tuple[str, ...]]]) -> None:
-    for embed in node.embeds:
-        sides[node.relation.name].add(tuple(pair.parent for pair in embed.on))
-        sides[embed.relation.name].add(tuple(pair.child for pair in embed.on))
-        _add_sides(embed, sides)

@@ -1,8 +1,8 @@
 """What a key-value store offers to keep join state: get many, put many, scan partitions.
 
 An entry stands under a partition and a sort key, as in every wide-column store: a partition
-that holds one entry has it under the empty sort key, all others are non-empty. Partitions
-are UTF-8 text without NUL.
+that holds one entry has it under the empty sort key, all others are non-empty. Both are UTF-8
+text, partitions without NUL.
 
 A package adds a store by an entry point of the group `joinery.stores` that names a
 `StoreFactory`.
@@ -64,6 +64,21 @@ class ClearingStore(KeyValueStore, Protocol):
 
         Raises:
             StoreError: The store cannot be written; some entries may be gone.
+        """
+
+
+class ClaimingStore(KeyValueStore, Protocol):
+    """A store that can compare and put in one, so that two runs never both hold the fence.
+
+    It may compare at every later write as well, and then a run that was replaced writes
+    nothing. Where the store cannot claim, the fence is read before each step.
+    """
+
+    def claim(self, address: Address, before: bytes | None, after: bytes) -> None:
+        """Put `after` where `before` stands; None where nothing does.
+
+        Raises:
+            FencedError: Something else stands there; so may later calls of `put_many`.
         """
 
 

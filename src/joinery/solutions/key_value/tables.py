@@ -19,12 +19,10 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-import orjson
-
 from joinery.engine.rows import join_value
 from joinery.model.change import Row
 from joinery.plan.nodes import Relation
-from joinery.solutions.key_value.codec import RowCodec, dump
+from joinery.solutions.key_value.codec import RowText
 from joinery.solutions.key_value.key_text import key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore
 from joinery.solutions.store import JoinValue, Key, StoredRow
@@ -37,7 +35,7 @@ class RowTable:
 
     Args:
         relation: Its key and columns.
-        sides: The sets of columns that edges join on.
+        sides: The sets of columns, other than the key, that edges join on.
         store: Where everything is kept.
         head: Stands before all partitions.
     """
@@ -51,14 +49,13 @@ class RowTable:
     ) -> None:
         self._key = relation.key
         self._store = store
-        self._codec = RowCodec(relation.row.fields)
+        self._texts = RowText(relation.row.fields)
         name = escaped(relation.name)
         self._place = head + f"row/{name}/".encode()
         self._gone = head + f"gone/{name}".encode()
         self._auxiliary = {
             columns: head + f"by/{name}/{','.join(map(escaped, columns))}/".encode()
             for columns in sides
-            if set(columns) != set(relation.key)
         }
         self._standing: dict[Key, StoredRow | None] = {}
         self._stale: set[Address] = set()
@@ -68,7 +65,7 @@ class RowTable:
         asked = list(keys)
         values = self._store.get_many([self._address(key) for key in asked])
         found = {
-            key: self._stored(value)
+            key: self._texts.stored(value)
             for key, value in zip(asked, values, strict=True)
             if value is not None
         }
@@ -88,7 +85,7 @@ class RowTable:
         rows: list[Row] = []
         joining: dict[bytes, JoinValue] = {}
         for sort, text in zip(sorts, held, strict=True):
-            row = self._visible(text)
+            row = None if text is None else self._texts.visible(text)
             value = None if row is None else join_value(row, columns)
             if row is not None and value is not None and value in wanted:
                 rows.append(row)
@@ -113,7 +110,7 @@ class RowTable:
             removed.update(dict.fromkeys(before - after))
             if stored.row is None:
                 added[self._gone, sort] = b""
-            written[self._place + sort, b""] = self._text(stored)
+            written[self._place + sort, b""] = self._texts.text(stored)
         removed.update(dict.fromkeys(self._stale - held))
         yield from (added, written, removed)
         self._stale.clear()
@@ -129,7 +126,7 @@ class RowTable:
             for address, place, value in zip(
                 some, places, self._store.get_many(places), strict=True
             ):
-                stored = None if value is None else self._stored(value)
+                stored = None if value is None else self._texts.stored(value)
                 if stored and stored.row is None and stored.changed_us >= before_us:
                     continue
                 told[address] = None
@@ -144,7 +141,7 @@ class RowTable:
             at = [columns.index(column) for column in self._key]
             values = [tuple(value[place] for place in at) for value in values]
         held = self._store.get_many(list({self._address(each): None for each in values}))
-        rows = (self._visible(value) for value in held)
+        rows = (self._texts.visible(value) for value in held if value is not None)
         return [row for row in rows if row is not None]
 
     def _entries(self, stored: StoredRow | None, sort: bytes) -> set[Address]:
@@ -160,28 +157,6 @@ class RowTable:
 
     def _address(self, key: Sequence[Any]) -> Address:
         return self._place + key_text(key), b""
-
-    def _text(self, stored: StoredRow) -> bytes:
-        row = None if stored.row is None else self._codec.plain(stored.row)
-        log = (stored.position, stored.after_delete, stored.changed_us, stored.place)
-        return dump((stored.visible, row, *log))
-
-    def _stored(self, value: bytes) -> StoredRow:
-        visible, row, position, after_delete, changed_us, place = orjson.loads(value)
-        return StoredRow(
-            None if row is None else self._codec.typed(row),
-            visible,
-            position,
-            after_delete,
-            changed_us,
-            place and tuple(place),
-        )
-
-    def _visible(self, value: bytes | None) -> Row | None:
-        if value is None:
-            return None
-        visible, row, *_ = orjson.loads(value)
-        return self._codec.typed(row) if visible and row is not None else None
 
 
 def escaped(name: str) -> str:

@@ -1,0 +1,188 @@
+"""Join state in one DynamoDB table: rows as items with slots, and the ledger of a key-value store.
+
+Rows are guarded by reading, comparing and writing under one fenced writer: the fence is
+claimed by a condition, batches of writes carry none.
+
+A try that follows a crash first waits until the indexes must show what was written before.
+
+Limits: an index more than `lag_s` behind its table would show too little. A takeover by
+another checkpoint leaves the items of the former one, under names that nobody reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from joinery.model.change import Row
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.key_value.dynamodb import DynamoStore
+from joinery.solutions.key_value.dynamodb_table import DynamoTable
+from joinery.solutions.key_value.ledger import Ledger
+from joinery.solutions.key_value.sides import join_sides
+from joinery.solutions.key_value.slices import slices
+from joinery.solutions.key_value.store import Address
+from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.single_table.items import ItemTable, Layout, sort_key
+from joinery.solutions.single_table.recent import Recent
+from joinery.solutions.single_table.slots import Need
+from joinery.solutions.store import (
+    Batch,
+    Emitted,
+    JoinValue,
+    Key,
+    SentDocument,
+    StoredRow,
+    StoreError,
+)
+
+LAG_S = 5.0
+_HOT_UNITS_A_SECOND = 900
+_AT_ONCE = 10_000
+_log = logging.getLogger(__name__)
+
+
+class SingleTableState:
+    """Keeps the rows that some products read, and their documents, in a table.
+
+    Args:
+        products: They share a query.
+        table: Made, with the indexes of all slots.
+        slots: Of all `needs_of` the products.
+        query: The query's name.
+        shards: Over how many partition keys each relation is spread.
+        lag_s: How far behind an index may be.
+        pause: Waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        table: DynamoTable,
+        slots: Mapping[Need, int],
+        *,
+        query: str,
+        shards: int = 1,
+        lag_s: float = LAG_S,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._table = table
+        self._slots = slots
+        self._query = escaped(query)
+        self._shards = shards
+        self._lag_s = lag_s
+        self._pause = pause
+        self._store = DynamoStore(table, f"{self._query}/")
+        self._ledger = Ledger(products, self._store)
+        self._sides = join_sides(products)
+        relations = dict.fromkeys(r for product in products for r in product.relations)
+        self._relations = list(relations)
+        self._recent = {each.name: Recent(lag_s) for each in relations}
+        self._tables: dict[str, ItemTable] = {}
+        self._began = False
+
+    def begin(self, batch: Batch) -> bool:
+        """Start a batch, and return whether it was acknowledged before."""
+        acknowledged = self._ledger.begin(batch)
+        self._check_shards()
+        if self._ledger.tries > 0 or (not self._began and batch.number > 0):
+            self._pause(self._lag_s)
+            for recent in self._recent.values():
+                recent.clear()
+        self._began = True
+        scope = f"{self._query}.{self._ledger.head.decode().rstrip('/')}"
+        self._tables = {each.name: self._opened(each, scope) for each in self._relations}
+        return acknowledged
+
+    def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+        return self._tables[relation].rows(keys)
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+        return self._tables[relation].matching(columns, values)
+
+    def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
+        """Remember roots as work to do."""
+        self._ledger.check()
+        self._ledger.mark(roots)
+
+    def pending(self) -> Mapping[str, Collection[Key]]:
+        """Return what an earlier try marked."""
+        return self._ledger.pending()
+
+    def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
+        """Store rows, deleted ones noted first."""
+        self._ledger.check()
+        gone = [sort_key(key) for key, stored in rows.items() if stored.row is None]
+        if gone:
+            self._store.put_many({self._gone(relation, sort): b"-" for sort in gone})
+        began = time.monotonic()
+        self._tables[relation].write(rows)
+        self._warn(relation, len(rows), time.monotonic() - began)
+
+    def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
+        """Return what the sink holds."""
+        return self._ledger.sent(product, roots)
+
+    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
+        """End a batch."""
+        self._ledger.acknowledge(batch, emitted)
+
+    def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
+        """Return what the batch sent that was acknowledged last."""
+        return self._ledger.emitted(batch)
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        for name, table in self._tables.items():
+            entries = self._store.scan([self._gone(name, "")[0]])
+            for sorts in slices((sort.decode() for (_, sort), _ in entries), _AT_ONCE):
+                deleted = {s: r for s, r in table.stored(sorts).items() if r.row is None}
+                kept = {s for s, each in deleted.items() if each.changed_us >= before_us}
+                table.remove(deleted.keys() - kept)
+                self._store.put_many({self._gone(name, s): None for s in sorts if s not in kept})
+
+    def close(self) -> None:
+        """Release connections."""
+        self._store.close()
+
+    def _opened(self, relation: Relation, scope: str) -> ItemTable:
+        sides = {
+            columns: self._slots[relation.name, columns]
+            for columns in self._sides.get(relation.name, ())
+        }
+        recent = self._recent[relation.name]
+        recent.expire()
+        return ItemTable(relation, sides, self._table, Layout(scope, self._shards), recent)
+
+    def _gone(self, relation: str, sort: str) -> Address:
+        return self._ledger.head + f"gone/{escaped(relation)}".encode(), sort.encode()
+
+    def _check_shards(self) -> None:
+        """Refuse another number of shards than the rows were written with."""
+        place: Address = (self._ledger.head + b"shards", b"")
+        stood = self._store.get_many([place])[0]
+        if stood is None:
+            self._store.put_many({place: b"%d" % self._shards})
+        elif int(stood) != self._shards:
+            raise StoreError(
+                f"the table holds rows over {stood.decode()} shards, not {self._shards}",
+                hint=f"Set `shards: {stood.decode()}`, or run with --rebuild.",
+            )
+
+    def _warn(self, relation: str, rows: int, seconds: float) -> None:
+        """Warn of a partition key that takes about as much as one can."""
+        rate = rows / max(seconds, 0.001)
+        if self._shards == 1 and rows > _HOT_UNITS_A_SECOND and rate > _HOT_UNITS_A_SECOND:
+            facts = {"relation": relation, "items_a_second": round(rate)}
+            _log.warning("hot partition: spread the relation by the option `shards`", extra=facts)
+
+
+def needs_of(products: Sequence[Product]) -> list[Need]:
+    """Return the slots that products need, in a fixed order."""
+    sides = join_sides(products)
+    return sorted((name, columns) for name, each in sides.items() for columns in each)

@@ -1,0 +1,159 @@
+"""Key-value stores on real servers: the rules of a store, and join state through crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from redis import Redis
+from tests.oracle.compare import failures, make_trial
+
+from joinery.engine.driver import StoreDriver
+from joinery.plan.nodes import Product
+from joinery.solutions.key_value.dynamodb import DynamoStore, open_client
+from joinery.solutions.key_value.dynamodb_create import ensure_table
+from joinery.solutions.key_value.dynamodb_table import DynamoTable
+from joinery.solutions.key_value.redis import RedisStore
+from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.store import KeyValueStore
+from joinery.solutions.store import FencedError, StoreError
+from joinery.stack.service import Service
+from joinery.testing import conformance
+from joinery.testing.conformance.store_suite import STORE_RULES, Make
+from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record
+
+pytestmark = pytest.mark.services
+EACH_RULE = pytest.mark.parametrize("rule", STORE_RULES, ids=lambda each: each.__name__)
+NUMBERS = count()
+
+
+@pytest.fixture
+def in_redis(redis: Service) -> Make:
+    prefix = f"kv{next(NUMBERS)}"
+    return lambda: RedisStore(redis.address, prefix)
+
+
+@pytest.fixture
+def in_dynamodb(dynamodb: Service, monkeypatch: pytest.MonkeyPatch) -> Make:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "local")
+    name = f"kv{next(NUMBERS)}"
+
+    def make() -> KeyValueStore:
+        client = open_client(dynamodb.address, "us-east-1")
+        ensure_table(client, name)
+        return DynamoStore(DynamoTable(client, name), "p/")
+
+    return make
+
+
+def opener(make: Make) -> Opener:
+    def open_(products: Sequence[Product], break_: Break[Any]) -> StoreDriver:
+        return StoreDriver(products, KeyValueJoinState(products, break_(make())))
+
+    return open_
+
+
+@EACH_RULE
+def test_redis(rule: Callable[[Make], None], in_redis: Make) -> None:
+    rule(in_redis)
+
+
+@EACH_RULE
+def test_dynamodb(rule: Callable[[Make], None], in_dynamodb: Make) -> None:
+    rule(in_dynamodb)
+
+
+def test_join_state_in_redis_holds(in_redis: Make) -> None:
+    conformance.check(StoreRunner(opener(in_redis), replay=True))
+
+
+def test_a_late_record_in_redis_replaces_nothing_newer(in_redis: Make) -> None:
+    check_late_record(opener(in_redis))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_join_state_in_redis_is_right_after_crashes(seed: int, redis: Service) -> None:
+    runner = StoreRunner(
+        opener(lambda: RedisStore(redis.address, f"seed{seed}")), replay=True, crashes=6, seed=seed
+    )
+
+    assert [] == failures(make_trial([seed]), runner)
+    assert runner.crashed > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_join_state_in_dynamodb_is_right_after_crashes(seed: int, in_dynamodb: Make) -> None:
+    runner = StoreRunner(opener(in_dynamodb), replay=True, crashes=3, seed=seed)
+
+    assert [] == failures(make_trial([seed]), runner)
+
+
+@pytest.mark.parametrize("store", ["in_redis", "in_dynamodb"])
+def test_only_one_of_two_claims_holds(store: str, request: pytest.FixtureRequest) -> None:
+    make = request.getfixturevalue(store)
+    one, two = make(), make()
+    one.claim((b"fence", b""), None, b"1")
+
+    with pytest.raises(FencedError):
+        two.claim((b"fence", b""), None, b"2")
+    two.claim((b"fence", b""), b"1", b"2")
+    with pytest.raises(FencedError):
+        one.claim((b"fence", b""), b"1", b"3")
+
+    assert [b"2"] == list(two.get_many([(b"fence", b"")]))
+
+
+def test_redis_takes_no_writes_of_a_run_that_was_replaced(in_redis: Make) -> None:
+    old, new = in_redis(), in_redis()
+    old.claim((b"fence", b""), None, b"1")  # type: ignore[attr-defined]
+    new.claim((b"fence", b""), b"1", b"2")  # type: ignore[attr-defined]
+
+    with pytest.raises(FencedError):
+        old.put_many({(b"a", b""): b"old", (b"b", b"1"): b"old"})
+
+    assert [None, None] == list(new.get_many([(b"a", b""), (b"b", b"1")]))
+
+
+def test_redis_forgets_what_a_former_checkpoint_left(in_redis: Make, redis: Service) -> None:
+    store = in_redis()
+    store.put_many({(b"0/row/[*]", b""): b"1", (b"0/by", b"x"): b"1", (b"01/row", b""): b"1"})
+    store.clear(b"0/")  # type: ignore[attr-defined]
+
+    assert [None, None, b"1"] == list(
+        store.get_many([(b"0/row/[*]", b""), (b"0/by", b"x"), (b"01/row", b"")])
+    )
+
+
+def test_a_hash_that_is_very_large_is_read_by_a_cursor(in_redis: Make) -> None:
+    store = in_redis()
+    entries: dict[Any, bytes | None] = {(b"by/popular", b"%d" % n): b"" for n in range(25_000)}
+    store.put_many(entries)
+
+    assert entries == dict(store.scan([b"by/popular"]))
+
+
+def test_a_redis_that_is_away_is_told(redis: Service) -> None:
+    with pytest.raises(StoreError) as refused:
+        RedisStore("redis://127.0.0.1:1/0", "p")
+
+    assert "could not reach redis 127.0.0.1:1/0" in refused.value.message
+
+
+def test_a_wrong_password_is_told_without_it(redis: Service) -> None:
+    with Redis.from_url(redis.address) as server:
+        server.config_set("requirepass", "right")
+        try:
+            with pytest.raises(StoreError) as refused:
+                RedisStore(redis.address.replace("//", "//:wrong-word@"), "p")
+        finally:
+            Redis.from_url(redis.address.replace("//", "//:right@")).config_set("requirepass", "")
+
+    assert "wrong-word" not in f"{refused.value} {refused.value.detail} {refused.value.hint}"
+
+
+def test_a_key_that_is_too_long_for_dynamodb_is_told(in_dynamodb: Make) -> None:
+    with pytest.raises(StoreError, match="a key is too long for DynamoDB"):
+        in_dynamodb().put_many({(b"p", b"x" * 2_000): b""})
