@@ -64,6 +64,7 @@ class PostgresPart:
 
     def apply(self, rows: Sequence[StagedRow]) -> None:
         """Apply rows; where the database refuses one, the others are applied without it."""
+        rows = newest(rows)
         try:
             with self._connection.transaction():
                 self._load(self._statements, rows)
@@ -117,6 +118,21 @@ class PostgresPart:
                 detail=reason(error, self._url),
                 hint="Check the table's constraints.",
             ) from error
+
+
+def newest(rows: Sequence[StagedRow]) -> Sequence[StagedRow]:
+    """Return each key once: a log may tell an event twice, which one statement cannot write.
+
+    Example:
+        >>> twice = [StagedRow('{"a":1}', "{}", 7), StagedRow('{"a":1}', '{"b":2}', 7)]
+        >>> newest(twice)
+        [StagedRow(key='{"a":1}', value='{"b":2}', version=7)]
+    """
+    found: dict[str, StagedRow] = {}
+    for row in rows:
+        if row.key not in found or found[row.key].version <= row.version:
+            found[row.key] = row
+    return rows if len(found) == len(rows) else list(found.values())
 
 
 def line_writer(key: Struct) -> Callable[[StagedRow], str]:

@@ -20,6 +20,8 @@ from joinery.engine.scope import Scope, guarded
 from joinery.model.change import Change, Row
 from joinery.plan.stream import Lookup
 
+_Place = tuple[Key, Identity]
+
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
@@ -56,8 +58,8 @@ class CurrentLookup:
         wide = {**scope, **{each.name: each.expression.type for each in lookup.fields}}
         self._where = guarded(lookup.where, wide, failed) if lookup.where else None
         self._rows: dict[Key, Standing] = {}
-        self._waiting: dict[Identity, _Waiting] = {}
-        self._sent: dict[Identity, _Sent] = {}
+        self._waiting: dict[_Place, _Waiting] = {}
+        self._sent: dict[_Place, _Sent] = {}
         self._ticked_us = 0
 
     def process(
@@ -75,9 +77,8 @@ class CurrentLookup:
             if change.relation == self._lookup.table.name:
                 self._change(change, found)
         out = [made for event in events for made in self._arrive(event, time_us, found)]
-        seen = {each.identity for each in out}
         out += self._released(time_us, found)
-        return out + self._corrections(time_us, seen)
+        return out + self._corrections(time_us)
 
     def _change(self, change: Change, found: Findings) -> None:
         key = tuple(change.key[column] for column in self._lookup.table.key)
@@ -91,11 +92,12 @@ class CurrentLookup:
         return whole if self._merge.visible(whole) else None
 
     def _arrive(self, event: Event, time_us: int, found: Findings) -> list[Event]:
-        """Answer an event; it takes the place of an earlier one of its identity."""
-        self._waiting.pop(event.identity, None)
-        self._sent.pop(event.identity, None)
+        """Answer an event; it takes the place of one remembered under its key and identity."""
         key = self._fields.key(event.row)
         row = self._row(key)
+        if key is not None:
+            self._waiting.pop((key, event.identity), None)
+            self._sent.pop((key, event.identity), None)
         if row is None:
             found.counters["lookup_misses"] += 1
             return self._missed(event, key, time_us, found)
@@ -112,7 +114,7 @@ class CurrentLookup:
                 return []
             case "wait" if key is not None:
                 until_us = time_us + (self._lookup.wait_ms or 0) * 1000
-                self._waiting[event.identity] = _Waiting(event, key, until_us)
+                self._waiting[key, event.identity] = _Waiting(event, key, until_us)
                 return []
         return [self._send(event, key, None, time_us)]
 
@@ -121,37 +123,37 @@ class CurrentLookup:
         if self._lookup.on_change != "keep" and key is not None:
             until_us = time_us + (self._lookup.for_ms or 0) * 1000
             text = self._fields.text(fields)
-            self._sent[event.identity] = _Sent(event, key, text, until_us)
+            self._sent[key, event.identity] = _Sent(event, key, text, until_us)
         return event.with_row({**event.row, **fields})
 
     def _released(self, time_us: int, found: Findings) -> list[Event]:
         """Return the events whose row came, and those that waited long enough."""
         out: list[Event] = []
-        for identity, each in list(self._waiting.items()):
+        for place, each in list(self._waiting.items()):
             row = self._row(each.key)
             if row is None and time_us < each.until_us:
                 continue
             if row is None:
                 found.counters["waits_over"] += 1
-            del self._waiting[identity]
+            del self._waiting[place]
             out.append(self._send(each.event, each.key, row, time_us))
         return out
 
-    def _corrections(self, time_us: int, seen: set[Identity]) -> list[Event]:
+    def _corrections(self, time_us: int) -> list[Event]:
         """Return the remembered events that changed rows alter, and forget the old ones."""
         periodic = self._lookup.on_change == "correct"
         if periodic and not self._ticks(time_us):
             return []
         out: list[Event] = []
-        for identity, each in list(self._sent.items()):
+        for place, each in list(self._sent.items()):
             over = time_us >= each.until_us
-            if identity not in seen and (periodic or not over):
-                out += self._correction(identity, each)
+            if periodic or not over:
+                out += self._correction(place, each)
             if over:
-                del self._sent[identity]
+                del self._sent[place]
         return out
 
-    def _correction(self, identity: Identity, sent: _Sent) -> list[Event]:
+    def _correction(self, place: _Place, sent: _Sent) -> list[Event]:
         row = self._row(sent.key)
         if row is None and self._lookup.on_miss in ("drop", "dead_letter"):
             return []
@@ -159,7 +161,7 @@ class CurrentLookup:
         text, whole = self._fields.text(fields), {**sent.event.row, **fields}
         if text == sent.text or (self._where is not None and self._where(whole) is not True):
             return []
-        self._sent[identity] = _Sent(sent.event, sent.key, text, sent.until_us)
+        self._sent[place] = _Sent(sent.event, sent.key, text, sent.until_us)
         return [sent.event.corrected().with_row(whole)]
 
     def _ticks(self, time_us: int) -> bool:

@@ -32,6 +32,9 @@ class _Version:
     row: Row = field(compare=False, default_factory=dict)
 
 
+_Place = tuple[Key, Identity]
+
+
 @dataclass(frozen=True, slots=True)
 class _Open:
     """An event without its last answer; `text` is of the fields it was sent with, if it was."""
@@ -55,7 +58,7 @@ class VersionedLookup:
         self._merge = RowMerge(lookup.table, failed)
         self._fields = LookupFields(lookup, failed)
         self._versions: dict[Key, list[_Version]] = {}
-        self._open: dict[Identity, _Open] = {}
+        self._open: dict[_Place, _Open] = {}
         self._newest_us: int | None = None
         self._quiet_since_us: int | None = None
 
@@ -71,7 +74,7 @@ class VersionedLookup:
             self._quiet_since_us = time_us
         idle = self._idle(time_us)
         arrived = [made for event in events for made in self._arrive(event, idle, found)]
-        return arrived + self._settled(idle, {each.identity for each in arrived}, found)
+        return arrived + self._settled(idle, found)
 
     @property
     def _watermark_us(self) -> int | None:
@@ -134,7 +137,6 @@ class VersionedLookup:
 
     def _arrive(self, event: Event, idle: bool, found: Findings) -> list[Event]:
         """Answer an event, or keep it until its answer is final."""
-        self._open.pop(event.identity, None)
         at = event.row[self._lookup.event_time or ""]
         if not isinstance(at, datetime):
             column = self._lookup.event_time
@@ -143,13 +145,15 @@ class VersionedLookup:
             )
             return []
         key, time_us = self._fields.key(event.row), micros_of(at)
+        if key is not None:
+            self._open.pop((key, event.identity), None)
         if key is None or self._final(time_us, idle):
             return self._answer(event, key, time_us, found)
         if self._lookup.late == "hold":
-            self._open[event.identity] = _Open(event, key, time_us)
+            self._open[key, event.identity] = _Open(event, key, time_us)
             return []
         fields = self._fields.of(self._row(key, time_us))
-        self._open[event.identity] = _Open(event, key, time_us, self._fields.text(fields))
+        self._open[key, event.identity] = _Open(event, key, time_us, self._fields.text(fields))
         return [event.with_row({**event.row, **fields})]
 
     def _answer(self, event: Event, key: Key | None, time_us: int, found: Findings) -> list[Event]:
@@ -165,23 +169,23 @@ class VersionedLookup:
             return []
         return [event.with_row({**event.row, **self._fields.of(row)})]
 
-    def _settled(self, idle: bool, seen: set[Identity], found: Findings) -> list[Event]:
+    def _settled(self, idle: bool, found: Findings) -> list[Event]:
         """Return the open events that are answered now, or whose answer is another."""
         out: list[Event] = []
-        for identity, each in list(self._open.items()):
+        for place, each in list(self._open.items()):
             final = self._final(each.time_us, idle)
-            if each.text is not None and identity not in seen:
-                out += self._correction(identity, each)
-            elif each.text is None and final:
+            if each.text is not None:
+                out += self._correction(place, each)
+            elif final:
                 out += self._answer(each.event, each.key, each.time_us, found)
             if final:
-                del self._open[identity]
+                del self._open[place]
         return out
 
-    def _correction(self, identity: Identity, sent: _Open) -> list[Event]:
+    def _correction(self, place: _Place, sent: _Open) -> list[Event]:
         fields = self._fields.of(self._row(sent.key, sent.time_us))
         text = self._fields.text(fields)
         if text == sent.text:
             return []
-        self._open[identity] = _Open(sent.event, sent.key, sent.time_us, text)
+        self._open[place] = _Open(sent.event, sent.key, sent.time_us, text)
         return [sent.event.corrected().with_row({**sent.event.row, **fields})]

@@ -137,11 +137,13 @@ CASES = (
     ),
     stream_case(
         "re_emit: an event that is told again is remembered as told last",
-        _project(_AGAIN),
-        _first(),
-        batch(insert("orders", id=1, sku="rye"), sends=[_sent(None)]),
-        batch(_price(2.0)),
-        batch(insert("products", sku="rye", price=4.0), sends=[_sent(4.0, again=True)]),
+        _project(_AGAIN, "- {select: [{total: price * quantity}]}"),
+        batch(_TEA, _ORDER, sends=[upsert(1, {"total": 5.0, "again": False})]),
+        batch(
+            insert("orders", id=1, sku="tea", quantity=7),
+            sends=[upsert(1, {"total": 7.0, "again": False})],
+        ),
+        batch(_price(2.0), sends=[upsert(1, {"total": 14.0, "again": True})]),
     ),
     stream_case(
         "re_emit: a correction that a later filter keeps out is not sent",

@@ -45,11 +45,6 @@ CASES = (
         batch(_order(1, item="rye"), sends=[_whole(1, "rye")]),
     ),
     stream_case(
-        "of one event told twice in one batch, the last in the log stands",
-        _project(""),
-        batch(_order(1, item="tea"), _order(1, item="rye"), sends=[_whole(1, "rye")]),
-    ),
-    stream_case(
         "a delete in a log of events changes nothing",
         _project(""),
         batch(_order(1), sends=[_whole(1)]),
