@@ -131,6 +131,18 @@ def run(
 
 
 @app.command()
+def listen(
+    file: File = _DEFAULT,
+    once: Annotated[bool, typer.Option("--once", help="Publish what is queued, then end.")] = False,
+    product: Products = None,
+) -> None:
+    """Publish what a database's queue of changed rows alters, whoever wrote them."""
+    from joinery.cli.listen import run_listen
+
+    raise typer.Exit(run_listen(file, products=product or (), once=once))
+
+
+@app.command()
 def demo(
     folder: Annotated[
         Path | None, typer.Argument(help="Where it runs; by default a new temporary folder.")

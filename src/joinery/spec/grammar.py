@@ -331,6 +331,10 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
     "rdbms-trigger": {
         "database": _DATABASE,
         "schema": _SCHEMA,
+        "publish": {
+            "enum": ["batch", "queue"],
+            "description": "After each batch, or by `joinery listen` from a queue in PostgreSQL.",
+        },
         "sql": _anything("Statements of your own: documents, and affected by relation."),
     },
     "kv": {

@@ -6,16 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from joinery.connect.postgres_server import connect
 from joinery.plan.explain import Section
 from joinery.plan.nodes import Product, Relation
-from joinery.solutions.relational.custom import custom_sql
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
+from joinery.solutions.relational.postgres_inspect import PostgresInspector
 from joinery.solutions.relational.sqlite_inspect import SqliteInspector
 from joinery.solutions.relational.statement.dialect import quoted
-from joinery.solutions.relational.statement.layout import Layout, QueryLayout
+from joinery.solutions.relational.statement.layout import Layout
 from joinery.solutions.relational.statement.product import ProductStatements
 from joinery.solutions.relational.statement.show import indented
-from joinery.solutions.relational.trigger_open import dialect_of, path_of, statements_of
+from joinery.solutions.relational.trigger_open import (
+    POSTGRES,
+    dialect_of,
+    layout_of,
+    path_of,
+    statements_of,
+)
 
 SOLUTION = "rdbms-trigger"
 
@@ -45,10 +52,13 @@ def explain_statements(products: Sequence[Product], database: str = "") -> tuple
     """
     if any(each.solution != SOLUTION or each.outbox for each in products):
         return ()
-    layout = QueryLayout(products[0].query)
+    options: Mapping[str, object] = dict(products[0].solution_options)
+    if database:
+        options = {**options, "database": database}
+    layout = layout_of(products[0].query, options)
     inspector = _inspector(database, layout) if database else None
     try:
-        sections = [_section(each, inspector) for each in products]
+        sections = [_section(each, options, inspector) for each in products]
         if inspector is not None:
             sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
     finally:
@@ -75,15 +85,17 @@ def missing_indexes(
 
 
 def _inspector(database: str, layout: Layout) -> Inspector:
+    if database.startswith(POSTGRES):
+        return PostgresInspector(connect(database), layout)
     return SqliteInspector(Path(path_of(database)), layout)
 
 
-def _section(product: Product, inspector: Inspector | None) -> Section:
-    options: Mapping[str, object] = dict(product.solution_options)
-    dialect = dialect_of(str(options.get("database", "")))
-    statements = statements_of(product, product.query, dialect, custom_sql(options))
-    lines = [*_lines(product, statements, inspector)]
-    return Section(f"sql of {product.name} in {dialect.name}", "\n".join(lines))
+def _section(
+    product: Product, options: Mapping[str, object], inspector: Inspector | None
+) -> Section:
+    statements = statements_of(product, product.query, options)
+    title = f"sql of {product.name} in {dialect_of(options).name}"
+    return Section(title, "\n".join(_lines(product, statements, inspector)))
 
 
 def _lines(

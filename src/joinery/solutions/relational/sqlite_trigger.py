@@ -27,6 +27,11 @@ class SqliteTriggerState(SqliteState):
         for function, compute in FUNCTIONS.items():
             self._database.create_function(function, 1, compute, deterministic=True)
 
+    @property
+    def computes(self) -> bool:
+        """Whether values stand in the tables as they are."""
+        return True
+
     def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
         """Run a statement over a temporary table of what it is given."""
         with self._told():

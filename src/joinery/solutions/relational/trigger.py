@@ -44,6 +44,10 @@ class Given:
 class SelectingState(JoinState, Protocol):
     """A store of join state that runs statements over its tables."""
 
+    @property
+    def computes(self) -> bool:
+        """Whether the database sees values as they are; else documents are made from rows."""
+
     def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
         """Run a statement.
 
@@ -91,7 +95,7 @@ class StatementTactic:
 
     def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
         """Return the documents of some roots: one statement."""
-        if not self._documents:
+        if not self._documents or not cast(SelectingState, state).computes:
             return self._rows.documents(keys, state)
         relation = self._root.relation
         given = Given(self._wanted, fields_of(relation, relation.key), keys)
@@ -118,6 +122,25 @@ class StatementTactic:
         fields = fields_of(statement.relation, statement.columns)
         given = Given(statement.changed, fields, values)
         return {key for key, *_ in state.select(statement.sql, given, self._root.relation)}
+
+
+class SilentTactic:
+    """Finds nothing: rows are written, and a listener publishes what they alter."""
+
+    def __init__(self, product: Product, max_bytes: int | None) -> None:
+        self._counters: Counter[str] = Counter()
+
+    def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
+        """Return none."""
+        return set()
+
+    def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
+        """Return none."""
+        return {}
+
+    def counters(self) -> Counter[str]:
+        """Return nothing."""
+        return self._counters
 
 
 def _given_values(

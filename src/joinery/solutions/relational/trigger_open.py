@@ -6,23 +6,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joinery.connect.outlet import Outlet
 from joinery.engine.driver import StoreDriver
 from joinery.engine.tactic import Tactic
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.custom import CustomSql, custom_sql, custom_statements
+from joinery.solutions.relational.listen import Listener
+from joinery.solutions.relational.postgres_queue import PostgresIngestState, PostgresQueueState
+from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
 from joinery.solutions.relational.sqlite_trigger import SqliteTriggerState
 from joinery.solutions.relational.statement.dialect import Dialect
 from joinery.solutions.relational.statement.layout import QueryLayout
+from joinery.solutions.relational.statement.postgres import PostgresDialect
 from joinery.solutions.relational.statement.product import ProductStatements, product_statements
 from joinery.solutions.relational.statement.sqlite import SqliteDialect
-from joinery.solutions.relational.trigger import SelectingState, StatementTactic
+from joinery.solutions.relational.trigger import (
+    SelectingState,
+    SilentTactic,
+    StatementTactic,
+)
 from joinery.solutions.store import StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
 
 FILE = "rdbms-trigger.db"
+POSTGRES = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
 
 
@@ -35,32 +45,87 @@ def rdbms_trigger(
         SpecError: The options are not what it takes.
         StoreError: The database cannot be used.
     """
-    dialect, custom = dialect_of(str(options.get("database", ""))), custom_sql(options)
-    _check_one(products, custom)
+    _check_one(products, custom_sql(options))
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
-        statements = statements_of(product, place.query, dialect, custom)
+        statements = statements_of(product, place.query, options)
         return StatementTactic(product, max_bytes, statements)
 
-    state = _open_state(products, str(options.get("database", "")), place)
     limit = place.max_document_bytes
+    if options.get("publish") == "queue":
+        ingest = _ingest(products, options, place)
+        return StoreDriver(products, ingest, tactic=SilentTactic)
+    state = _open_state(products, options, place)
     return StoreDriver(products, state, max_document_bytes=limit, tactic=tactic)
 
 
-def statements_of(
-    product: Product, query: str, dialect: Dialect, custom: CustomSql | None
-) -> ProductStatements:
-    """Return what a database runs for a product of a query."""
-    layout = QueryLayout(query)
+def open_listener(
+    products: Sequence[Product],
+    options: Mapping[str, object],
+    outlets: Mapping[str, Outlet],
+    *,
+    max_document_bytes: int | None = None,
+) -> Listener:
+    """Return what publishes from the queue of one query's products.
+
+    Args:
+        products: Of the query.
+        options: Of the solution; `database` is in PostgreSQL.
+        outlets: By product, opened.
+        max_document_bytes: Above it a document is kept back; None sets no bound.
+
+    Raises:
+        SpecError: The options are not what it takes.
+        StoreError: The database cannot be used.
+    """
+    query = products[0].query
+    statements = {each.name: statements_of(each, query, options) for each in products}
+
+    def tactic(product: Product, max_bytes: int | None) -> Tactic:
+        return StatementTactic(product, max_bytes, statements[product.name])
+
+    url, schema = _server(options)
+    state = PostgresQueueState(products, url, statements, schema=schema, name=query)
+    driver = StoreDriver(products, state, max_document_bytes=max_document_bytes, tactic=tactic)
+    return Listener(products, driver, state, outlets)
+
+
+def _server(options: Mapping[str, object]) -> tuple[str, str]:
+    if not _in_postgres(options):
+        raise SpecError(
+            'option "publish" of "rdbms-trigger": only PostgreSQL has a queue',
+            hint="Write database: postgresql://user:password@host:port/database.",
+            code="SPEC_VALUE",
+        )
+    return str(options["database"]), _schema(options)
+
+
+def statements_of(product: Product, query: str, options: Mapping[str, object]) -> ProductStatements:
+    """Return what the database of the options runs for a product of a query."""
+    layout, dialect = layout_of(query, options), dialect_of(options)
     generated = product_statements(product, layout, dialect)
+    custom = custom_sql(options)
     if custom is None:
         return generated
     return custom_statements(product, layout, dialect, custom, generated)
 
 
-def dialect_of(database: str) -> Dialect:
-    """Return the dialect of the database that a URL names; of SQLite for an empty one."""
-    return SqliteDialect()
+def dialect_of(options: Mapping[str, object]) -> Dialect:
+    """Return the dialect of the options' database."""
+    return PostgresDialect() if _in_postgres(options) else SqliteDialect()
+
+
+def layout_of(query: str, options: Mapping[str, object]) -> QueryLayout:
+    """Return where the options' database has the tables of a query."""
+    return QueryLayout(query, _schema(options) if _in_postgres(options) else "")
+
+
+def _in_postgres(options: Mapping[str, object]) -> bool:
+    return str(options.get("database", "")).startswith(POSTGRES)
+
+
+def _schema(options: Mapping[str, object]) -> str:
+    return str(options.get("schema") or "joinery")
 
 
 def path_of(database: str) -> str:
@@ -79,9 +144,22 @@ def path_of(database: str) -> str:
     )
 
 
-def _open_state(products: Sequence[Product], database: str, place: SolutionPlace) -> SelectingState:
+def _ingest(
+    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+) -> PostgresIngestState:
+    url, schema = _server(options)
+    return PostgresIngestState(products, url, schema=schema, name=place.query)
+
+
+def _open_state(
+    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+) -> SelectingState:
+    database = str(options.get("database", ""))
     if not database:
         return SqliteTriggerState(products, place.folder / FILE, name=place.query)
+    if _in_postgres(options):
+        schema = _schema(options)
+        return PostgresTriggerState(products, database, schema=schema, name=place.query)
     path = place.project / Path(path_of(database)).expanduser()
     return SqliteTriggerState(products, path.absolute(), name=place.query)
 

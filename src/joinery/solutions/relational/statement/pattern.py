@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinery.model.type import DataType
+from joinery.model.type import Array, Atomic, DataType, Struct
 from joinery.plan.literal import RANGES
+
+
+def plain_json(kind: DataType) -> bool:
+    """Return whether the JSON text of a list or an object stands in its cell as documents show it.
+
+    Example:
+        >>> from joinery.model.type import LONG, TIMESTAMP
+        >>> plain_json(Array(LONG)), plain_json(Array(TIMESTAMP))
+        (True, False)
+    """
+    match kind:
+        case Array(element):
+            return plain_json(element)
+        case Struct(fields):
+            return all(plain_json(each.type) for each in fields)
+        case Atomic(name):
+            return name in ("string", "boolean", "byte", "short", "int", "long")
+    return False
 
 
 def narrower(source: DataType, target: DataType) -> bool:

@@ -23,7 +23,11 @@ from joinery.solutions.relational.statement.fragment import (
     eager,
     either,
 )
-from joinery.solutions.relational.statement.pattern import narrower, starts_and_rest
+from joinery.solutions.relational.statement.pattern import (
+    narrower,
+    plain_json,
+    starts_and_rest,
+)
 
 _DAY, _MOMENT = "YYYY-MM-DD", 'YYYY-MM-DD"T"HH24:MI:SS.US'
 _SPACE = "[" + "".join(f"\\x{ord(sign):02x}" for sign in BLANK if sign != "\0") + "]*"
@@ -82,8 +86,8 @@ class PostgresDialect:
                 return _double(sql)
             case Atomic("date" | "timestamp" | "binary"):
                 return f"""coalesce('"' || {self.plain(sql, kind)} || '"', 'null')"""
-            case Array() | Struct() | Map():
-                return f"coalesce(({sql})::text, 'null')"
+            case Array() | Struct() if plain_json(kind):
+                return f"coalesce({sql}, 'null')"
         raise UntranslatableError(f"the text of a {kind}")
 
     def plain(self, sql: str, kind: DataType) -> str:

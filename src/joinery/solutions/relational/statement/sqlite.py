@@ -26,7 +26,12 @@ from joinery.solutions.relational.statement.fragment import (
     eager,
     either,
 )
-from joinery.solutions.relational.statement.pattern import glob, narrower, starts_and_rest
+from joinery.solutions.relational.statement.pattern import (
+    glob,
+    narrower,
+    plain_json,
+    starts_and_rest,
+)
 
 _FLOATS = (Atomic("float"), Atomic("double"))
 _PARTS = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
@@ -91,6 +96,8 @@ class SqliteDialect:
                 return f"(CASE {sql} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)"
             case Atomic("double"):
                 return f"joinery_double({sql})"
+            case Array() | Struct() if plain_json(kind):
+                return f"coalesce({sql}, 'null')"
             case Atomic("date" | "timestamp"):
                 return f"""coalesce('"' || {self.plain(sql, kind)} || '"', 'null')"""
         raise UntranslatableError(f"the text of a {kind}")

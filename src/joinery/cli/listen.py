@@ -1,0 +1,99 @@
+"""`joinery listen`: documents from the queue of `rdbms-trigger`, without Spark."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from joinery._registry import make_sink
+from joinery.cli.project import analyser
+from joinery.cli.report import DONE
+from joinery.connect.outlet import DirectOutlet, Outlet
+from joinery.errors import SpecError
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.solutions.relational.listen import Listener, Published
+from joinery.solutions.relational.trigger_open import open_listener
+from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
+
+_WAIT_S = 1.0
+
+
+class ListenError(SpecError):
+    """The project has nothing to listen for."""
+
+    code = "LISTEN"
+
+
+def run_listen(file: Path, *, products: Sequence[str], once: bool) -> int:
+    """Publish what is queued, and, unless `once`, what will be until a signal ends it."""
+    spec = load_spec(file)
+    with analyser() as spark:
+        plan = build_plan(spec, spark)
+    queries = _queries(plan.products, products)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with ExitStack() as opened:
+        listeners = []
+        for members in queries.values():
+            listener = _listener(spec, members)
+            opened.callback(listener.close)
+            listener.repeat()
+            listeners.append(listener)
+        _publish(listeners, ended, once=once)
+    return DONE
+
+
+def _publish(listeners: Sequence[Listener], ended: threading.Event, *, once: bool) -> None:
+    while not ended.is_set():
+        told = [published for each in listeners if (published := each.publish()) is not None]
+        for published in told:
+            _tell(published)
+        if not told and once:
+            return
+        if not told:
+            for each in listeners:
+                each.wait(_WAIT_S / len(listeners))
+
+
+def _tell(published: Published) -> None:
+    for name, count in published.documents.items():
+        sys.stdout.write(f"{name}: {count} documents\n")
+    for name, count in published.dead.items():
+        sys.stdout.write(f"{name}: {count} documents kept back, see the log\n")
+    sys.stdout.flush()
+
+
+def _queries(known: Sequence[Product], names: Sequence[str]) -> Mapping[str, Sequence[Product]]:
+    queued = [each for each in known if dict(each.solution_options).get("publish") == "queue"]
+    for name in names:
+        if name not in [each.name for each in queued]:
+            raise ListenError(
+                f'product "{name}" is not published from a queue',
+                hint="Write publish: queue in the options of rdbms-trigger.",
+            )
+    if not queued:
+        raise ListenError(
+            "no product of the project is published from a queue",
+            hint="Write publish: queue in the options of rdbms-trigger.",
+        )
+    chosen = {each.query for each in queued if not names or each.name in names}
+    return {query: [each for each in queued if each.query == query] for query in sorted(chosen)}
+
+
+def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
+    outlets: dict[str, Outlet] = {}
+    for product in products:
+        folder = spec.path_of(".")
+        sinks = [make_sink(e.kind, product.name, dict(e.options), folder) for e in product.sinks]
+        outlets[product.name] = DirectOutlet(sinks)
+        outlets[product.name].open()
+    limit = spec.run.max_document_bytes
+    options = dict(products[0].solution_options)
+    return open_listener(products, options, outlets, max_document_bytes=limit)

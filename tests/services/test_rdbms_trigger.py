@@ -1,0 +1,397 @@
+"""`rdbms-trigger` on a real PostgreSQL: cases, random projects, crashes, its queue, its plans."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import psycopg
+import pytest
+from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
+from tests.unit.solutions.relational.test_trigger import product
+
+from joinery.connect.line import read_rows
+from joinery.connect.outlet import Outcome
+from joinery.connect.protocol import StagedBatch
+from joinery.engine.driver import StoreDriver
+from joinery.model.change import Change
+from joinery.plan.nodes import Product
+from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.protocol import Sent
+from joinery.solutions.relational.explain import explain_statements
+from joinery.solutions.relational.listen import Listener
+from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
+from joinery.solutions.relational.trigger import StatementTactic
+from joinery.solutions.relational.trigger_open import open_listener, statements_of
+from joinery.solutions.store import Batch, FencedError, StoreSolution
+from joinery.spec.product import ProjectSpec
+from joinery.stack.service import Service
+from joinery.testing import conformance
+from joinery.testing.changes import insert, update
+from joinery.testing.conformance import Case, all_cases
+from joinery.testing.driver import Driver, upsert
+from joinery.testing.stores import Break, StoreRunner
+
+pytestmark = pytest.mark.services
+SEEDS = chosen_seeds(4)
+
+
+def fresh() -> str:
+    return f"joinery {uuid.uuid4().hex}"
+
+
+@dataclass
+class Schemas:
+    """Opens a schema of its own for each run, and counts who has documents by SQL."""
+
+    url: str
+    name: str = ""
+    built: Counter[bool] = field(default_factory=Counter)
+    runner: StoreRunner = field(init=False)
+
+    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+        self.name = fresh()
+        return self.runner.run(project, batches)
+
+    def over(self, **how: Any) -> Schemas:
+        self.runner = StoreRunner(self.open, **how)
+        return self
+
+    def open(self, products: Sequence[Product], wrap: Break[PostgresTriggerState]) -> StoreSolution:
+        options = {"database": self.url, "schema": self.name}
+
+        def tactic(product: Product, max_bytes: int | None) -> StatementTactic:
+            statements = statements_of(product, product.query, options)
+            self.built[bool(statements.documents)] += 1
+            return StatementTactic(product, max_bytes, statements)
+
+        state = PostgresTriggerState(products, self.url, schema=self.name)
+        return StoreDriver(products, wrap(state), together=3, tactic=tactic)
+
+
+@pytest.fixture(scope="module")
+def schemas(postgres: Service) -> Schemas:
+    return Schemas(postgres.address)
+
+
+@pytest.fixture(scope="module")
+def problems(schemas: Schemas) -> dict[str, str]:
+    outcomes = conformance.examine(schemas.over(replay=True))
+    return {each.case.sentence: each.problem for each in outcomes}
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_postgres_holds(case: Case, problems: dict[str, str]) -> None:
+    assert problems[case.sentence] == ""
+
+
+def test_most_cases_are_built_in_the_database(problems: dict[str, str], schemas: Schemas) -> None:
+    assert problems
+
+    assert schemas.built[True] > 5 * schemas.built[False]
+
+
+def test_all_cases_hold_through_crashes(schemas: Schemas) -> None:
+    conformance.check(schemas.over(replay=True, crashes=3))
+
+    assert schemas.runner.crashed > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_crash_after_any_call_changes_nothing(seed: int, schemas: Schemas) -> None:
+    assert [] == failures(make_trial([seed]), schemas.over(replay=True, crashes=-1))
+
+
+def test_random_projects_send_what_the_reference_sends(schemas: Schemas) -> None:
+    assert [] == failures(make_trial(chosen_seeds(40)), schemas.over(replay=True))
+
+
+def test_many_wide_rows_at_few_join_values(schemas: Schemas) -> None:
+    assert [] == failures(make_crowded_trial([0]), schemas.over())
+
+
+# -- the user's own SQL
+
+
+@pytest.fixture
+def options(postgres: Service) -> dict[str, object]:
+    return {"database": postgres.address, "schema": fresh()}
+
+
+NEWEST = """
+WITH ranked AS (
+  SELECT s.user_id, r.name AS repo,
+         row_number() OVER (PARTITION BY s.user_id ORDER BY s.at DESC) AS place
+  FROM wanted JOIN star AS s ON s.user_id = wanted.id JOIN repo AS r ON r.id = s.repo_id
+)
+SELECT u.id, jsonb_build_object(
+    'id', u.id, 'name', initcap(u.name),
+    'stars', coalesce((SELECT json_agg(json_build_object('repo', repo))
+                       FROM ranked WHERE user_id = u.id AND place = 1), '[]')) AS document
+FROM wanted JOIN "user" AS u USING (id)
+"""
+
+
+def test_the_users_own_statement_builds_the_document(options: dict[str, object]) -> None:
+    pipeline = Driver(
+        product(), solution="rdbms-trigger", options={**options, "sql": {"documents": NEWEST}}
+    )
+    pipeline.send(insert("user", id=1, name="ada"), insert("repo", id=7, name="loom"))
+
+    emitted = pipeline.send(insert("star", user_id=1, repo_id=7, at="2026-01-01T00:00:00Z"))
+
+    assert [upsert(1, {"id": 1, "name": "Ada", "stars": [{"repo": "loom"}]})] == emitted
+
+
+def test_a_text_with_a_nul_is_shown_as_it_is(options: dict[str, object]) -> None:
+    pipeline = Driver(product(), solution="rdbms-trigger", options=options)
+
+    emitted = pipeline.send(insert("user", id=1, name="a\0b"))
+
+    assert [upsert(1, {"id": 1, "name": "a\0b", "stars": []})] == emitted
+
+
+# -- the queue
+
+
+@dataclass
+class Outlets:
+    """Keeps what each write gives."""
+
+    lines: list[tuple[int, Any, Any]] = field(default_factory=list)
+
+    def open(self) -> None: ...
+
+    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+        for row in read_rows(batch.files):
+            self.lines.append((row.version, row.key_values()["id"], row.value))
+        return ()
+
+    def drain(self) -> Sequence[Outcome]:
+        return ()
+
+    def close(self) -> None: ...
+
+    def taken(self) -> dict[Any, Any]:
+        """Return what came since the last call, by key."""
+        found = {key: value for _, key, value in self.lines}
+        self.lines.clear()
+        return found
+
+
+@pytest.fixture
+def queued(options: dict[str, object]) -> dict[str, object]:
+    return {**options, "publish": "queue"}
+
+
+@pytest.fixture
+def outlets() -> Outlets:
+    return Outlets()
+
+
+@pytest.fixture
+def ingester(queued: dict[str, object], tmp_path: Any) -> Iterator[StoreSolution]:
+    opened = open_solution("rdbms-trigger", [product()], queued, SolutionPlace(tmp_path, "profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def listener(
+    ingester: StoreSolution, queued: Mapping[str, object], outlets: Outlets
+) -> Iterator[Listener]:
+    opened = open_listener([product()], queued, {"profile": outlets})
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def writer(
+    ingester: StoreSolution, options: dict[str, object]
+) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(str(options["database"]), autocommit=True) as connection:
+        connection.execute(f'SET search_path = "{options["schema"]}"'.encode())
+        yield connection
+
+
+def ingest(ingester: StoreSolution, number: int, *told: Any) -> Mapping[str, Any]:
+    relations = {each.name: each for each in product().relations}
+    changes = [each.change(relations[each.relation]) for each in told]
+    return ingester.apply(changes, Batch("run", number, 1, (number + 1) * 1_000_000)).emitted
+
+
+def shown(name: str, *repos: str) -> str:
+    stars = ",".join(f'{{"repo":"{each}"}}' for each in repos)
+    return f'{{"id":1,"name":"{name}","stars":[{stars}]}}'
+
+
+def test_the_ingester_sends_nothing_and_the_listener_all(
+    ingester: StoreSolution, listener: Listener, outlets: Outlets
+) -> None:
+    emitted = ingest(ingester, 0, insert("user", id=1, name="ada"))
+
+    told = listener.publish()
+
+    assert not any(each.documents for each in emitted.values())
+    assert told is not None
+    assert {1: shown("ada")} == outlets.taken()
+
+
+def test_another_writers_change_is_published(
+    ingester: StoreSolution,
+    listener: Listener,
+    outlets: Outlets,
+    writer: psycopg.Connection[Any],
+) -> None:
+    ingest(ingester, 0, insert("user", id=1, name="ada"), insert("repo", id=7, name="loom"))
+    listener.publish()
+    outlets.taken()
+
+    writer.execute("INSERT INTO profile__star (user_id, repo_id) VALUES (1, 7)")
+    listener.publish()
+    starred = outlets.taken()
+    writer.execute("UPDATE profile__repo SET name = 'mill'")
+    listener.publish()
+    renamed = outlets.taken()
+    writer.execute("DELETE FROM profile__star")
+    listener.publish()
+
+    assert {1: shown("ada", "loom")} == starred
+    assert {1: shown("ada", "mill")} == renamed
+    assert {1: shown("ada")} == outlets.taken()
+
+
+def test_an_empty_queue_publishes_nothing(ingester: StoreSolution, listener: Listener) -> None:
+    assert listener.publish() is None
+
+
+def test_versions_rise_from_one_listener_to_the_next(
+    ingester: StoreSolution, queued: Mapping[str, object], writer: psycopg.Connection[Any]
+) -> None:
+    versions = []
+    for name in ("ada", "eve", "joe"):
+        kept = Outlets()
+        opened = open_listener([product()], queued, {"profile": kept})
+        writer.execute(
+            "INSERT INTO profile__user (id, name) VALUES (1, %s)"
+            " ON CONFLICT (id) DO UPDATE SET name = excluded.name",
+            (name,),
+        )
+        opened.publish()
+        opened.close()
+        versions += [version for version, *_ in kept.lines]
+
+    assert sorted(set(versions)) == versions
+    assert len(versions) == 3
+
+
+def test_the_last_batch_is_given_again_after_a_restart(
+    ingester: StoreSolution,
+    listener: Listener,
+    outlets: Outlets,
+    queued: Mapping[str, object],
+) -> None:
+    ingest(ingester, 0, insert("user", id=1, name="ada"))
+    listener.publish()
+    again = Outlets()
+
+    opened = open_listener([product()], queued, {"profile": again})
+    opened.repeat()
+    opened.close()
+
+    assert outlets.lines == again.lines
+
+
+def test_a_listener_that_was_replaced_publishes_no_more(
+    ingester: StoreSolution, listener: Listener, queued: Mapping[str, object], outlets: Outlets
+) -> None:
+    other = open_listener([product()], queued, {"profile": Outlets()})
+    ingest(ingester, 0, insert("user", id=1, name="ada"))
+
+    with pytest.raises(FencedError, match="another listener"):
+        listener.publish()
+
+    other.close()
+    assert outlets.lines == []
+
+
+def test_a_change_that_is_not_committed_is_not_published(
+    ingester: StoreSolution,
+    listener: Listener,
+    outlets: Outlets,
+    options: dict[str, object],
+    writer: psycopg.Connection[Any],
+) -> None:
+    ingest(ingester, 0, insert("user", id=1, name="ada"), insert("repo", id=7, name="loom"))
+    listener.publish()
+    outlets.taken()
+    with psycopg.connect(str(options["database"])) as slow:
+        slow.execute(f'SET search_path = "{options["schema"]}"'.encode())
+        slow.execute("UPDATE profile__repo SET name = 'mill'")
+        writer.execute("INSERT INTO profile__star (user_id, repo_id) VALUES (1, 7)")
+        listener.publish()
+        between = outlets.taken()
+    listener.publish()
+
+    assert {1: shown("ada", "loom")} == between
+    assert {1: shown("ada", "mill")} == outlets.taken()
+
+
+def test_a_listener_wakes_when_rows_change(
+    ingester: StoreSolution, listener: Listener, writer: psycopg.Connection[Any]
+) -> None:
+    writer.execute("INSERT INTO profile__user (id, name) VALUES (1, 'ada')")
+    began = time.monotonic()
+
+    listener.wait(20)
+
+    assert time.monotonic() - began < 10
+    assert listener.publish() is not None
+
+
+# -- explain
+
+
+def test_it_shows_plans_and_warns_of_a_missing_index(
+    options: dict[str, object], writer: psycopg.Connection[Any]
+) -> None:
+    triggered = replace(
+        product(), solution="rdbms-trigger", solution_options=tuple(options.items())
+    )
+    database = str(options["database"])
+    whole = "\n".join(each.text for each in explain_statements([triggered], database))
+    dropped = writer.execute(
+        "SELECT indexname FROM pg_indexes WHERE schemaname = %s AND indexdef LIKE %s",
+        (options["schema"], "%(repo_id)"),
+    ).fetchone()
+    assert dropped is not None
+    writer.execute(f'DROP INDEX "{dropped[0]}"'.encode())
+
+    text = "\n".join(each.text for each in explain_statements([triggered], database))
+    made = next(line for line in text.splitlines() if "CREATE INDEX" in line)
+    writer.execute(made.encode())
+
+    assert "Every join has its index." in whole
+    assert "--   " in whole
+    assert "no plan" not in whole
+    assert "warning: star (repo_id) has no index" in text
+    again = "\n".join(each.text for each in explain_statements([triggered], database))
+    assert "Every join has its index." in again
+
+
+def test_a_repository_renamed_changes_only_who_starred_it(options: dict[str, object]) -> None:
+    pipeline = Driver(product(), solution="rdbms-trigger", options=options)
+    pipeline.send(
+        insert("user", id=1, name="ada"),
+        insert("user", id=2, name="eve"),
+        insert("repo", id=7, name="loom"),
+        insert("star", user_id=2, repo_id=7, at=None),
+    )
+
+    emitted = pipeline.send(update("repo", id=7, name="mill"))
+
+    assert [upsert(2, {"id": 2, "name": "eve", "stars": [{"repo": "mill"}]})] == emitted
