@@ -18,11 +18,13 @@ from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.explain_stream import StreamExplanation, explain_stream
 from joinery.plan.expression import Analyser
+from joinery.solutions.auto import choose
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.declare import Document
 from joinery.spec.load import dump_spec, load_spec
 from joinery.spec.product import ProductSpec, ProjectSpec, RelationSpec
 from joinery.spec.read import read_project
+from joinery.spec.solution import with_solution
 from joinery.spec.stream import StreamSpec
 from joinery.spec.tree import tree_of
 from joinery.spec.write import product_data, relation_data
@@ -182,8 +184,19 @@ def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
     return Project.of(load_spec(path, settings=settings))
 
 
-def run(spark: Any, project: Project, **options: Any) -> Any:
-    """Run a project; return the query, with `await_termination()`, `progress` and `stop()`."""
+def run(spark: Any, project: Project, *, solution: str | None = None, **options: Any) -> Any:
+    """Run a project; return the query, with `await_termination()`, `progress` and `stop()`.
+
+    Args:
+        spark: The session.
+        project: As `load` gives it.
+        solution: Instead of what its products name.
+        **options: `once`, `products` and `on_batch`.
+    """
+    spec = project.spec if solution is None else with_solution(project.spec, solution)
+    spec, _ = choose(spec)
+    if spec != project.spec:
+        project = Project.of(spec)
     project.ask(spark)
     return import_module("joinery.spark.run").run(spark, project, **options)
 

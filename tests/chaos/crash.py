@@ -102,8 +102,8 @@ class _Staged:
     def __init__(self, kernel: Any, killer: Killer) -> None:
         self._kernel, self._killer = kernel, killer
 
-    def stage(self, frame: Any, folder: Path) -> Any:
-        summary = self._kernel.stage(frame, folder)
+    def stage(self, frame: Any, folder: Path, label: Any = None) -> Any:
+        summary = self._kernel.stage(frame, folder, label)
         self._killer.reach("after-stage")
         return summary
 

@@ -106,6 +106,12 @@ def run(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Read all anew beside what runs, then replace it.")
     ] = False,
+    bootstrap_from: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-from", metavar="source", help="With --solution: as --rebuild, from there."
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
@@ -123,7 +129,8 @@ def run(
         products=tuple(product or ()),
         solution=solution,
         real_time=real_time,
-        rebuild=rebuild,
+        rebuild=rebuild or bootstrap_from is not None,
+        bootstrap_from=bootstrap_from,
         settings=tuple(setting or ()),
         master=master,
     )
@@ -140,6 +147,38 @@ def listen(
     from joinery.cli.listen import run_listen
 
     raise typer.Exit(run_listen(file, products=product or (), once=once))
+
+
+@app.command()
+def solutions(
+    file: File = _DEFAULT,
+    product: Products = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--solution", metavar="S", help="Measure this one; repeat."),
+    ] = None,
+    changes: Annotated[
+        int, typer.Option("--changes", help="About so many are read from the sources.")
+    ] = 100_000,
+    rows: Annotated[int, typer.Option("--rows", help="So many a batch.")] = 20_000,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", metavar="FILE", help="A price list of your own.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """Measure the ways to keep join state, on the project's own changes."""
+    from joinery.cli.solutions import SolutionsArguments, compare_solutions
+
+    arguments = SolutionsArguments(
+        file=file,
+        products=tuple(product or ()),
+        only=tuple(only or ()),
+        changes=changes,
+        rows=rows,
+        prices=prices,
+        as_json=as_json,
+    )
+    raise typer.Exit(compare_solutions(arguments))
 
 
 @app.command()

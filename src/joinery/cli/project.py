@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.solutions.auto import choose
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
 from joinery.spec.solution import with_solution
@@ -72,6 +74,9 @@ def load_project(
     spec = load_spec(file, settings=settings)
     if solution is not None:
         spec = with_solution(spec, solution)
+    spec, choices = choose(spec)
+    for choice in choices:
+        sys.stderr.write(f"{choice}\n")
     try:
         return spec, build_plan(spec)
     except ProjectErrors as errors:

@@ -45,6 +45,7 @@ class RunArguments:
         solution: Overrides the products' own.
         real_time: A change at a time.
         rebuild: Read everything anew, then take the place of what is there.
+        bootstrap_from: Where the state of another solution comes from; with `rebuild` alone.
         settings: `dotted.key=value`, put into the project file.
         master: Spark's master.
     """
@@ -55,6 +56,7 @@ class RunArguments:
     solution: str | None = None
     real_time: bool = False
     rebuild: bool = False
+    bootstrap_from: str | None = None
     settings: tuple[str, ...] = ()
     master: str | None = None
 
@@ -234,5 +236,11 @@ class Command:
 def _check(arguments: RunArguments) -> None:
     if arguments.real_time and arguments.once:
         raise RunArgumentError("--real-time has no end, so it cannot go with --once")
+    if arguments.bootstrap_from not in (None, "source"):
+        raise RunArgumentError(
+            f'join state cannot come from "{arguments.bootstrap_from}"',
+            detail="It is built anew from the sources, beside what runs.",
+            hint="Use --bootstrap-from source.",
+        )
     if arguments.real_time and arguments.rebuild:
         raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

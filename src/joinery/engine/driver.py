@@ -9,16 +9,16 @@ Limits: the rows of one batch, and those below `together` roots, are in memory a
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from joinery.engine.climb import Image
 from joinery.engine.document import NEVER_SENT, Built, next_sent
+from joinery.engine.garbage import not_collecting
 from joinery.engine.key import key_reader, key_values
 from joinery.engine.merge import RowMerge, Standing
+from joinery.engine.metered import Metered
 from joinery.engine.order import row_key
 from joinery.engine.scope import Findings
 from joinery.engine.tactic import RowTactic, Tactic
@@ -56,7 +56,8 @@ class StoreDriver:
         tactic: Callable[[Product, int | None], Tactic] = RowTactic,
     ) -> None:
         relations = dict.fromkeys(each for product in products for each in product.relations)
-        self._state = state
+        self._meter = Metered(state)
+        self._state = self._meter.state
         self._tables = {each.name: _Table(each) for each in relations}
         self._outlets = [
             _Outlet(each, tactic(each, max_document_bytes), together) for each in products
@@ -66,7 +67,7 @@ class StoreDriver:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
         if self._state.begin(batch):
             return Outcome(self._state.emitted(batch))
-        with _not_collecting():
+        with not_collecting():
             return self._apply(changes, batch)
 
     def _apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
@@ -85,7 +86,7 @@ class StoreDriver:
             for each in self._outlets
         }
         state.acknowledge(batch, emitted)
-        return Outcome(emitted, net.counts, self._counters())
+        return Outcome(emitted, net.counts, self._counters(), self._meter.usage())
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted before a time."""
@@ -120,18 +121,6 @@ class StoreDriver:
         if failures:
             counted[self._outlets[0].name]["expression_errors"] += failures
         return {name: dict(each) for name, each in counted.items() if each}
-
-
-@contextmanager
-def _not_collecting() -> Iterator[None]:
-    """Leave out the search for cycles among a batch's many rows: there are none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @dataclass(slots=True)

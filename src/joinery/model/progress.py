@@ -30,6 +30,7 @@ class BatchProgress:
         remaining_rows: By relation, the records still to read, where the log counts them.
         lag: By topic and partition, the records still to read.
         state_bytes: Join state on disk; None where nobody can tell.
+        store: What a store of join state was asked; empty where none keeps it.
         live: True in real-time mode: what happened since the last telling, not a whole batch.
         lookups: What lookups in stores did since the run began, by stream and table
             (`orders/customers`).
@@ -48,6 +49,7 @@ class BatchProgress:
     remaining_rows: Counts = field(default_factory=dict)
     lag: Mapping[str, Counts] = field(default_factory=dict)
     state_bytes: int | None = None
+    store: Counts = field(default_factory=dict)
     live: bool = False
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
 
@@ -81,6 +83,7 @@ class BatchProgress:
             "remaining_bytes": dict(self.remaining),
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
             "duration_ms": dict(self.durations_ms),
+            **({"store": dict(self.store)} if self.store else {}),
             "lookups": {name: each.to_json() for name, each in self.lookups.items()},
             "freshness_ms": self.freshness_ms,
         }

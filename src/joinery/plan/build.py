@@ -23,6 +23,7 @@ from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
 from joinery.plan.verify_stream import verify_stream
 from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.spec.read_solution import AUTO, DEFAULT
 
 _INTEGRAL = ("byte", "short", "int", "long")
 
@@ -206,7 +207,7 @@ def _product(
     spec: ProductSpec,
     relations: dict[str, tuple[Relation, frozenset[str]]],
 ) -> Product | None:
-    context.solution = spec.solution
+    context.solution = planned_solution(spec)
     path = ("products", spec.name)
     _check_ready(context, spec, relations)
     read = frozenset(node.relation for node in spec.root.walk())
@@ -221,7 +222,7 @@ def _product(
         root=root,
         sinks=sinks,
         group=spec.group,
-        solution=spec.solution,
+        solution=planned_solution(spec),
         solution_options=solution_options(context.spec, spec),
         settle_ms=spec.settle_ms,
         ready=spec.ready,
@@ -236,6 +237,11 @@ def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
             message = f'product "{spec.name}" reads "{node.relation.name}", which has no key'
             hint = "Declare its key, or make it a stream."
             context.refuse("PLAN_KEY", message, ("products", spec.name), key=True, hint=hint)
+
+
+def planned_solution(spec: ProductSpec) -> str:
+    """Return a product's solution; until a run has chosen one, `auto` is the default."""
+    return DEFAULT if spec.solution == AUTO else spec.solution
 
 
 def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:

@@ -117,11 +117,14 @@ class Outcome:
         relations: Counts by relation, such as `applied`, `stale`; empty for a batch that
             was acknowledged before.
         counters: Counts by product, such as `multiple_matches`.
+        usage: What the store was asked: `requests`, `entries_read`, `entries_written`, and
+            what is billed.
     """
 
     emitted: Mapping[str, Emitted]
     relations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    usage: Mapping[str, int] = field(default_factory=dict)
 
 
 class StoreSolution(Protocol):

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from joinery.errors import RunError
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.batch_label import BatchLabel
 from joinery.spark.jar import kernel_jar
 from joinery.spark.topic import Topic
 from joinery.spec.schema_registry import RegistryOptions
@@ -80,7 +81,9 @@ class Kernel:
         """Return what `chain` is given, as the kernel takes it."""
         return reading_of(self.session, self.program, self.relations, raw, topics)
 
-    def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> dict[str, dict[str, dict[str, int]]]:
         """Run a batch once and write its documents and dead letters below `folder`.
 
         Returns:

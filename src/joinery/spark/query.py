@@ -34,7 +34,9 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts, with_ages
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.store import StoreError
 from joinery.spark.attempt import Attempts
+from joinery.spark.batch_label import BatchLabel
 from joinery.spark.delay import Delay, undelayed
 from joinery.spark.failure import cause_of
 from joinery.spark.progress import ProgressBoard
@@ -62,7 +64,9 @@ class KernelLike(Protocol):
     ) -> DataFrame:
         """Return the tagged rows that the products' levels give for a raw stream."""
 
-    def stage(self, batch: DataFrame, folder: Path) -> Mapping[str, Any]:
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> Mapping[str, Any]:
         """Run a batch once, write its lines below `folder`, and return its summary."""
 
 
@@ -249,9 +253,10 @@ class QueryRun:
         self.lease.check()
         folder = self._staging / f"{self.lease.epoch}-{batch_id}"
         shutil.rmtree(folder, ignore_errors=True)
-        summary = self._stage(kernel, frame, folder, batch_id)
-        staged = time.monotonic()
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
+        label = BatchLabel(query_id, batch_id, self.lease.epoch)
+        summary = self._stage(kernel, frame, folder, label)
+        staged = time.monotonic()
         counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
         dead = _parts(folder / _DEAD_LETTERS)
         letters = sum(_count_lines(part) for part in dead)
@@ -267,6 +272,7 @@ class QueryRun:
                 documents=summary.get("documents", {}),
                 counters=counters,
                 dead=letters,
+                store=summary.get("store", {}),
                 seconds=written - started,
                 ended_at=time.time(),
                 durations_ms={
@@ -278,14 +284,16 @@ class QueryRun:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _stage(
-        self, kernel: KernelLike, frame: DataFrame, folder: Path, batch_id: int
+        self, kernel: KernelLike, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
-        """Run a batch's own work, and remember whether it failed."""
+        """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
         try:
-            summary = kernel.stage(frame, folder)
+            summary = kernel.stage(frame, folder, label)
+        except StoreError:
+            raise
         except Exception as error:
             if self._attempts is not None and not self._ended():
-                self._attempts.failed(batch_id, cause_of(error))
+                self._attempts.failed(label.number, cause_of(error))
             raise
         if self._attempts is not None:
             self._attempts.passed()

@@ -145,6 +145,8 @@ def _reasons_of(product: Product) -> Iterator[str]:
     name = product.name
     if product.outbox:
         yield f'product "{name}" has an outbox, which needs batches'
+    if product.solution != "spark-state":
+        yield f'product "{name}" has the solution {product.solution}, which needs batches'
     if any(dict(sink.options).get("spool") for sink in product.sinks):
         yield f'product "{name}" has a spool, which needs batches'
     if product.settle_ms is not None:

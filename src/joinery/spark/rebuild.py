@@ -49,16 +49,18 @@ class Rebuilding:
         """Return where the rebuild of a query stands."""
         return rebuild_place(self.root, query)
 
-    def claim(self, query: str, program: KernelProgram, reads: Sequence[SourceRead]) -> None:
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
         """Go on with a rebuild of this plan, or begin anew."""
         checkpoint = self.place(query).checkpoint
         if (checkpoint / _MARK).exists():
             shutil.rmtree(checkpoint)
         try:
-            _claim(checkpoint, query, program, reads)
+            _claim(checkpoint, query, program, solution, reads)
         except StateMismatchError:
             shutil.rmtree(checkpoint)
-            _claim(checkpoint, query, program, reads)
+            _claim(checkpoint, query, program, solution, reads)
 
     def waits(self, products: Sequence[Product]) -> bool:
         """Return whether the ends of the sources are to be taken: always."""
@@ -71,9 +73,13 @@ class Rebuilding:
 
 
 def _claim(
-    checkpoint: Path, query: str, program: KernelProgram, reads: Sequence[SourceRead]
+    checkpoint: Path,
+    query: str,
+    program: KernelProgram,
+    solution: str,
+    reads: Sequence[SourceRead],
 ) -> None:
-    claim_checkpoint(checkpoint, query, program)
+    claim_checkpoint(checkpoint, query, program, solution)
     claim_sources(checkpoint, query, reads)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.batch_label import BatchLabel
 from joinery.spark.kernel import class_of, load_jar, reading_of
 from joinery.spark.topic import Topic
 
@@ -48,7 +49,9 @@ class Relay:
         reading = reading_of(self.session, self.program, self.relations, raw, topics)
         return DataFrame(self._jvm_relay.chain(reading), self.session)
 
-    def stage(self, batch: DataFrame, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> dict[str, dict[str, dict[str, int]]]:
         """Run a batch once, in the order of its log; see `Kernel.stage`."""
         counts: dict[str, dict[str, dict[str, int]]] = json.loads(
             self._jvm_relay.stage(batch._jdf, str(folder))

@@ -40,6 +40,9 @@ from joinery.spark.selection import select_queries
 from joinery.spark.session import RUN_SETTINGS
 from joinery.spark.source import open_sources, sources_of
 from joinery.spark.spooling import spool_places
+from joinery.spark.store_kernel import StoreKernel
+from joinery.spark.store_thread import StoreThread
+from joinery.spark.stores import is_store_backed, open_store, solution_of
 from joinery.spark.uncommitted import RealTimeMark
 from joinery.spark.undertaking import Keeping, Undertaking
 from joinery.spec.product import ProjectSpec, RunSpec
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from joinery.spark.change_feed import ChangeFeed
     from joinery.spark.kernel import Kernel
 
 _POLL_S = 0.05
@@ -113,6 +117,8 @@ class Run:
         self._active: dict[str, StreamingQuery] = {}
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
+        self._rebuild = options.rebuild
+        self._stores: dict[str, StoreThread] = {}
         chosen = select_queries(plan.products, options.products)
         if options.rebuild:
             check_rebuildable(chosen)
@@ -157,16 +163,25 @@ class Run:
             for query in self._queries:
                 program = lower_query(query.products, self._spec.run)
                 reads = sources_of(self._spec, query.products)
-                self._undertaking.claim(query.name, program, reads)
+                solution = solution_of(query.products)
+                self._undertaking.claim(query.name, program, solution, reads)
                 checkpoint = self._undertaking.place(query.name).checkpoint
                 isolate(
                     self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
                 )
+                self._open_store(query)
             for query in self._queries:
                 query.open()
         except BaseException:
             self._close()
             raise
+
+    def _open_store(self, query: QueryRun) -> None:
+        if is_store_backed(query.products):
+            checkpoint = self._undertaking.place(query.name).checkpoint
+            self._stores[query.name] = open_store(
+                self._spec, query.name, query.products, checkpoint, beside=self._rebuild
+            )
 
     def start(self, spark: SparkSession, opener: KernelOpener | None = None) -> None:
         """Start all queries in `spark`, once the run is prepared."""
@@ -263,7 +278,7 @@ class Run:
     def _start_query(
         self, spark: SparkSession, opener: KernelOpener, query: QueryRun
     ) -> StreamingQuery:
-        kernel = opener(spark, query.products, self._spec.run)
+        kernel = self._with_store(query, opener(spark, query.products, self._spec.run))
         start = partial(self._start_batches, spark, kernel, query)
         if self._real_time is None:
             return start(at_end=self._once)
@@ -274,6 +289,18 @@ class Run:
             checkpoint=self._undertaking.place(query.name).checkpoint,
             lease=query.lease,
             catch_up=partial(start, at_end=True),
+        )
+
+    def _with_store(self, query: QueryRun, kernel: KernelLike) -> KernelLike:
+        store = self._stores.get(query.name)
+        if store is None:
+            return kernel
+        return StoreKernel(
+            cast("ChangeFeed", kernel),
+            store,
+            query.products,
+            self._undertaking.place(query.name).checkpoint,
+            retention_us=self._spec.run.tombstone_retention_ms * 1000,
         )
 
     def _start_batches(
@@ -396,8 +423,12 @@ class Run:
         return live or _idle(active)
 
     def _close(self) -> None:
-        for query in self._queries:
-            query.close()
+        try:
+            for query in self._queries:
+                query.close()
+        finally:
+            while self._stores:
+                self._stores.popitem()[1].close()
 
 
 def run(
@@ -440,6 +471,7 @@ def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
 
 def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
     """Lower the products of one query and open their kernel in a session."""
+    from joinery.spark.change_feed import open_change_feed
     from joinery.spark.kernel import open_kernel
     from joinery.spark.relay import open_relay
 
@@ -447,6 +479,8 @@ def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: Run
     if products[0].outbox:
         return open_relay(spark, program, products[0].root.relation)
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
+    if is_store_backed(products):
+        return open_change_feed(spark, program, relations)
     return open_kernel(spark, program, relations)
 
 

@@ -28,8 +28,7 @@ def select_queries(
         names: Those to run; empty means all.
 
     Raises:
-        SelectionError: A product is not known, only a part of a group is named, or its
-            solution does not run on Spark yet.
+        SelectionError: A product is not known, or only a part of a group is named.
     """
     if not products:
         raise SelectionError("the project has no products", hint="Add one under products.")
@@ -38,10 +37,6 @@ def select_queries(
         if name not in known:
             raise _unknown("product", name, known)
     chosen = tuple(each for each in products if not names or each.name in names)
-    for product in chosen:
-        if product.solution != "spark-state":
-            message = f'product "{product.name}": solution "{product.solution}" does not run yet'
-            raise SelectionError(message, hint="Use spark-state, or the test driver.")
     queries: dict[str, tuple[Product, ...]] = {}
     for product in chosen:
         queries[product.query] = (*queries.get(product.query, ()), product)

@@ -25,12 +25,14 @@ class Undertaking(Protocol):
     def place(self, query: str) -> Place:
         """Return where the run of a query stands."""
 
-    def claim(self, query: str, program: KernelProgram, reads: Sequence[SourceRead]) -> None:
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
         """Make the checkpoint of a query one for `program` and its sources; its lease is held.
 
         Raises:
-            StateMismatchError: It holds state that another program wrote, or positions of
-                other sources.
+            StateMismatchError: It holds state that another program or another solution wrote,
+                or positions of other sources.
         """
 
     def waits(self, products: Sequence[Product]) -> bool:
@@ -54,11 +56,13 @@ class Keeping:
         """Return the query's own place."""
         return Place.of(self.root, query)
 
-    def claim(self, query: str, program: KernelProgram, reads: Sequence[SourceRead]) -> None:
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
         """Put a finished rebuild in place, then go on where the checkpoint stands."""
         put_in_place(self.root, query)
         checkpoint = self.place(query).checkpoint
-        claim_checkpoint(checkpoint, query, program)
+        claim_checkpoint(checkpoint, query, program, solution)
         claim_sources(checkpoint, query, reads)
         relocate(checkpoint)
 

@@ -18,7 +18,7 @@ SHAPES = ("list", "map")
 MODES = ("jsonb", "columns")
 SQLITE_MODES = ("document", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
-SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb")
+SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "auto")
 SOURCE_KINDS = ("files", "kafka")
 STARTS = ("earliest", "latest")
 SINK_KINDS = (
@@ -326,6 +326,7 @@ _DATABASE = _text(
 )
 _SCHEMA = _text("The schema of the tables, in PostgreSQL; by default joinery.")
 SOLUTION_OPTIONS: Mapping[str, Names] = {
+    "auto": {},
     "spark-state": {},
     "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA},
     "rdbms-trigger": {

@@ -11,6 +11,7 @@ from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, MapTree, Scalar, Tree
 
 DEFAULT = "spark-state"
+AUTO = "auto"
 ENTRY_POINTS = "joinery.solutions"
 
 

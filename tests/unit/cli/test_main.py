@@ -202,3 +202,11 @@ def test_a_plan_that_does_not_fit_its_checkpoint_ends_the_run_before_spark_start
     assert told.endswith("[STATE_MISMATCH]")
     assert "\n" not in told
     assert not (project / "out").exists()
+
+
+def test_join_state_comes_from_the_sources_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 2
+
+    assert "Use --bootstrap-from source." in capsys.readouterr().err

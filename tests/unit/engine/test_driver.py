@@ -152,3 +152,9 @@ def test_a_deleted_row_is_forgotten_after_its_time(driver: StoreDriver, state: W
     driver.forget(1001)
 
     assert {} == state.rows("user", [(1,)])
+
+
+def test_what_a_store_is_asked_is_counted(driver: StoreDriver) -> None:
+    outcome = driver.apply([user(1, name="a"), order(7, user=1)], batch(0))
+
+    assert {"requests": 12, "entries_read": 2, "entries_written": 4} == outcome.usage

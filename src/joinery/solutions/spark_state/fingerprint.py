@@ -21,6 +21,7 @@ from joinery.solutions.spark_state.program import KernelProgram
 # Rises whenever the kernel's state layout, addresses or messages change their meaning.
 STATE_FORMAT = 3
 FILE_NAME = "joinery.json"
+SPARK_STATE = "spark-state"
 _TOLD = 4
 
 
@@ -32,26 +33,35 @@ class Fingerprint:
         format: The version of the kernel's state layout.
         program: A hash of all of it.
         parts: The same in words, by name.
+        solution: Who keeps the state.
     """
 
     format: int
     program: str
     parts: Mapping[str, str]
+    solution: str = SPARK_STATE
 
     def to_json(self) -> str:
         """Return the text of the file."""
-        told = {"format": self.format, "program": self.program, "parts": dict(self.parts)}
+        told = {
+            "format": self.format,
+            "solution": self.solution,
+            "program": self.program,
+            "parts": dict(self.parts),
+        }
         return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
-def fingerprint(program: KernelProgram) -> Fingerprint:
+def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerprint:
     """Return the fingerprint of a program; limits that state does not know are left out."""
     shape = replace(program, tombstone_retention_micros=0, max_document_bytes=0, reasons=())
     digest = hashlib.sha256(shape.to_json().encode()).hexdigest()
-    return Fingerprint(STATE_FORMAT, digest, dict(parts_of(program)))
+    return Fingerprint(STATE_FORMAT, digest, dict(parts_of(program)), solution)
 
 
-def claim_checkpoint(folder: Path, query: str, program: KernelProgram) -> None:
+def claim_checkpoint(
+    folder: Path, query: str, program: KernelProgram, solution: str = SPARK_STATE
+) -> None:
     """Let `program` use the checkpoint in `folder`, or refuse it.
 
     A checkpoint that nothing was read for yet is claimed for the program.
@@ -60,11 +70,12 @@ def claim_checkpoint(folder: Path, query: str, program: KernelProgram) -> None:
         folder: The checkpoint of one query.
         query: The query's name, for the error.
         program: What is about to run.
+        solution: Who keeps its state.
 
     Raises:
         StateMismatchError: The checkpoint holds state that another program wrote.
     """
-    ours = fingerprint(program)
+    ours = fingerprint(program, solution)
     if _has_begun(folder):
         differences = list(_differences(folder / FILE_NAME, ours))
         if differences:
@@ -79,6 +90,17 @@ def claim_checkpoint(folder: Path, query: str, program: KernelProgram) -> None:
     fresh.replace(folder / FILE_NAME)
 
 
+def standing_solution(folder: Path) -> str | None:
+    """Return the solution of a checkpoint that has begun; None where there is none."""
+    if not _has_begun(folder):
+        return None
+    try:
+        told: Any = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+        return str(told.get("solution", SPARK_STATE))
+    except (OSError, ValueError, AttributeError):
+        return SPARK_STATE
+
+
 def _has_begun(folder: Path) -> bool:
     offsets = folder / "offsets"
     return offsets.is_dir() and any(each.name.isdigit() for each in offsets.iterdir())
@@ -88,13 +110,20 @@ def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
     """Yield what differs, in words; nothing where the state fits."""
     try:
         told: Any = json.loads(file.read_text(encoding="utf-8"))
-        stored = Fingerprint(int(told["format"]), str(told["program"]), dict(told["parts"]))
+        stored = Fingerprint(
+            int(told["format"]),
+            str(told["program"]),
+            dict(told["parts"]),
+            str(told.get("solution", SPARK_STATE)),
+        )
     except FileNotFoundError:
         yield f"it has no {FILE_NAME}, which tells what its state is"
     except (ValueError, KeyError, TypeError):
         yield f"its {FILE_NAME} is not readable"
     else:
-        if stored.format != ours.format:
+        if stored.solution != ours.solution:
+            yield f"its state is kept by {stored.solution}, not by {ours.solution}"
+        elif stored.format != ours.format:
             yield f"its state has format {stored.format}, this version keeps {ours.format}"
         elif stored.program != ours.program:
             yield from _changed_parts(stored.parts, ours.parts)

@@ -70,6 +70,14 @@ def test_the_same_plan_goes_on(checkpoint: Path, tmp_path: Path) -> None:
     assert before == (checkpoint / FILE_NAME).read_text()
 
 
+def test_another_solution_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(StateMismatchError) as refused:
+        claim_checkpoint(checkpoint, "profile", program(tmp_path), "kv")
+
+    assert "Its state is kept by spark-state, not by kv." in refused.value.detail
+    assert "--rebuild" in refused.value.hint
+
+
 def test_limits_and_sinks_change_freely(checkpoint: Path, tmp_path: Path) -> None:
     claim_checkpoint(checkpoint, "profile", program(tmp_path, retention=9))
     claim_checkpoint(checkpoint, "profile", program(tmp_path, "path: out", "path: elsewhere"))

@@ -51,6 +51,11 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     /** Whether it takes rows that were inserted, and nothing else. */
     boolean insertsOnly();
 
+    /** Why a row cannot be taken, as a dead letter tells it; null where it can. */
+    default String refusal(int relation, Slice row) {
+      return null;
+    }
+
     void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
   }
 
@@ -204,8 +209,14 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         count(relation, "ignored_deletes");
         return;
       }
+      Slice values = new Slice(row, 0, rowLength);
+      String refusal = destination.refusal(relation, values);
+      if (refusal != null) {
+        deadLetter(relation, "out_of_range", refusal);
+        return;
+      }
       Change change = new Change(op, positioned, position, major, minor, absent);
-      destination.send(relation, change, new Slice(row, 0, rowLength), timestamp, outbox);
+      destination.send(relation, change, values, timestamp, outbox);
     }
 
     @Override

@@ -20,12 +20,16 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Writes one batch's documents and dead letters as JSON lines, a part a task; gives back counts.
+ * Writes one batch's documents, changes and dead letters as JSON lines, a part a task; gives back
+ * counts.
  *
  * <p>A task that runs again replaces its parts.
  */
 final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count> {
   static final String DEAD_LETTERS = "dead_letters";
+
+  /** No product's name begins so. */
+  static final String CHANGES = ".changes";
 
   /** How often something happened to an owner in one task. */
   record Count(String kind, String owner, String counter, long count) implements Serializable {
@@ -39,10 +43,20 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
   }
 
   private final List<Program.ProductProgram> products;
+  private final List<Program.RelationProgram> relations;
   private final String folder;
 
   Stage(List<Program.ProductProgram> products, String folder) {
+    this(products, List.of(), folder);
+  }
+
+  /** Writes the changes of {@code relations}, too. */
+  Stage(
+      List<Program.ProductProgram> products,
+      List<Program.RelationProgram> relations,
+      String folder) {
     this.products = products;
+    this.relations = relations;
     this.folder = folder;
   }
 
@@ -61,6 +75,7 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
     private final Map<String, OutputStream> streams = new HashMap<>();
     private final Map<List<String>, Long> counts = new HashMap<>();
     private final Lines[] lines = new Lines[products.size()];
+    private final ChangeLines changes = new ChangeLines(relations);
     private final ByteSink line = new ByteSink(4096);
 
     Parts(int partition) {
@@ -73,6 +88,7 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
         case Message.DEAD_LETTER -> deadLetter(in.rest());
         case Message.COUNT -> count(Count.read(in));
+        case Message.RAW -> change(RawChange.read(message));
         default -> throw new IllegalStateException("message kind " + Message.kind(message));
       }
     }
@@ -95,6 +111,12 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
       out.write(json.array(), json.offset(), json.length());
       out.write('\n');
       add("dead_letters", "", "count", 1);
+    }
+
+    private void change(RawChange change) throws IOException {
+      line.clear();
+      changes.write(change, line);
+      stream(CHANGES).write(line.array(), 0, line.size());
     }
 
     private void count(Count count) {

@@ -1,0 +1,215 @@
+"""`joinery solutions`: what each solution makes of a project's own changes, side by side."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from joinery.cli.report import DONE, FAILED
+from joinery.errors import SpecError
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
+from joinery.solutions.auto import Figures, keep_figures
+from joinery.solutions.choose import store_solutions
+from joinery.solutions.price import PriceError, Prices
+from joinery.solutions.spark_state.fingerprint import SPARK_STATE
+from joinery.spec.load import load_spec, read_tree
+from joinery.spec.product import ProjectSpec
+from joinery.spec.solution import with_solution
+from joinery.spec.tree import MapTree
+
+if TYPE_CHECKING:
+    from joinery.spark.compare import Measured
+
+_HEAD = ("solution", "changes/s", "batch p50", "p99", "state", "requests", "read", "written", "$/M")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolutionsArguments:
+    """What `joinery solutions` was asked.
+
+    Attributes:
+        file: The project file or folder.
+        products: Those to measure; empty means all.
+        only: The solutions to measure; empty means all that are installed.
+        changes: About how many are read.
+        rows: How many a batch takes.
+        prices: A YAML or JSON file of prices.
+        as_json: Write one JSON list.
+    """
+
+    file: Path
+    products: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    changes: int = 100_000
+    rows: int = 20_000
+    prices: Path | None = None
+    as_json: bool = False
+
+
+def compare_solutions(arguments: SolutionsArguments) -> int:
+    """Measure the solutions one after the other, and print what each did.
+
+    Raises:
+        SpecError: The project, a name or a price is wrong.
+    """
+    spec = _chosen(load_spec(arguments.file), arguments.products)
+    names = arguments.only or (SPARK_STATE, *store_solutions())
+    for name in names:
+        with_solution(spec, name)
+    prices = _prices(arguments.prices)
+    measured = _measured(spec, names, arguments)
+    _keep(measured, spec, prices)
+    if arguments.as_json:
+        sys.stdout.write(json.dumps([_data(each, spec, prices) for each in measured]) + "\n")
+    else:
+        _print(measured, spec, prices)
+    return FAILED if all(each.error for each in measured) else DONE
+
+
+def _measured(
+    spec: ProjectSpec, names: Sequence[str], arguments: SolutionsArguments
+) -> list[Measured]:
+    from joinery.spark.analyse import SparkAnalyser
+    from joinery.spark.compare import Sample, measure
+    from joinery.spark.connector import connector_jars
+    from joinery.spark.kernel import add_jars
+    from joinery.spark.session import open_session
+
+    folder = Path(tempfile.mkdtemp(prefix="joinery-solutions-"))
+    session = open_session(spec.name, log=folder / "spark.log", settings=dict(spec.run.spark))
+    try:
+        add_jars(session, connector_jars(spec))
+        analyser = SparkAnalyser(session)
+
+        def planner(each: ProjectSpec) -> Plan:
+            return build_plan(each, analyser)
+
+        sample = Sample(arguments.changes, arguments.rows)
+        return [
+            measure(session, spec, name, planner=planner, sample=sample, folder=folder / name)
+            for name in names
+        ]
+    finally:
+        session.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep(measured: Sequence[Measured], spec: ProjectSpec, prices: Prices) -> None:
+    """Remember the figures for `solution: auto`."""
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    figures = [
+        Figures(each.solution, each.rate, _price(each, spec, prices), at)
+        for each in measured
+        if not each.error and each.rate
+    ]
+    if figures:
+        keep_figures(spec.path_of(spec.run.checkpoint), figures)
+
+
+def _chosen(spec: ProjectSpec, names: Sequence[str]) -> ProjectSpec:
+    known = [each.name for each in spec.products]
+    for name in names:
+        if name not in known:
+            detail = f"Known: {', '.join(known)}."
+            raise SpecError(f'there is no product "{name}"', detail=detail, code="RUN_SELECTION")
+    kept = tuple(each for each in spec.products if not names or each.name in names)
+    return replace(spec, products=kept)
+
+
+def _prices(file: Path | None) -> Prices:
+    if file is None:
+        return Prices()
+    try:
+        tree = read_tree(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PriceError(f'the price list "{file}" could not be read', detail=str(error)) from error
+    entries = tree.entries if isinstance(tree, MapTree) else ()
+    return Prices().with_list({each.name: getattr(each.value, "value", None) for each in entries})
+
+
+def _data(measured: Measured, spec: ProjectSpec, prices: Prices) -> dict[str, Any]:
+    """Return what a solution did, for machines."""
+    if measured.error:
+        return {"solution": measured.solution, "error": measured.error}
+    return {
+        "solution": measured.solution,
+        "changes": measured.changes,
+        "changes_per_second": round(measured.rate),
+        "batch_seconds_p50": round(measured.seconds(0.5), 3),
+        "batch_seconds_p99": round(measured.seconds(0.99), 3),
+        "state_bytes": measured.state_bytes,
+        "documents": measured.documents,
+        "a_change": {
+            name: round(count / measured.changes, 4) for name, count in measured.store.items()
+        },
+        "dollars_per_million": round(_price(measured, spec, prices), 4),
+    }
+
+
+def _price(measured: Measured, spec: ProjectSpec, prices: Prices) -> float:
+    if not measured.rate:
+        return 0.0
+    return prices.of_million(
+        measured.rate,
+        server=server_of(measured.solution, _options(spec, measured.solution)),
+        reads=measured.a_change("read_units"),
+        writes=measured.a_change("write_units"),
+    )
+
+
+def _options(spec: ProjectSpec, solution: str) -> Mapping[str, object]:
+    return dict(dict(spec.run.solutions).get(solution, ()))
+
+
+def server_of(solution: str, options: Mapping[str, object]) -> str | None:
+    """Return the kind of server that a solution needs with these options.
+
+    Example:
+        >>> server_of("rdbms-store", {"database": "postgresql://here/shop"})
+        'database'
+        >>> server_of("kv", {})
+    """
+    if str(options.get("database", "")).startswith("postgres"):
+        return "database"
+    return "cache" if solution == "kv" and options.get("store") == "redis" else None
+
+
+def _print(measured: Sequence[Measured], spec: ProjectSpec, prices: Prices) -> None:
+    table = Table(*_HEAD, title="a change: requests, entries read, entries written")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in measured:
+        if not each.error:
+            table.add_row(*_row(each, spec, prices))
+    console = Console()
+    console.print(table)
+    for each in measured:
+        if each.error:
+            console.print(f"{each.solution}: {each.error}", markup=False)
+
+
+def _row(each: Measured, spec: ProjectSpec, prices: Prices) -> tuple[str, ...]:
+    asked = [
+        "–" if each.solution == SPARK_STATE else f"{each.a_change(name):.3f}"
+        for name in ("requests", "entries_read", "entries_written")
+    ]
+    return (
+        each.solution,
+        f"{each.rate:,.0f}",
+        f"{each.seconds(0.5):.2f} s",
+        f"{each.seconds(0.99):.2f} s",
+        f"{each.state_bytes / 1e6:,.1f} MB",
+        *asked,
+        f"{_price(each, spec, prices):.3f}",
+    )

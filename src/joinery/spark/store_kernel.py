@@ -1,0 +1,136 @@
+"""A batch through a store: changes decoded by the kernel, documents by the store's solution.
+
+What it stages is what the kernel stages for `spark-state`: lines by product, dead letters,
+counts. Invariant: a batch that runs again after its store acknowledged it stages the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from joinery.engine.garbage import not_collecting
+from joinery.engine.key import key_row, key_type
+from joinery.engine.render import document_json
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.store import Batch, Emitted, Outcome
+from joinery.spark.batch_label import BatchLabel, batch_time_us
+from joinery.spark.change_feed import ChangeFeed
+from joinery.spark.store_thread import StoreThread
+from joinery.spark.topic import Topic
+
+if TYPE_CHECKING:
+    from joinery.spark.uncommitted import PendingRoots
+
+_FORGET_EVERY = 100
+_COUNTERS = {"tombstones_ignored": "tombstones"}
+_UNTOLD = "applied"
+_PART = "part-00000.jsonl"
+
+Counts = dict[str, dict[str, dict[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKernel:
+    """The kernel of one query whose join state is in a store.
+
+    Attributes:
+        feed: Decodes records.
+        store: Turns changes into documents.
+        products: Of the query.
+        checkpoint: Of the query.
+        retention_us: How long deletes are remembered.
+    """
+
+    feed: ChangeFeed
+    store: StoreThread
+    products: Sequence[Product]
+    checkpoint: Path
+    retention_us: int
+
+    @property
+    def relations(self) -> Sequence[Relation]:
+        """The relations that the products read."""
+        return self.feed.relations
+
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
+        """Return the decoded changes; to be given to `stage`."""
+        return self.feed.chain(raw, topics, pending)
+
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> Mapping[str, Any]:
+        """Run a batch once, through the store, and write what sinks receive below `folder`."""
+        if label is None:
+            raise ValueError("a store must know which batch it is given")
+        counts: Counts = self.feed.stage(batch, folder)
+        time_us = batch_time_us(self.checkpoint, label.number)
+        at = Batch(label.query_id, label.number, label.epoch, time_us)
+        with not_collecting():
+            outcome = self.store.apply(self.feed.changes(folder), at)
+            write_outcome(outcome, self.products, folder)
+        if label.number % _FORGET_EVERY == _FORGET_EVERY - 1:
+            self.store.forget(time_us - self.retention_us)
+        return {**counted(counts, outcome, folder), "store": dict(outcome.usage)}
+
+
+def write_outcome(outcome: Outcome, products: Sequence[Product], folder: Path) -> None:
+    """Write documents as lines of the files sink, a folder a product, and dead letters."""
+    letters: list[str] = []
+    for product in products:
+        emitted = outcome.emitted.get(product.name, Emitted())
+        relation = product.root.relation
+        kind = key_type(relation)
+        if emitted.documents:
+            _write(
+                folder / product.name / _PART,
+                (
+                    f'{{"key":{document_json(key_row(relation, key), kind)},'
+                    f'"value":{sent.text or "null"},"version":{sent.version}}}\n'
+                    for key, sent in emitted.documents.items()
+                ),
+            )
+        for key, (reason, detail) in emitted.dead.items():
+            told = {"reason": reason, "detail": detail, "product": product.name}
+            told["key"] = document_json(key_row(relation, key), kind)
+            letters.append(json.dumps(told, ensure_ascii=False) + "\n")
+    if letters:
+        _write(folder / "dead_letters" / "part-store.jsonl", letters)
+
+
+def counted(counts: Counts, outcome: Outcome, folder: Path) -> Counts:
+    """Return the feed's counts with those of the store, whose lines are below `folder`."""
+    documents = {
+        name: {
+            "upserts": sum(each.text is not None for each in emitted.documents.values()),
+            "tombstones": sum(each.text is None for each in emitted.documents.values()),
+            "bytes": (folder / name / _PART).stat().st_size,
+        }
+        for name, emitted in outcome.emitted.items()
+        if emitted.documents
+    }
+    relations = {name: dict(each) for name, each in counts.get("relations", {}).items()}
+    for name, told in outcome.relations.items():
+        mine = relations.setdefault(name, {})
+        for counter, count in told.items():
+            if counter != _UNTOLD:
+                counter = _COUNTERS.get(counter, counter)
+                mine[counter] = mine.get(counter, 0) + count
+    counters = {name: dict(each) for name, each in outcome.counters.items()}
+    return {**counts, "documents": documents, "relations": relations, "counters": counters}
+
+
+def _write(file: Path, lines: Iterable[str]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8", newline="\n") as text:
+        text.writelines(lines)

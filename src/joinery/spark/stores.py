@@ -1,0 +1,72 @@
+"""The stores of a run's queries: opened before Spark starts, closed after it.
+
+What a store is called stands in `joinery.store.json`, beside the checkpoint it belongs to: a
+rebuild's has a name of its own, so that it is built beside the standing one.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from joinery.plan.nodes import Product
+from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.spark_state.fingerprint import SPARK_STATE
+from joinery.spark.store_thread import StoreThread
+from joinery.spec.product import ProjectSpec
+
+FILE_NAME = "joinery.store.json"
+_FOLDER = "store"
+
+
+def solution_of(products: Sequence[Product]) -> str:
+    """Return the solution of a query, which its products share."""
+    return products[0].solution
+
+
+def is_store_backed(products: Sequence[Product]) -> bool:
+    """Return whether a query's join state is in a store."""
+    return solution_of(products) != SPARK_STATE and not products[0].outbox
+
+
+def open_store(
+    spec: ProjectSpec, query: str, products: Sequence[Product], checkpoint: Path, *, beside: bool
+) -> StoreThread:
+    """Open the store of a query.
+
+    Args:
+        spec: The project.
+        query: The query's name.
+        products: Of the query.
+        checkpoint: That the store belongs to; it is there.
+        beside: Give a store that is new a name that no other has.
+
+    Raises:
+        StoreError: The store cannot be used.
+    """
+    folder = checkpoint / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    place = SolutionPlace(
+        folder=folder,
+        query=store_name(checkpoint, query, beside=beside),
+        project=spec.path_of("."),
+        max_document_bytes=spec.run.max_document_bytes,
+    )
+    options = dict(products[0].solution_options)
+    make = partial(open_solution, solution_of(products), products, options, place)
+    return StoreThread(make)
+
+
+def store_name(checkpoint: Path, query: str, *, beside: bool) -> str:
+    """Return what the store of a checkpoint is called; a new one `beside` another is unlike it."""
+    file = checkpoint / FILE_NAME
+    if file.is_file():
+        return str(json.loads(file.read_text(encoding="utf-8"))["name"])
+    name = f"{query}_{secrets.token_hex(3)}" if beside else query
+    fresh = file.with_name(f".{FILE_NAME}.part")
+    fresh.write_text(json.dumps({"name": name}) + "\n", encoding="utf-8")
+    fresh.replace(file)
+    return name

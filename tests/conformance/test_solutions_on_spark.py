@@ -1,0 +1,32 @@
+"""The conformance suite on the solutions that keep join state in a store, run by Spark.
+
+The query is stopped and started again after each batch, and the last batch runs twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan
+from joinery.spark.testing import SparkRunner
+from joinery.spec.product import ProjectSpec
+from joinery.spec.solution import with_solution
+from joinery.testing import conformance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("solution", ["rdbms-store", "rdbms-trigger", "kv"])
+def test_every_case_holds(solution: str, spark: SparkSession, tmp_path: Path) -> None:
+    def planner(spec: ProjectSpec) -> Plan:
+        return build_plan(with_solution(spec, solution))
+
+    conformance.check(SparkRunner(spark, tmp_path, replay=True, planner=planner))

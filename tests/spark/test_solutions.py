@@ -1,0 +1,135 @@
+"""One product file on another solution: the same documents, its own checkpoint, rebuilt beside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.errors import RunError, StateMismatchError
+from joinery.project import Project
+from joinery.spark.run import Run, RunOptions
+from joinery.spec.solution import with_solution
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order: {key: [id], fields: {id: long, customer: long, total: "decimal(8,2)", at: timestamp}}
+products:
+  profile:
+    root: customer
+    fields: [name]
+    embed:
+      orders: {many: order, on: {customer: id}, fields: [total, at]}
+    sink: {files: {path: out}}
+run: {max_rows_per_batch: 3}
+"""
+
+
+def write(folder: Path, topic: str, name: str, *rows: dict[str, Any]) -> None:
+    part = folder / "data" / topic / f".{name}"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    part.rename(part.with_name(f"{name}.jsonl"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    write(tmp_path, "customer", "1", *({"id": n, "name": f"n{n}"} for n in range(4)))
+    at = "2026-01-02T03:04:05Z"
+    orders = ({"id": n, "customer": n % 4, "total": f"{n}.50", "at": at} for n in range(8))
+    write(tmp_path, "order", "1", *orders)
+    return jn.load(tmp_path / "joinery.yaml")
+
+
+def run(spark: SparkSession, project: Project, solution: str, *, rebuild: bool = False) -> Run:
+    chosen = Project.of(with_solution(project.spec, solution))
+    started = Run(chosen.spec, chosen.plan, RunOptions(once=True, rebuild=rebuild))
+    started.prepare()
+    started.start(spark)
+    started.await_termination()
+    return started
+
+
+def documents(folder: Path) -> dict[int, Any]:
+    """Return what a reader of the files makes of them; versions rise."""
+    found: dict[int, tuple[int, Any]] = {}
+    for file in sorted((folder / "out/profile").glob("*.jsonl")):
+        for line in map(json.loads, file.read_text().splitlines()):
+            key = line["key"]["id"]
+            assert line["version"] > found.get(key, (0,))[0]
+            found[key] = (line["version"], line["value"])
+    return {key: value for key, (_, value) in found.items()}
+
+
+def test_a_store_gives_the_same_documents(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(spark, project, "spark-state")
+    wanted = documents(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    shutil.rmtree(tmp_path / ".joinery")
+
+    done = run(spark, project, "rdbms-store")
+
+    assert wanted == documents(tmp_path)
+    assert (12, 12) == (done.progress.totals.read, done.progress.totals.applied)
+
+
+def test_a_checkpoint_belongs_to_one_solution_until_it_is_rebuilt(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(spark, project, "spark-state")
+    wanted = documents(tmp_path)
+
+    with pytest.raises(StateMismatchError, match="another plan") as refused:
+        run(spark, project, "rdbms-store")
+    run(spark, project, "rdbms-store", rebuild=True)
+    write(tmp_path, "order", "2", {"id": 8, "customer": 0, "total": "8.50", "at": None})
+    run(spark, project, "rdbms-store")
+
+    assert "kept by spark-state, not by rdbms-store" in refused.value.detail
+    assert [each for key, each in wanted.items() if key] == [
+        each for key, each in documents(tmp_path).items() if key
+    ]
+    assert {"total": 8.5, "at": None} == documents(tmp_path)[0]["orders"][-1]
+
+
+def test_a_store_that_was_lost_is_told(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    run(spark, project, "rdbms-store")
+    shutil.rmtree(tmp_path / ".joinery/checkpoint/profile/store")
+    write(tmp_path, "order", "2", {"id": 8, "customer": 0, "total": "8.50", "at": None})
+
+    with pytest.raises(RunError, match="the join state of this checkpoint is not in") as refused:
+        run(spark, project, "rdbms-store")
+
+    assert "STORE" == refused.value.code
+
+
+def test_a_time_that_stores_cannot_hold_is_a_dead_letter(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    far = {"id": 9, "customer": 0, "total": "1.00", "at": 317_000_000_000_000_000}
+    write(tmp_path, "order", "2", far)
+
+    done = run(spark, project, "rdbms-store")
+
+    letters = [*(tmp_path / ".joinery/dead_letters").rglob("*.jsonl")]
+    told = [json.loads(line) for each in letters for line in each.read_text().splitlines()]
+    assert ["out_of_range"] == [each["reason"] for each in told]
+    assert 1 == done.progress.totals.dead
