@@ -37,8 +37,8 @@ class Prices:
     worker_hour: float = 0.20
     database_hour: float = 0.25
     cache_hour: float = 0.15
-    read_million: float = 0.25
-    write_million: float = 1.25
+    read_million: float = 0.125
+    write_million: float = 0.625
     gigabyte_month: float = 0.10
 
     def with_list(self, told: Mapping[str, object]) -> Prices:

@@ -26,6 +26,8 @@ from joinery.spec.solution import with_solution
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_BILLED = "dynamodb_"
+
 
 @dataclass(slots=True)
 class Measured:
@@ -114,7 +116,7 @@ def _run(
     def note(batch: BatchProgress) -> None:
         if batch.read:
             measured.batches.append((batch.read, batch.seconds))
-        measured.store.update(batch.store)
+        measured.store.update(asked_of_store(batch))
         measured.documents += sum(each.get("upserts", 0) for each in batch.documents.values())
         if measured.changes >= sample.changes:
             runs[0].request_stop()
@@ -128,6 +130,19 @@ def _run(
     runs[0].prepare()
     runs[0].start(spark)
     runs[0].await_termination()
+
+
+def asked_of_store(batch: BatchProgress) -> dict[str, int]:
+    """Return what a batch asked of its store; a service that bills requests counts its own."""
+    billed: Counter[str] = Counter()
+    for counts in batch.counters.values():
+        for name, count in counts.items():
+            if name.startswith(_BILLED):
+                billed[name.removeprefix(_BILLED)] += count
+    if not billed:
+        return dict(batch.store)
+    billed["requests"] += billed.pop("queries", 0)
+    return {**batch.store, **billed}
 
 
 def _beside(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from joinery.spark.compare import Measured
+from joinery.model.progress import BatchProgress
+from joinery.spark.compare import Measured, asked_of_store
 
 
 def test_the_first_batch_warms_up() -> None:
@@ -27,3 +28,19 @@ def test_requests_are_told_a_change() -> None:
     measured = Measured("kv", batches=[(200, 1.0)], store=Counter(requests=10))
 
     assert 0.05 == measured.a_change("requests")
+
+
+def test_a_service_that_bills_requests_counts_its_own() -> None:
+    batch = BatchProgress(
+        query="q",
+        batch_id=0,
+        relations={},
+        documents={},
+        counters={"p": {"dynamodb_requests": 3, "dynamodb_queries": 2, "dynamodb_read_units": 9}},
+        dead=0,
+        seconds=1.0,
+        ended_at=0.0,
+        store={"requests": 12, "entries_read": 4},
+    )
+
+    assert {"requests": 5, "entries_read": 4, "read_units": 9} == asked_of_store(batch)
