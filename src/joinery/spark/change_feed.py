@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from joinery.engine.read_change import read_changes
 from joinery.model.change import Change
 from joinery.plan.nodes import Relation
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Slot
 from joinery.spark.batch_label import BatchLabel
 from joinery.spark.kernel import class_of, load_jar, reading_of
 from joinery.spark.topic import Topic
@@ -84,4 +84,15 @@ def open_change_feed(
     load_jar(session)
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.relations]
-    return ChangeFeed(session, program, ordered, class_of(session, _FEED).open(program.to_json()))
+    whole = replace(program, relations=tuple(map(_with_all_columns, program.relations, ordered)))
+    return ChangeFeed(session, whole, ordered, class_of(session, _FEED).open(whole.to_json()))
+
+
+def _with_all_columns(used: RelationProgram, relation: Relation) -> RelationProgram:
+    """Return a relation with the columns that no product reads, too: a store keeps whole rows."""
+    names = [each.name for each in relation.columns]
+    return replace(
+        used,
+        columns=tuple(Slot(each.name, each.type) for each in relation.columns),
+        key=tuple(names.index(each) for each in relation.key),
+    )
