@@ -1,10 +1,12 @@
 """Measures store-backed solutions without Spark: UserProfile through `StoreDriver`, batch by batch.
 
-    python bench/solutions.py --store sqlite --changes 1000000
-    python bench/solutions.py --store sqlite --changes 3000 --after 200000 --batch 1
+    python bench/solutions.py --store sqlite
+    python bench/solutions.py --store postgres                  # starts a server of its own
+    python bench/solutions.py --store sqlite --after 200000 --changes 2000 --batch 1
 
-Changes are decoded before the clock starts, and documents are not written to a sink: what is
-measured is the keeping of join state, and making the documents' texts from it.
+The last one is what is commonly built: an event at a time. Changes are decoded before the clock
+starts, and documents are not written to a sink: what is measured is the keeping of join state,
+and making the documents' texts from it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -29,10 +31,15 @@ import joinery as jn
 from joinery.engine.driver import StoreDriver
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.solutions.memory import MemoryState
+from joinery.solutions.relational.postgres import PostgresState
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.store import Batch
+from joinery.solutions.store import Batch, JoinState
+from joinery.stack.postgres import postgres
 from joinery.testing.github import RELATIONS, History
 
+STORES = ("memory", "sqlite", "postgres")
+SERVER = {"max_wal_size": "8GB", "shared_buffers": "512MB"}
 PROJECT = Path(__file__).with_name("profile.yaml")
 KEYS = {
     "user": ("email",),
@@ -61,6 +68,31 @@ def product() -> Product:
     for name in ("BENCH_CHANGES", "BENCH_WORK"):
         os.environ.setdefault(name, "none")
     return jn.load(PROJECT).products["user_profile"].plan
+
+
+@contextmanager
+def opened(store: str, plan: Product, folder: Path, url: str) -> Iterator[JoinState]:
+    """Open a store with nothing in it."""
+    match store:
+        case "memory":
+            yield MemoryState([plan])
+        case "sqlite":
+            yield SqliteState([plan], folder / "state.db")
+        case "postgres" if url:
+            yield PostgresState([plan], url, schema=f"bench_{time.time_ns()}")
+        case "postgres":
+            folder.chmod(0o755)
+            with postgres(folder / "postgres", settings=SERVER).started() as server:
+                yield PostgresState([plan], server.address)
+
+
+def server_seconds(state: JoinState) -> float:
+    """Return the processor time of the server's process for our connection so far."""
+    if not isinstance(state, PostgresState):
+        return 0.0
+    process = state._connection.info.backend_pid
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def run(driver: StoreDriver, feed: Iterator[Change], size: int, first: int) -> dict[str, Any]:
@@ -94,19 +126,25 @@ def say(line: str) -> None:
 def main() -> None:
     """Run what was chosen and print it as JSON."""
     parser = argparse.ArgumentParser(prog="bench/solutions.py", description=__doc__)
-    parser.add_argument("--store", choices=("sqlite",), default="sqlite")
+    parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument("--url", default="", help="of a PostgreSQL that runs")
     parser.add_argument("--changes", type=int, default=1_000_000)
     parser.add_argument("--after", type=int, default=0, help="changes before the clock starts")
     parser.add_argument("--batch", type=int, default=200_000)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     chosen = parser.parse_args()
     history, plan = History(chosen.changes + chosen.after), product()
-    with tempfile.TemporaryDirectory() as folder:
-        driver = StoreDriver([plan], SqliteState([plan], Path(folder) / "state.db"))
+    profile = cProfile.Profile() if chosen.profile else nullcontext()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened(chosen.store, plan, Path(folder), chosen.url) as state,
+    ):
+        driver = StoreDriver([plan], state)
         before = run(driver, changes(history, chosen.after), 200_000, 0)["batches"]
-        profile = cProfile.Profile() if chosen.profile else nullcontext()
+        server = server_seconds(state)
         with profile:
             told = run(driver, changes(history, chosen.changes), chosen.batch, before)
+        told["server_processor_seconds"] = round(server_seconds(state) - server, 2)
         driver.close()
     print(json.dumps({"store": chosen.store, "batch": chosen.batch, **told}))
     if isinstance(profile, cProfile.Profile):

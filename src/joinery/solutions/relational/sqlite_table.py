@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from joinery.engine.key import key_reader
+from joinery.engine.order import is_ordered_itself
 from joinery.model.change import Row
 from joinery.model.type import Field
 from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from
@@ -64,6 +66,9 @@ class SqliteTable:
             for columns in (table.relation.key, *table.indexes)
         }
         self._upsert = self._upsert_statement()
+        self._sortable = all(is_ordered_itself(each.type) for each in self._key_fields)
+        names = list(self._fields)
+        self._place = itemgetter(*(names.index(column) for column in table.key))
 
     def create(self, database: sqlite3.Connection) -> None:
         """Create the table and its indexes where they are missing, and add missing columns.
@@ -77,9 +82,11 @@ class SqliteTable:
         else:
             self._migrate(database, standing)
         for columns in self._table.indexes:
+            # With the state, and the key that every index holds, it often answers by itself.
             index = quoted(f"{self.name} by {' '.join(columns)}")
             database.execute(
-                f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(self.name)} ({listed(columns)})"
+                f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(self.name)}"
+                f" ({listed((*columns, STATE))})"
             )
         index = quoted(f"{self.name} deleted")
         database.execute(
@@ -121,7 +128,10 @@ class SqliteTable:
 
     def write(self, database: sqlite3.Connection, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows in place of those under their keys."""
-        database.executemany(self._upsert, self._written(rows))
+        cells = list(self._written(rows))
+        if self._sortable:
+            cells.sort(key=self._place)  # neighbours share a page
+        database.executemany(self._upsert, cells)
 
     def forget(self, database: sqlite3.Connection, before_us: int) -> None:
         """Forget rows that were deleted before a time."""
