@@ -2,6 +2,7 @@
 
     python bench/solutions.py --store sqlite
     python bench/solutions.py --store postgres                  # starts a server of its own
+    python bench/solutions.py --store postgres --trigger        # rdbms-trigger
     python bench/solutions.py --store sqlite --after 200000 --changes 2000 --batch 1
 
 The last one is what is commonly built: an event at a time. Changes are decoded before the clock
@@ -25,19 +26,25 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joinery as jn
 from joinery.engine.driver import StoreDriver
+from joinery.engine.tactic import RowTactic, Tactic
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
 from joinery.solutions.memory import MemoryState
 from joinery.solutions.relational.postgres import PostgresState
+from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
 from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.relational.sqlite_trigger import SqliteTriggerState
+from joinery.solutions.relational.trigger import StatementTactic
+from joinery.solutions.relational.trigger_open import statements_of
 from joinery.solutions.store import Batch, JoinState
 from joinery.stack.postgres import postgres
 from joinery.testing.github import RELATIONS, History
 
+SCHEMA = f"bench_{time.time_ns()}"
 STORES = ("memory", "sqlite", "postgres")
 SERVER = {"max_wal_size": "8GB", "shared_buffers": "512MB"}
 PROJECT = Path(__file__).with_name("profile.yaml")
@@ -70,20 +77,36 @@ def product() -> Product:
     return jn.load(PROJECT).products["user_profile"].plan
 
 
+class Store(NamedTuple):
+    """Where join state is kept; `trigger` lets the database build documents."""
+
+    name: str
+    trigger: bool
+
+    def tactic(self, plan: Product, max_bytes: int | None) -> Tactic:
+        """Return how roots and documents are found."""
+        if not self.trigger:
+            return RowTactic(plan, max_bytes)
+        options = {"database": f"{self.name}ql://", "schema": SCHEMA}
+        return StatementTactic(plan, max_bytes, statements_of(plan, plan.query, options))
+
+
 @contextmanager
-def opened(store: str, plan: Product, folder: Path, url: str) -> Iterator[JoinState]:
+def opened(store: Store, plan: Product, folder: Path, url: str) -> Iterator[JoinState]:
     """Open a store with nothing in it."""
-    match store:
+    in_sqlite = SqliteTriggerState if store.trigger else SqliteState
+    in_postgres = PostgresTriggerState if store.trigger else PostgresState
+    match store.name:
         case "memory":
             yield MemoryState([plan])
         case "sqlite":
-            yield SqliteState([plan], folder / "state.db")
+            yield in_sqlite([plan], folder / "state.db")
         case "postgres" if url:
-            yield PostgresState([plan], url, schema=f"bench_{time.time_ns()}")
+            yield in_postgres([plan], url, schema=SCHEMA)
         case "postgres":
             folder.chmod(0o755)
             with postgres(folder / "postgres", settings=SERVER).started() as server:
-                yield PostgresState([plan], server.address)
+                yield in_postgres([plan], server.address, schema=SCHEMA)
 
 
 def server_seconds(state: JoinState) -> float:
@@ -127,26 +150,28 @@ def main() -> None:
     """Run what was chosen and print it as JSON."""
     parser = argparse.ArgumentParser(prog="bench/solutions.py", description=__doc__)
     parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument("--trigger", action="store_true", help="rdbms-trigger, not rdbms-store")
     parser.add_argument("--url", default="", help="of a PostgreSQL that runs")
     parser.add_argument("--changes", type=int, default=1_000_000)
     parser.add_argument("--after", type=int, default=0, help="changes before the clock starts")
     parser.add_argument("--batch", type=int, default=200_000)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     chosen = parser.parse_args()
+    store = Store(chosen.store, chosen.trigger)
     history, plan = History(chosen.changes + chosen.after), product()
     profile = cProfile.Profile() if chosen.profile else nullcontext()
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened(chosen.store, plan, Path(folder), chosen.url) as state,
+        opened(store, plan, Path(folder), chosen.url) as state,
     ):
-        driver = StoreDriver([plan], state)
+        driver = StoreDriver([plan], state, tactic=store.tactic)
         before = run(driver, changes(history, chosen.after), 200_000, 0)["batches"]
         server = server_seconds(state)
         with profile:
             told = run(driver, changes(history, chosen.changes), chosen.batch, before)
         told["server_processor_seconds"] = round(server_seconds(state) - server, 2)
         driver.close()
-    print(json.dumps({"store": chosen.store, "batch": chosen.batch, **told}))
+    print(json.dumps({**store._asdict(), "batch": chosen.batch, **told}))
     if isinstance(profile, cProfile.Profile):
         pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)
 

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from joinery.cli.project import analyser
 from joinery.cli.report import DONE
+from joinery.cli.store_name import standing_name
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.explain import Explanation, Section, explain
@@ -18,6 +20,7 @@ from joinery.plan.stream import Stream
 from joinery.solutions.relational.explain import explain_statements
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
 from joinery.spec.solution import with_solution
 
 
@@ -46,6 +49,13 @@ class ExplainArguments:
     database: str = ""
 
 
+class Asked(NamedTuple):
+    """A project, and the database that is asked for plans."""
+
+    spec: ProjectSpec
+    database: str
+
+
 def run_explain(file: Path, arguments: ExplainArguments) -> int:
     """Print, or write, how the named products and streams hold together."""
     spec = load_spec(file)
@@ -56,8 +66,9 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
     known: list[Product | Stream] = [*plan.products, *plan.streams]
     named = _chosen(known, arguments.products)
     chosen = [each for each in named if isinstance(each, Product)]
+    asked = Asked(spec, arguments.database)
     explained: list[Explanation | StreamExplanation] = [
-        explain(each, _sections(each, chosen, plan.products, arguments.database))
+        explain(each, _sections(each, chosen, plan.products, asked))
         if isinstance(each, Product)
         else explain_stream(each)
         for each in named
@@ -73,14 +84,15 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
 
 
 def _sections(
-    product: Product, chosen: Sequence[Product], known: Sequence[Product], database: str
+    product: Product, chosen: Sequence[Product], known: Sequence[Product], asked: Asked
 ) -> tuple[Section, ...]:
     """Return what the solution of a product's query adds, once for all that share it."""
     first = next(each for each in chosen if each.query == product.query)
     query = [each for each in known if each.query == product.query]
     if product is not first:
         return ()
-    return (*explain_query(query), *explain_statements(query, database))
+    name = standing_name(asked.spec, product.query)
+    return (*explain_query(query), *explain_statements(query, asked.database, name))
 
 
 def _chosen(known: Sequence[Product | Stream], names: Sequence[str]) -> list[Product | Stream]:

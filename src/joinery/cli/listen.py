@@ -12,6 +12,7 @@ from pathlib import Path
 from joinery._registry import make_sink
 from joinery.cli.project import analyser
 from joinery.cli.report import DONE
+from joinery.cli.store_name import standing_name
 from joinery.connect.outlet import DirectOutlet, Outlet
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
@@ -96,4 +97,5 @@ def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
         outlets[product.name].open()
     limit = spec.run.max_document_bytes
     options = dict(products[0].solution_options)
-    return open_listener(products, options, outlets, max_document_bytes=limit)
+    name = standing_name(spec, products[0].query)
+    return open_listener(products, options, outlets, name=name, max_document_bytes=limit)

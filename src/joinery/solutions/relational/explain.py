@@ -13,7 +13,7 @@ from joinery.solutions.relational.layout import Columns, relation_tables, rows_n
 from joinery.solutions.relational.postgres_inspect import PostgresInspector
 from joinery.solutions.relational.sqlite_inspect import SqliteInspector
 from joinery.solutions.relational.statement.dialect import quoted
-from joinery.solutions.relational.statement.layout import Layout
+from joinery.solutions.relational.statement.layout import QueryLayout
 from joinery.solutions.relational.statement.product import ProductStatements
 from joinery.solutions.relational.statement.show import indented
 from joinery.solutions.relational.trigger_open import (
@@ -40,12 +40,15 @@ class Inspector(Protocol):
         """Leave the database."""
 
 
-def explain_statements(products: Sequence[Product], database: str = "") -> tuple[Section, ...]:
+def explain_statements(
+    products: Sequence[Product], database: str = "", name: str = ""
+) -> tuple[Section, ...]:
     """Return the statements of one query's products; nothing for another solution.
 
     Args:
         products: All products of the query.
         database: Where to ask for plans and indexes; empty asks none.
+        name: Leads the names of the tables; the query's by default.
 
     Raises:
         StoreError: The database cannot be asked.
@@ -55,10 +58,11 @@ def explain_statements(products: Sequence[Product], database: str = "") -> tuple
     options: Mapping[str, object] = dict(products[0].solution_options)
     if database:
         options = {**options, "database": database}
-    layout = layout_of(products[0].query, options)
+    name = name or products[0].query
+    layout = layout_of(name, options)
     inspector = _inspector(database, layout) if database else None
     try:
-        sections = [_section(each, options, inspector) for each in products]
+        sections = [_section(each, name, options, inspector) for each in products]
         if inspector is not None:
             sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
     finally:
@@ -68,7 +72,7 @@ def explain_statements(products: Sequence[Product], database: str = "") -> tuple
 
 
 def missing_indexes(
-    products: Sequence[Product], layout: Layout, inspector: Inspector
+    products: Sequence[Product], layout: QueryLayout, inspector: Inspector
 ) -> dict[str, str]:
     """Return the statements that make the indexes a query lacks, by relation and columns."""
     found: dict[str, str] = {}
@@ -76,7 +80,7 @@ def missing_indexes(
         standing = inspector.index_columns(table.relation)
         for columns in table.indexes if standing else ():
             if not any(set(each[: len(columns)]) == set(columns) for each in standing):
-                index = quoted(f"{rows_name(products[0].query, name)} by {' '.join(columns)}")
+                index = quoted(f"{rows_name(layout.query, name)} by {' '.join(columns)}"[:63])
                 listed = ", ".join(map(quoted, columns))
                 place = layout.table(table.relation)
                 what = f"{name} ({', '.join(columns)})"
@@ -84,16 +88,16 @@ def missing_indexes(
     return found
 
 
-def _inspector(database: str, layout: Layout) -> Inspector:
+def _inspector(database: str, layout: QueryLayout) -> Inspector:
     if database.startswith(POSTGRES):
         return PostgresInspector(connect(database), layout)
     return SqliteInspector(Path(path_of(database)), layout)
 
 
 def _section(
-    product: Product, options: Mapping[str, object], inspector: Inspector | None
+    product: Product, name: str, options: Mapping[str, object], inspector: Inspector | None
 ) -> Section:
-    statements = statements_of(product, product.query, options)
+    statements = statements_of(product, name, options)
     title = f"sql of {product.name} in {dialect_of(options).name}"
     return Section(title, "\n".join(_lines(product, statements, inspector)))
 
@@ -125,7 +129,9 @@ def _plan(lines: Sequence[str]) -> Iterator[str]:
     yield from (f"--   {line}" for line in lines)
 
 
-def _missing(products: Sequence[Product], layout: Layout, inspector: Inspector) -> Iterator[str]:
+def _missing(
+    products: Sequence[Product], layout: QueryLayout, inspector: Inspector
+) -> Iterator[str]:
     relations = [each.relation for each in relation_tables(products).values()]
     absent = [each.name for each in relations if not inspector.index_columns(each)]
     if absent:

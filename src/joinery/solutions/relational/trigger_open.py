@@ -64,6 +64,7 @@ def open_listener(
     options: Mapping[str, object],
     outlets: Mapping[str, Outlet],
     *,
+    name: str = "",
     max_document_bytes: int | None = None,
 ) -> Listener:
     """Return what publishes from the queue of one query's products.
@@ -72,13 +73,14 @@ def open_listener(
         products: Of the query.
         options: Of the solution; `database` is in PostgreSQL.
         outlets: By product, opened.
+        name: Leads the names of the tables; the query's by default.
         max_document_bytes: Above it a document is kept back; None sets no bound.
 
     Raises:
         SpecError: The options are not what it takes.
         StoreError: The database cannot be used.
     """
-    query = products[0].query
+    query = name or products[0].query
     statements = {each.name: statements_of(each, query, options) for each in products}
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
