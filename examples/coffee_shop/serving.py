@@ -10,21 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 TABLE = "enriched_orders"
-COLUMNS = (
-    "order_id",
-    "customer_id",
-    "customer",
-    "tier",
-    "customer_revision",
-    "product_id",
-    "product",
-    "category",
-    "quantity",
-    "price",
-    "total",
-    "ordered_at",
-    "corrected",
-)
 
 
 class Serving(Protocol):
@@ -35,7 +20,7 @@ class Serving(Protocol):
 
 
 class SqliteServing:
-    """The documents of the sink sqlite, each order one."""
+    """A table of the sink sqlite."""
 
     def __init__(self, path: Path, table: str = TABLE) -> None:
         self._path = path
@@ -43,13 +28,12 @@ class SqliteServing:
 
     def select(self, columns: Sequence[str], rest: str = "") -> list[tuple[Any, ...]]:
         """Return columns of the orders."""
-        fields = ", ".join(f"document ->> '$.{name}' AS {name}" for name in COLUMNS)
         if not self._path.exists():
             return []
         with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as database:
             try:
                 return database.execute(
-                    f"SELECT {', '.join(columns)} FROM (SELECT {fields} FROM {self._table}) {rest}"
+                    f"SELECT {', '.join(columns)} FROM {self._table} {rest}"
                 ).fetchall()
             except sqlite3.OperationalError as error:
                 if "no such table" in str(error):
@@ -58,7 +42,7 @@ class SqliteServing:
 
 
 class PostgresServing:
-    """The columns of the sink postgres."""
+    """A table of the sink postgres."""
 
     def __init__(self, url: str, table: str = TABLE) -> None:
         self._url = url

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import subprocess
@@ -30,9 +29,9 @@ ORDER = {
 def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE enriched_orders (order_id, document, version)")
-        row = (7, json.dumps(ORDER), 1)
-        database.execute("INSERT INTO enriched_orders VALUES (?, ?, ?)", row)
+        database.execute(f"CREATE TABLE enriched_orders ({', '.join(ORDER)})")
+        marks = ", ".join("?" for _ in ORDER)
+        database.execute(f"INSERT INTO enriched_orders VALUES ({marks})", tuple(ORDER.values()))
 
     with served(SqliteServing(path), lambda: "0 of 1 orders were stale") as address:
         done = subprocess.run(
