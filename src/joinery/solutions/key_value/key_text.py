@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 from orjson import dumps
 
-_WHOLE = 1 << 63
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+"""The whole numbers that stand for themselves."""
 
 
-def key_text(values: Iterable[Any]) -> bytes:
+def key_text(values: Sequence[Any]) -> bytes:
     """Return the values of a key, or of a join, as a JSON array.
 
     Example:
@@ -26,8 +27,10 @@ def key_text(values: Iterable[Any]) -> bytes:
         >>> key_text(("ann", 7)), key_text(("ann", Decimal("7.00"))), key_text((0.5,))
         (b'["ann",7]', b'["ann",7]', b'[{"n":"0.5"}]')
     """
-    plain = [each if each.__class__ is str else _canonical(each) for each in values]
-    return dumps(plain)
+    for each in values:
+        if each.__class__ is not str and (each.__class__ is not int or not _LEAST <= each <= _MOST):
+            return dumps([_canonical(value) for value in values])
+    return dumps(values)
 
 
 def _canonical(value: Any) -> Any:
@@ -35,7 +38,7 @@ def _canonical(value: Any) -> Any:
         case bool() | str():
             return value
         case int():
-            return value if -_WHOLE <= value < _WHOLE else {"n": str(value)}
+            return value if _LEAST <= value <= _MOST else {"n": str(value)}
         case float() if math.isnan(value):
             return "NaN"
         case float() if math.isinf(value):

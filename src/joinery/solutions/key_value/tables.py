@@ -14,13 +14,15 @@ Limits: a delete is remembered until `forget`, under `gone/<relation>`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
 from joinery.engine.rows import join_value
 from joinery.model.change import Row
+from joinery.model.type import Atomic
 from joinery.plan.nodes import Relation
 from joinery.solutions.key_value.codec import RowText
 from joinery.solutions.key_value.key_text import key_text
@@ -28,6 +30,7 @@ from joinery.solutions.key_value.store import Address, KeyValueStore
 from joinery.solutions.store import JoinValue, Key, StoredRow
 
 _AT_ONCE = 20_000
+_FLOATING = (Atomic("float"), Atomic("double"))
 
 
 class RowTable:
@@ -54,7 +57,10 @@ class RowTable:
         self._place = head + f"row/{name}/".encode()
         self._gone = head + f"gone/{name}".encode()
         self._auxiliary = {
-            columns: head + f"by/{name}/{','.join(map(escaped, columns))}/".encode()
+            columns: (
+                head + f"by/{name}/{','.join(map(escaped, columns))}/".encode(),
+                value_reader(relation, columns),
+            )
             for columns in sides
         }
         self._standing: dict[Key, StoredRow | None] = {}
@@ -77,7 +83,8 @@ class RowTable:
         """Return the visible rows whose `columns` equal one of `values`."""
         if columns not in self._auxiliary:
             return self._under(columns, values)
-        wanted, head = set(values), self._auxiliary[columns]
+        wanted = set(values)
+        head, value_of = self._auxiliary[columns]
         partitions = [head + key_text(each) for each in wanted]
         addresses = [address for address, _ in self._store.scan(partitions)]
         sorts = list(dict.fromkeys(sort for _, sort in addresses))
@@ -86,7 +93,7 @@ class RowTable:
         joining: dict[bytes, JoinValue] = {}
         for sort, text in zip(sorts, held, strict=True):
             row = None if text is None else self._texts.visible(text)
-            value = None if row is None else join_value(row, columns)
+            value = None if row is None else value_of(row)
             if row is not None and value is not None and value in wanted:
                 rows.append(row)
                 joining[sort] = value
@@ -101,17 +108,21 @@ class RowTable:
         added: dict[Address, bytes | None] = {}
         removed: dict[Address, bytes | None] = {}
         written: dict[Address, bytes | None] = {}
-        held: set[Address] = set()
         for key, stored in rows.items():
             sort = key_text(key)
-            before, after = self._entries(self._standing[key], sort), self._entries(stored, sort)
-            held |= after
-            added.update(dict.fromkeys(after - before, b""))
-            removed.update(dict.fromkeys(before - after))
+            before, after = _seen(self._standing[key]), _seen(stored)
+            for head, value_of in self._auxiliary.values():
+                old = None if before is None else value_of(before)
+                new = None if after is None else value_of(after)
+                if new != old and new is not None:
+                    added[head + key_text(new), sort] = b""
+                if new != old and old is not None:
+                    removed[head + key_text(old), sort] = None
             if stored.row is None:
                 added[self._gone, sort] = b""
             written[self._place + sort, b""] = self._texts.text(stored)
-        removed.update(dict.fromkeys(self._stale - held))
+        if self._stale:
+            removed.update(dict.fromkeys(self._stale.difference(self._entries(rows))))
         yield from (added, written, removed)
         self._stale.clear()
         self._standing.update(rows)
@@ -144,19 +155,37 @@ class RowTable:
         rows = (self._texts.visible(value) for value in held if value is not None)
         return [row for row in rows if row is not None]
 
-    def _entries(self, stored: StoredRow | None, sort: bytes) -> set[Address]:
-        """Return where the auxiliary tables tell of a row."""
-        if stored is None or stored.row is None or not stored.visible:
-            return set()
-        entries: set[Address] = set()
-        for columns, head in self._auxiliary.items():
-            value = join_value(stored.row, columns)
-            if value is not None:
-                entries.add((head + key_text(value), sort))
-        return entries
+    def _entries(self, rows: Mapping[Key, StoredRow]) -> Iterator[Address]:
+        """Yield where the auxiliary tables tell of some rows."""
+        for key, stored in rows.items():
+            row = _seen(stored)
+            for head, value_of in self._auxiliary.values():
+                value = None if row is None else value_of(row)
+                if value is not None:
+                    yield head + key_text(value), key_text(key)
 
     def _address(self, key: Sequence[Any]) -> Address:
         return self._place + key_text(key), b""
+
+
+def value_reader(relation: Relation, columns: tuple[str, ...]) -> Callable[[Row], JoinValue | None]:
+    """Return `join_value` of some columns, made for their types."""
+    if any(relation.type_of(each) in _FLOATING for each in columns):
+        return lambda row: join_value(row, columns)
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda row: None if row[only] is None else (row[only],)
+    values_of = itemgetter(*columns)
+
+    def read(row: Row) -> JoinValue | None:
+        values: JoinValue = values_of(row)
+        return None if None in values else values
+
+    return read
+
+
+def _seen(stored: StoredRow | None) -> Row | None:
+    return stored.row if stored is not None and stored.visible else None
 
 
 def escaped(name: str) -> str:
