@@ -27,7 +27,7 @@ from joinery.connect.kafka_client import (
 from joinery.connect.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.connect.kafka_keys import standing_keys
 from joinery.connect.kafka_producer import Producer
-from joinery.connect.line import StagedRow, read_chunks, read_rows
+from joinery.connect.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.connect.option import (
     SinkOptionError,
     check_names,
@@ -65,6 +65,8 @@ _SETTINGS: dict[str, Any] = {
     "queue.buffering.max.messages": 200_000,
 }
 _TRANSACTION_MS = 300_000
+_CHECK_EVERY = 5_000
+_MOST_HEADERS = 1_000
 _SUMMARY = (
     "Every emission stands in the log; for a reader of committed records a batch appears whole."
 )
@@ -175,14 +177,10 @@ class KafkaSink:
         """
         producer.begin()
         try:
-            for chunk in read_chunks(batch.files):
-                if not self._transactions:
-                    batch.check()
-                for row in chunk:
-                    if row.key in refused:
-                        continue
-                    if refusal := self._send(producer, row):
-                        refused[row.key] = refusal
+            if isinstance(self._encoding, JsonEncoding):
+                self._queue_parts(producer, batch, refused)
+            else:
+                self._queue_rows(producer, batch, refused)
             batch.check()
         except BaseException:
             producer.abandon()
@@ -194,6 +192,34 @@ class KafkaSink:
                 row.key: Refusal(row, "document_refused", unsendable[row.key]) for row in rows
             }
         return not (unsendable and self._transactions)
+
+    def _queue_parts(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]
+    ) -> None:
+        """Queue all documents as they are staged."""
+        topic, headers = self._topic, _VersionHeaders()
+        for number, (key, value, version) in enumerate(read_parts(batch.files)):
+            if not self._transactions and number % _CHECK_EVERY == 0:
+                batch.check()
+            if refused and key.decode() in refused:
+                continue
+            if not producer.send(topic, key, value, headers[version], label=key.decode()):
+                text = None if value is None else value.decode()
+                row = StagedRow(key.decode(), text, int(version))
+                refused[row.key] = Refusal(row, "document_too_large", self._limit())
+
+    def _queue_rows(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]
+    ) -> None:
+        """Queue all documents in the topic's encoding."""
+        for chunk in read_chunks(batch.files):
+            if not self._transactions:
+                batch.check()
+            for row in chunk:
+                if row.key in refused:
+                    continue
+                if refusal := self._send(producer, row):
+                    refused[row.key] = refusal
 
     def _send(self, producer: Producer, row: StagedRow) -> Refusal | None:
         """Queue one document; return why it can never be taken."""
@@ -209,6 +235,16 @@ class KafkaSink:
     def _limit(self) -> str:
         most = (self._standing or Topic()).max_bytes
         return f'Topic "{self._topic}" takes at most {most} bytes (max.message.bytes).'
+
+
+class _VersionHeaders(dict[bytes, list[tuple[str, bytes]]]):
+    """The headers of each version; those of a batch have few."""
+
+    def __missing__(self, version: bytes) -> list[tuple[str, bytes]]:
+        if len(self) >= _MOST_HEADERS:
+            self.clear()
+        headers = self[version] = [(VERSION_HEADER, version)]
+        return headers
 
 
 def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> KafkaSink:

@@ -112,13 +112,14 @@ class Producer:
             headers: The record's.
             label: What `finish` calls the record; by default its key.
         """
-        waited_from = time.monotonic()
+        waited_from: float | None = None
         report = partial(self._delivered, label or key or "")
         while True:
             try:
                 self._client.produce(topic, value, key, headers=headers, on_delivery=report)
                 break
             except BufferError:
+                waited_from = waited_from or time.monotonic()
                 self._call(lambda: self._client.poll(0.5), "could not write")
                 self._raise_where_stuck(waited_from)
             except kafka_errors() as error:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 State = Literal["open", "replayed", "dropped"]
-Kind = Literal["record", "document", "held"]
+Kind = Literal["record", "document", "held", "event"]
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
 _ID_DIGITS = 12
 
@@ -70,18 +70,21 @@ class Letter:
 
     @property
     def kind(self) -> Kind:
-        """A `record` of a source, a `document` that a sink refused, or one that is `held`.
+        """A `record` of a source, a `document` that a sink refused, one that is `held`, an `event`.
 
-        A held document is sent by itself once it is back within its limits.
+        A held document is sent by itself once it is back within its limits. An event met no
+        row in a lookup of its stream.
         """
+        if "stream" in self.facts:
+            return "event"
         if "product" not in self.facts:
             return "record"
         return "document" if "sink" in self.facts else "held"
 
     @property
     def of(self) -> str:
-        """The topic of a record, the product of a document."""
-        name = "topic" if self.kind == "record" else "product"
+        """The topic of a record, the product of a document, the stream of an event."""
+        name = {"record": "topic", "event": "stream"}.get(self.kind, "product")
         return str(self.facts.get(name, self.facts.get("relation", "")))
 
     @property

@@ -17,8 +17,8 @@ from joinery.connect.letter import Letter, Mark, State, moment, sorted_out
 from joinery.connect.letter_place import letter_reader, source_brokers
 from joinery.connect.replay import ReplayError, replay_documents, replay_files, row_of
 from joinery.errors import JoineryError, SpecError
-from joinery.model.type import Field, Struct
-from joinery.plan.nodes import Plan, Product
+from joinery.plan.nodes import Plan
+from joinery.plan.stream_product import outputs_of
 from joinery.spec.product import ProjectSpec, SourceSpec
 
 
@@ -143,7 +143,12 @@ class Letterbox:
 
     @property
     def _ways(self) -> dict[str, Callable[[str, str, list[Letter]], list[Kept]]]:
-        return {"record": self._records, "document": self._documents, "held": self._held}
+        return {
+            "record": self._records,
+            "document": self._documents,
+            "held": self._held,
+            "event": self._events,
+        }
 
     def _records(self, topic: str, source: str, letters: list[Letter]) -> list[Kept]:
         found = next((each for each in self._spec.sources if each.name == source), None)
@@ -160,7 +165,8 @@ class Letterbox:
         return kept
 
     def _documents(self, name: str, target: str, letters: list[Letter]) -> list[Kept]:
-        product = next((each for each in self._plan.products if each.name == name), None)
+        known = outputs_of(self._plan)
+        product = next((each for each in known if each.name == name), None)
         if product is None:
             raise ReplayError(f'the project has no product "{name}"')
         folder = self._spec.path_of(".")
@@ -168,7 +174,7 @@ class Letterbox:
         sink = next((each for each in sinks if each.target == target), None)
         if sink is None:
             raise ReplayError(f'product "{name}" has no sink "{target}" any more')
-        refused = replay_documents(sink, name, key_of(product), product.root.output, letters)
+        refused = replay_documents(sink, name, product.key, product.output, letters)
         why = {(each.row.key, each.row.version): each.detail for each in refused}
         rows = ((each, row_of(each.facts)) for each in letters)
         return [
@@ -179,6 +185,10 @@ class Letterbox:
 
     def _held(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
         why = "the document is sent by itself once it is back within its limits"
+        return [Kept(each, why) for each in letters]
+
+    def _events(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
+        why = f'stream "{name}" looks it up again once it stands in its topic again'
         return [Kept(each, why) for each in letters]
 
     def _mark(self, letters: Sequence[Letter], state: State) -> None:
@@ -204,12 +214,6 @@ def grouped(letters: Iterable[Letter]) -> list[LetterGroup]:
         for some in groups
     ]
     return sorted(found, key=lambda each: -each.count)
-
-
-def key_of(product: Product) -> Struct:
-    """Return the root key's columns and types."""
-    relation = product.root.relation
-    return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
 
 
 def _group(letter: Letter) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
+from joinery.frame.live import Shown, dataframe_of, show, shown_of
 from joinery.frame.table import Table
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
@@ -243,6 +244,34 @@ class Stream:
     def explain(self) -> StreamExplanation:
         """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
         return explain_stream(self.plan)
+
+    def preview(self, rows: int = 20, *, spark: Any = None) -> Shown:
+        """Return the first events, run over the beginning of the logs; nothing is kept.
+
+        Args:
+            rows: The most events.
+            spark: The session; one is opened where none is given or active.
+        """
+        return shown_of(self.app.spec, self.plan, spark or self.app.session(), rows)
+
+    def show(self, seconds: float | None = None, *, spark: Any = None) -> None:
+        """Print the events as they come, until interrupted, or for so many seconds."""
+        show(self.app.spec, self.plan, spark or self.app.session(), seconds)
+
+    def to_dataframe(self, *, spark: Any = None) -> Any:
+        """Return the events as a PySpark DataFrame of the stream's columns.
+
+        It is a batch where the relations were declared with frames that are, else a stream,
+        which is written in output mode `update`.
+
+        Args:
+            spark: The session; one is opened where none is given or active.
+
+        Raises:
+            RunError: A step needs whole batches: a lookup in a store, or a function.
+        """
+        session = spark or self.app.session()
+        return dataframe_of(self.app.spec, self.plan, session, self.app.frames)
 
     def _table(self, table: Table | str) -> Table:
         name = table if isinstance(table, str) else table.name

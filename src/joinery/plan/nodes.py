@@ -200,7 +200,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One document a root row, kept in its sinks.
+    """One document a root row, kept in its sinks; or the events of a stream.
 
     Attributes:
         solution_options: Its own, and the project's for this solution below them.
@@ -215,6 +215,20 @@ class Product:
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
     outbox: OutboxSpec | None = None
+    stream: Stream | None = None
+
+    @property
+    def key(self) -> Struct:
+        """What identifies a document: the root key's columns and types."""
+        if self.stream is not None:
+            return self.stream.key
+        relation = self.root.relation
+        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
+
+    @property
+    def output(self) -> Struct:
+        """What a sink receives as value."""
+        return self.root.output if self.stream is None else self.stream.output
 
     @property
     def query(self) -> str:
@@ -224,6 +238,8 @@ class Product:
     @property
     def relations(self) -> tuple[Relation, ...]:
         """The relations this product reads, each once, in tree order."""
+        if self.stream is not None:
+            return self.stream.relations
         return tuple(dict.fromkeys(node.relation for node in self.root.walk()))
 
 

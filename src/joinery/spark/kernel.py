@@ -95,6 +95,10 @@ class Kernel:
         )
         return counts
 
+    def streams(self) -> Any:
+        """Return the kernel's door for streams that leave it between two of their steps."""
+        return self._jvm_kernel.streams()
+
     def frames(self) -> Any:
         """Return the kernel's door for the frames of one product."""
         return self._jvm_kernel.frames(self.session._jsparkSession)

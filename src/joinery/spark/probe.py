@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.plan.stream_product import outputs_of
 from joinery.spark.quarantine import PoisonPlace, Quarantine
 from joinery.spec.load import read_tree
 from joinery.spec.product import ProjectSpec
@@ -53,12 +54,15 @@ class Probe:
         spec: ProjectSpec,
         products: Sequence[Product],
     ) -> None:
-        from joinery.spark.run import open_query_kernel
+        from joinery.spark.query_kernel import asking_of, open_query_kernel
 
         self._session, self._spec, self._products = session, spec, products
         self._folder = Path(told["folder"])
         self._records = self._folder / "records"
-        self._kernel = open_query_kernel(session, products, spec.run)
+        asking = asking_of(products, spec)
+        if asking is not None:
+            asking.open()
+        self._kernel = open_query_kernel(session, products, spec, asking)
         self._raw = self._copied(told)
         quarantine = Quarantine(Path(told["root"]), told["query"])
         frame = session.read.parquet(str(self._records))
@@ -148,7 +152,7 @@ def main() -> None:
     )
     add_jars(session, connector_jars(spec))
     plan = build_plan(spec, SparkAnalyser(session))
-    products = [each for each in plan.products if each.query == told["query"]]
+    products = [each for each in outputs_of(plan) if each.query == told["query"]]
     probe = Probe(session, told, spec, products)
     _say({"count": probe.count})
     for line in sys.stdin:

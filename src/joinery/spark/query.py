@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from joinery.connect.retry import PatientSink
 from joinery.connect.spool import SpoolingSink, SpoolPlace
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts, with_ages
-from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.store import StoreError
 from joinery.spark.attempt import Attempts
@@ -43,6 +42,7 @@ from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
 if TYPE_CHECKING:
+    from joinery.spark.asking import Asking
     from joinery.spark.uncommitted import PendingRoots
 
 _DEAD_LETTERS = "dead_letters"
@@ -84,12 +84,6 @@ class ProductSinks:
     sinks: tuple[Sink, ...]
     spools: tuple[SpoolPlace | None, ...] = ()
 
-    @property
-    def key(self) -> Struct:
-        """The root key's columns and types."""
-        relation = self.product.root.relation
-        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
-
 
 class QueryRun:
     """The batches of one query.
@@ -105,6 +99,7 @@ class QueryRun:
         wait_for_letters: Wait while the place of dead letters is not there; else end.
         attempts: Remembers batches whose own work failed.
         delay: Makes the outlets of its products, which may wait before they send.
+        asking: Makes what asks the stores of its streams, where they have some.
 
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
@@ -123,6 +118,7 @@ class QueryRun:
         wait_for_letters: bool = False,
         attempts: Attempts | None = None,
         delay: Delay = undelayed,
+        asking: Callable[[QueryRun], Asking | None] = lambda query: None,
     ) -> None:
         self.name = name
         self.lease = lease
@@ -139,7 +135,7 @@ class QueryRun:
         self._dead_letters = (
             PatientLetters(
                 dead_letters,
-                ended=self._ended,
+                ended=self.ended,
                 tell=partial(self._board.wait, dead_letters.target),
             )
             if wait_for_letters
@@ -149,6 +145,7 @@ class QueryRun:
         self._delay = delay
         self._spools: list[SpoolingSink] = []
         self._outlets = tuple((each, self._outlet(each)) for each in self.members)
+        self.asking = asking(self)
 
     def _outlet(self, member: ProductSinks) -> Outlet:
         """Return the way to sinks that wait for their targets until the run ends."""
@@ -156,7 +153,7 @@ class QueryRun:
             make=partial(self._batch_of, member),
             tell=partial(self._tell_flushed, member.product.name),
             on_error=self._fail,
-            ended=self._ended,
+            ended=self.ended,
             end=self.ending.set,
         )
         places = member.spools or (None,) * len(member.sinks)
@@ -172,10 +169,10 @@ class QueryRun:
         """Return a sink that waits for its target, behind its spool where it has one."""
         tell = partial(self._board.wait, sink.target)
         if place is None:
-            return PatientSink(sink, product, ended=self._ended, tell=tell)
+            return PatientSink(sink, product, ended=self.ended, tell=tell)
         closing = threading.Event()
         patient = PatientSink(
-            sink, product, ended=lambda: closing.is_set() or self._ended(), tell=tell
+            sink, product, ended=lambda: closing.is_set() or self.ended(), tell=tell
         )
         spool = SpoolingSink(
             patient,
@@ -193,7 +190,8 @@ class QueryRun:
         self.replaced.set()
         self.ending.set()
 
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
+        """Return whether the query is to end, or may not go on."""
         return self.ending.is_set() or self.lease.lost is not None
 
     @property
@@ -212,6 +210,8 @@ class QueryRun:
         shutil.rmtree(self._staging, ignore_errors=True)
         for _, outlet in self._outlets:
             outlet.open()
+        if self.asking is not None:
+            self.asking.open()
 
     def drain(self) -> None:
         """Send what outlets still hold and may send; called at the end of `--once`."""
@@ -226,6 +226,8 @@ class QueryRun:
             for _, outlet in self._outlets:
                 outlet.close()
             self._dead_letters.close()
+            if self.asking is not None:
+                self.asking.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
                 shutil.rmtree(self._staging, ignore_errors=True)
@@ -279,6 +281,7 @@ class QueryRun:
                     "stage": round((staged - started) * 1000),
                     "sinks": round((written - staged) * 1000),
                 },
+                lookups=summary.get("lookups", {}),
             )
         )
         shutil.rmtree(folder, ignore_errors=True)
@@ -292,7 +295,7 @@ class QueryRun:
         except StoreError:
             raise
         except Exception as error:
-            if self._attempts is not None and not self._ended():
+            if self._attempts is not None and not self.ended():
                 self._attempts.failed(label.number, cause_of(error))
             raise
         if self._attempts is not None:
@@ -330,8 +333,8 @@ class QueryRun:
             query_id=query_id,
             batch_id=batch_id,
             files=files,
-            key=member.key,
-            value=member.product.root.output,
+            key=member.product.key,
+            value=member.product.output,
             epoch=self.lease.epoch,
             forget_before=_micros(time.time()) - self._retention_ms * 1000,
             check=self.lease.check,

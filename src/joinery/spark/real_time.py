@@ -18,6 +18,7 @@ from joinery.connect.letter_place import LetterPlaceError, letter_topic
 from joinery.connect.option import plain
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Sink
+from joinery.plan.stream import Lookup, MapRows, Stream, Union
 from joinery.spark.source import SourceRead
 from joinery.spec.product import Pairs, ProjectSpec
 
@@ -155,6 +156,8 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" waits for relations (ready), which needs batches'
     if product.outbox is not None:
         yield f'product "{name}" sends the events of an outbox, which needs batches'
+    if product.stream is not None:
+        yield from _steps_against(product.stream)
     if not product.sinks:
         yield f'product "{name}" has no sink; real time writes to Kafka'
     for sink in product.sinks:
@@ -164,6 +167,22 @@ def _reasons_of(product: Product) -> Iterator[str]:
         other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)
         if other:
             yield f'the kafka sink of "{name}" has {", ".join(other)}, which real time has not'
+
+
+def _steps_against(stream: Stream) -> Iterator[str]:
+    """Yield the steps of a stream that need whole batches, those of united ones included."""
+    for step in stream.steps:
+        match step:
+            case MapRows():
+                yield f'stream "{stream.name}" calls the function {step.name}, which needs batches'
+            case Lookup(read="database"):
+                table = step.table.name
+                yield f'stream "{stream.name}" asks a store for "{table}", which needs batches'
+            case Lookup(as_of="event"):
+                table = step.table.name
+                yield f'stream "{stream.name}" waits for the time of "{table}", told a batch'
+            case Union(other):
+                yield from _steps_against(other)
 
 
 def slots_needed(*, partitions: int, levels: int, shuffle_partitions: int) -> int:

@@ -16,8 +16,7 @@ from joinery.connect.letter_place import letter_reader, letter_writer
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
-from joinery.solutions.spark_state.lower import lower
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.plan.stream_product import outputs_of
 from joinery.spark.attempt import Attempts
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.clone import clone_session
@@ -32,6 +31,7 @@ from joinery.spark.place import Place
 from joinery.spark.progress import BatchTimes, ProgressBoard
 from joinery.spark.quarantine import Quarantine
 from joinery.spark.query import BatchRefusedError, KernelLike, ProductSinks, QueryRun
+from joinery.spark.query_kernel import asking_of, lower_query, open_query_kernel
 from joinery.spark.ready import Ends
 from joinery.spark.real_time import RealTimeRefusedError, kafka_topics
 from joinery.spark.real_time_run import RealTimeRun
@@ -43,14 +43,16 @@ from joinery.spark.spooling import spool_places
 from joinery.spark.store_kernel import StoreKernel
 from joinery.spark.store_thread import StoreThread
 from joinery.spark.stores import is_store_backed, open_store, solution_of
+from joinery.spark.tick import TICK_MS, ticking, ticks
 from joinery.spark.uncommitted import RealTimeMark
 from joinery.spark.undertaking import Keeping, Undertaking
-from joinery.spec.product import ProjectSpec, RunSpec
+from joinery.spec.product import ProjectSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from joinery.spark.asking import Asking
     from joinery.spark.change_feed import ChangeFeed
     from joinery.spark.kernel import Kernel
 
@@ -61,9 +63,13 @@ class KernelOpener(Protocol):
     """Opens the kernel of one query in a session."""
 
     def __call__(
-        self, spark: SparkSession, products: Sequence[Product], run: RunSpec
+        self,
+        spark: SparkSession,
+        products: Sequence[Product],
+        spec: ProjectSpec,
+        asking: Asking | None,
     ) -> KernelLike:
-        """Return the kernel for `products`."""
+        """Return the kernel for `products`, whose stores `asking` asks."""
 
 
 class Runnable(Protocol):
@@ -119,7 +125,7 @@ class Run:
         self._real_time = RealTimeRun(spec, self._board) if live else None
         self._rebuild = options.rebuild
         self._stores: dict[str, StoreThread] = {}
-        chosen = select_queries(plan.products, options.products)
+        chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)
         self._queries = [self._query(name, members) for name, members in chosen.items()]
@@ -240,6 +246,7 @@ class Run:
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
             delay=self._undertaking.delay(name, products, ends),
+            asking=lambda query: asking_of(products, self._spec, query.ended, self._board.wait),
         )
 
     def _member(self, product: Product, place: Place) -> ProductSinks:
@@ -278,7 +285,8 @@ class Run:
     def _start_query(
         self, spark: SparkSession, opener: KernelOpener, query: QueryRun
     ) -> StreamingQuery:
-        kernel = self._with_store(query, opener(spark, query.products, self._spec.run))
+        opened = opener(spark, query.products, self._spec, query.asking)
+        kernel = self._with_store(query, opened)
         start = partial(self._start_batches, spark, kernel, query)
         if self._real_time is None:
             return start(at_end=self._once)
@@ -313,7 +321,8 @@ class Run:
             Ends(checkpoint, reads).take(spark, self._spec)
         raw = open_sources(spark, self._spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
-        pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(query.products))
+        documents = [each for each in query.products if each.stream is None]
+        pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         records = Quarantine(self._root, query.name).apply(raw.frame, raw.topics)
         writer = (
             kernel.chain(records, raw.topics, pending)
@@ -324,7 +333,10 @@ class Run:
         )
         if at_end:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{self._spec.run.trigger_ms} milliseconds").start()
+        waits = ticks(lower_query(query.products, self._spec.run))
+        trigger_ms = max(self._spec.run.trigger_ms, TICK_MS if waits else 0)
+        with ticking(spark, waits):
+            return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
 
     def _watch(self, times: BatchTimes) -> None:
         """Wait for all queries; when one fails, end the others after their batch."""
@@ -458,30 +470,6 @@ def run(
     settings = {**RUN_SETTINGS, **dict(project.spec.run.spark)}
     started.start(clone_session(spark, settings))
     return started
-
-
-def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
-    """Return the kernel program of one query, with the limits of the run."""
-    return lower(
-        products,
-        tombstone_retention_micros=run.tombstone_retention_ms * 1000,
-        max_document_bytes=run.max_document_bytes,
-    )
-
-
-def open_query_kernel(spark: SparkSession, products: Sequence[Product], run: RunSpec) -> KernelLike:
-    """Lower the products of one query and open their kernel in a session."""
-    from joinery.spark.change_feed import open_change_feed
-    from joinery.spark.kernel import open_kernel
-    from joinery.spark.relay import open_relay
-
-    program = lower_query(products, run)
-    if products[0].outbox:
-        return open_relay(spark, program, products[0].root.relation)
-    relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
-    if is_store_backed(products):
-        return open_change_feed(spark, program, relations)
-    return open_kernel(spark, program, relations)
 
 
 def _jvm_process(spark: SparkSession) -> int:

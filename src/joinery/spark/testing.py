@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +19,7 @@ from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.plan.stream_product import outputs_of
 from joinery.solutions.protocol import Sent
 from joinery.spark.run import Run, RunOptions
 from joinery.spec.product import ProjectSpec, SinkSpec
@@ -59,8 +60,18 @@ class SparkRunner:
     planner: Planner = build_plan
     _seen: dict[Path, int] = field(default_factory=dict)
 
-    def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
+    def run(
+        self,
+        project: ProjectSpec,
+        batches: Sequence[Sequence[Change]],
+        before: Callable[[Plan, Sequence[Change]], None] = lambda plan, batch: None,
+    ) -> list[Sent]:
         """Run `project` from nothing, one batch after the other.
+
+        Args:
+            project: The project.
+            batches: Changes in log order.
+            before: Called with each batch before it runs.
 
         Raises:
             ReplayError: A batch that ran again left something else.
@@ -71,6 +82,7 @@ class SparkRunner:
         plan = self.planner(spec)
         for number, batch in enumerate(batches):
             write_batch(self.folder / _IN, plan, batch, number)
+            before(plan, batch)
             self._run_once(spec, plan)
             self._note_files(number)
         if self.replay:
@@ -85,7 +97,7 @@ class SparkRunner:
 
     def _run_again(self, spec: ProjectSpec, plan: Plan) -> None:
         before = {path: path.read_bytes() for path in self._files()}
-        for query in {product.query for product in plan.products}:
+        for query in {product.query for product in outputs_of(plan)}:
             _take_back(spec.path_of(spec.run.checkpoint) / query)
         self._run_once(spec, plan)
         after = {path: path.read_bytes() for path in self._files()}
@@ -113,14 +125,15 @@ class SparkRunner:
                 lines[number].setdefault(path.parent.name, []).extend(told)
                 continue
             for letter in map(json.loads, told):
-                owner = str(letter.get("product") or f"topic {letter.get('topic')}")
+                owner = str(_owner(letter) or f"topic {letter.get('topic')}")
                 dead[number].setdefault(owner, []).append(_letter_key(letter))
         return [Sent(lines[number], dead[number]) for number in range(batches)]
 
 
 def write_batch(folder: Path, plan: Plan, batch: Sequence[Change], number: int) -> None:
     """Write the changes of one batch as one file a topic, put in place by rename."""
-    relations = {each.name: each for one in plan.products for each in one.relations}
+    outputs = outputs_of(plan)
+    relations = {each.name: each for one in outputs for each in one.relations}
     lines: dict[str, list[str]] = {}
     for change in batch:
         if change.relation in relations:
@@ -145,7 +158,10 @@ def _in_folder(project: ProjectSpec, folder: Path) -> ProjectSpec:
     sources = tuple(replace(each, options=(("path", _IN),)) for each in project.sources)
     sinks = (SinkSpec("files", (("path", _OUT),)),)
     products = tuple(replace(each, sinks=sinks) for each in project.products)
-    return replace(project, folder=folder, run=run, sources=sources, products=products)
+    streams = tuple(replace(each, sinks=sinks if each.sinks else ()) for each in project.streams)
+    return replace(
+        project, folder=folder, run=run, sources=sources, products=products, streams=streams
+    )
 
 
 def _take_back(checkpoint: Path) -> None:
@@ -162,5 +178,9 @@ def _as_sets(files: Mapping[Path, bytes]) -> dict[Path, list[bytes]]:
     return {path: sorted(text.splitlines()) for path, text in files.items()}
 
 
+def _owner(letter: Mapping[str, object]) -> object:
+    return letter.get("product") or letter.get("stream")
+
+
 def _letter_key(letter: Mapping[str, object]) -> str:
-    return str(letter["key"]) if letter.get("product") else json.dumps(letter)
+    return str(letter["key"]) if _owner(letter) else json.dumps(letter)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from joinery.connect.line import StagedRow, parse_line
+from pathlib import Path
+
+from joinery.connect.line import StagedRow, parse_line, read_parts, read_rows
 
 
 def test_a_compact_line_keeps_the_document_as_it_was_written() -> None:
@@ -29,3 +31,21 @@ def test_a_document_that_is_the_text_null_is_not_a_tombstone() -> None:
     expected = StagedRow('{"id":1}', '{"version":3}', 7)
 
     assert expected == parse_line('{"key":{"id":1},"value":{"version":3},"version":7}')
+
+
+def test_parts_are_what_rows_are(tmp_path: Path) -> None:
+    staged = tmp_path / "part-00000.jsonl"
+    staged.write_text(
+        '{"key":{"id":1},"value":{"n":1.50,"t":"é,\\"version\\":9}"},"version":7}\n'
+        '{"key":{"id":"a"},"value":null,"version":8}\n'
+        '{"key": {"id": 1}, "value": {"name": "x"}, "version": 9}\n'
+        '{"key":{"id":2},"value":{},"version":10}',
+        encoding="utf-8",
+    )
+
+    parts = [
+        StagedRow(key.decode(), None if value is None else value.decode(), int(version))
+        for key, value, version in read_parts([staged])
+    ]
+
+    assert list(read_rows([staged])) == parts

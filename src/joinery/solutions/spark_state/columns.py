@@ -5,7 +5,7 @@ What no product reads is not decoded, not sent and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from joinery.plan.nodes import Node, Product, Relation
 
@@ -20,7 +20,7 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
             columns.update(pair.child for pair in node.on)
             if parent is not None:
                 needed[parent.relation.name][1].update(pair.parent for pair in node.on)
-    return {name: (each, _closed(each, columns)) for name, (each, columns) in needed.items()}
+    return {name: (each, closed_columns(each, columns)) for name, (each, columns) in needed.items()}
 
 
 def _edges(parent: Node | None, node: Node) -> Iterator[tuple[Node | None, Node]]:
@@ -38,9 +38,9 @@ def _read_by(node: Node) -> Iterator[str]:
         yield from expression.references
 
 
-def _closed(relation: Relation, columns: set[str]) -> frozenset[str]:
-    """Add the key, what `where` reads, and what needed derived columns read."""
-    needed = columns | set(relation.key)
+def closed_columns(relation: Relation, columns: Collection[str]) -> frozenset[str]:
+    """Return `columns` with the key, what `where` reads, and what needed derived columns read."""
+    needed = set(columns) | set(relation.key)
     if relation.where is not None:
         needed |= relation.where.references
     for derived in reversed(relation.derived):

@@ -11,19 +11,24 @@ from joinery.solutions.spark_state.program import (
     Address,
     AggregateColumn,
     Arm,
+    AsOf,
     Assembler,
     Branch,
     ChildUse,
+    Enrich,
     Fold,
     KernelNode,
     KernelProgram,
     Lookup,
+    MapEvents,
     Match,
+    Onward,
     ParentUse,
     RelationProgram,
     Retract,
     Slot,
     Sql,
+    StreamNode,
     Upward,
 )
 
@@ -145,6 +150,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
+        case Enrich() | AsOf() | MapEvents():
+            yield from _stream_node(program, node)
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
@@ -158,6 +165,42 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 yield f"{title}: goes on", _upward(program, row, node.upward)
             for branch in node.branches:
                 yield from _branch(node, branch)
+
+
+def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
+    title = f'stream node "{node.name}"'
+    yield f"{title}: kept by", f"{node_title(node)} at level {node.level}"
+    yield f"{title}: events", _types(node.event.fields)
+    if not isinstance(node, MapEvents):
+        yield f"{title}: rows", program.relations[node.relation].name
+        yield f"{title}: a missing row", node.miss
+        yield f"{title}: remembers", event_memory(node)
+    for number, onward in enumerate(node.onward):
+        yield f"{title}: goes on {number}", onward_text(program, onward)
+
+
+def event_memory(node: Enrich | AsOf) -> str:
+    """Return which events a lookup of a stream remembers."""
+    if isinstance(node, AsOf):
+        what = "corrected" if node.corrects else "held"
+        return f"events that are {what} until the table is {node.max_delay_micros // 1000} ms past"
+    told = []
+    if node.miss == "wait":
+        told.append(f"events that wait up to {node.wait_micros // 1000} ms")
+    if node.for_micros >= 0:
+        told.append(f"events of the last {node.for_micros // 1000} ms")
+    return ", ".join(told) or "no events"
+
+
+def onward_text(program: KernelProgram, onward: Onward) -> str:
+    """Return where an event goes next, and by which of its columns."""
+    if onward.target < 0:
+        return f'to product "{program.products[onward.product].name}"'
+    if onward.address is None:
+        return f"to {node_title(program.nodes[onward.target])}"
+    row = program.assemblers[onward.assembler].type.fields
+    columns = columns_of([Slot(each.name, each.type) for each in row], onward.address)
+    return f"to {node_title(program.nodes[onward.target])} by {columns}"
 
 
 def _arm(node: Match, arm: Arm) -> Iterator[Part]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from joinery.solutions.spark_state.describe import columns_of, visible_row
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
+    AsOf,
     ChildUse,
+    Enrich,
     Fold,
     KernelNode,
     KernelProgram,
     Lookup,
+    MapEvents,
     Match,
+    Onward,
     OwnUse,
     ParentUse,
     Retract,
@@ -81,11 +85,20 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             assert merge is not None
             row = visible_row(program, merge.relation)
             yield _upward(row, merge.upward, "assembled rows")
+        case Enrich() | AsOf() | MapEvents():
+            yield from (_onward(program, each) for each in node.onward)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)
             else:
                 yield _upward(visible_row(program, node.relation), node.upward, "assembled rows")
+
+
+def _onward(program: KernelProgram, onward: Onward) -> Arrow:
+    if onward.address is None:
+        return Arrow("events", SINKS if onward.target < 0 else onward.target)
+    row = [Slot(each.name, each.type) for each in program.assemblers[onward.assembler].type.fields]
+    return Arrow("events", onward.target, columns_of(row, onward.address))
 
 
 def _answer(program: KernelProgram, index: int, branches: Sequence[int]) -> Arrow:

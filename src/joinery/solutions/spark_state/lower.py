@@ -39,8 +39,8 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     Branch,
     ChildUse,
+    DocumentNode,
     Fold,
-    KernelNode,
     KernelProgram,
     Lookup,
     Match,
@@ -111,7 +111,7 @@ class _Lowering:
     """Collects nodes and uses, then decides which Retracts are needed and sets levels."""
 
     def __init__(self, products: Sequence[Product]) -> None:
-        self._nodes: list[KernelNode] = []
+        self._nodes: list[DocumentNode] = []
         self._assemblers: list[Assembler] = []
         self._products: list[ProductProgram] = []
         self._reasons: list[str] = []
@@ -413,7 +413,7 @@ def _arm(node: Node, embed: Node) -> Arm:
     )
 
 
-def _targets(node: KernelNode) -> list[int]:
+def _targets(node: DocumentNode) -> list[int]:
     match node:
         case Retract():
             targets = []

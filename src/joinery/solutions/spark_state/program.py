@@ -237,7 +237,114 @@ class Fold:
     kind: Literal["fold"] = "fold"
 
 
-KernelNode = Retract | Lookup | Match | Fold
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """The steps up to the next lookup of a stream, then that lookup, or a product.
+
+    Attributes:
+        assembler: Of an event's columns, then of what the lookup before it added.
+        target: The next node; -1 at the end of the stream.
+        product: Whose event it is then; -1 before the end.
+        address: Over the assembled columns; None at the end and before a function.
+        marked: Whether the assembler's last input tells a correction.
+    """
+
+    assembler: int
+    target: int
+    product: int
+    address: Address | None
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where the events of a relation enter; without a key they are told by their places."""
+
+    relation: int
+    onward: tuple[Onward, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enrich:
+    """Remembers a table's row by its key; sends events on with what they met.
+
+    Attributes:
+        owner: The stream that counts and letters name.
+        event: The columns that events come with; `key` identifies them.
+        fields: The assembler, over the table's row, of what is added.
+        for_micros: How long an event is sent again when the row changes; -1 for never.
+        every_micros: How often it is; 0 for at once.
+        where: The assembler, over `event` and the fields, that says which; -1 for all.
+        asked: Whether a store has the rows, which is asked after all levels.
+    """
+
+    name: str
+    level: int
+    owner: str
+    relation: int
+    key: Struct
+    event: Struct
+    fields: int
+    miss: Literal["null", "drop", "dead_letter", "wait"]
+    wait_micros: int
+    for_micros: int
+    every_micros: int
+    where: int
+    asked: bool
+    onward: tuple[Onward, ...]
+    kind: Literal["enrich"] = "enrich"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """Remembers the versions of a share of a table's rows, and the events without an answer.
+
+    Attributes:
+        on: The event's join value, over `event`; `table` is the table's, as it is decoded.
+        event_time: The place of the event's time in `event`.
+        valid_from: The place in the table's row of the time from which a version is valid.
+        idle_micros: After so long without a change the table holds nobody up; -1 for never.
+        corrects: Whether an event goes at once and is corrected, else it waits.
+        buckets: How many addresses the table's keys are shared among.
+    """
+
+    name: str
+    level: int
+    owner: str
+    relation: int
+    key: Struct
+    event: Struct
+    fields: int
+    miss: Literal["null", "drop", "dead_letter", "wait"]
+    on: Address
+    table: Address
+    event_time: int
+    valid_from: int
+    max_delay_micros: int
+    idle_micros: int
+    corrects: bool
+    buckets: int
+    onward: tuple[Onward, ...]
+    kind: Literal["as_of"] = "as_of"
+
+
+@dataclass(frozen=True, slots=True)
+class MapEvents:
+    """A user's function, called outside the kernel; remembers nothing."""
+
+    name: str
+    level: int
+    owner: str
+    key: Struct
+    event: Struct
+    output: Struct
+    onward: tuple[Onward, ...]
+    kind: Literal["map"] = "map"
+
+
+DocumentNode = Retract | Lookup | Match | Fold
+StreamNode = Enrich | AsOf | MapEvents
+KernelNode = DocumentNode | StreamNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +362,7 @@ class KernelProgram:
 
     Attributes:
         reasons: For each node that was left out or fused, why; in the order of lowering.
+        entries: Where the events of streams enter; empty for products.
     """
 
     levels: int
@@ -266,10 +374,15 @@ class KernelProgram:
     tombstone_retention_micros: int
     max_document_bytes: int
     reasons: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
     def to_json(self) -> str:
         """Return the text that the kernel reads."""
-        return json.dumps(_plain(self), separators=(",", ":"), ensure_ascii=False)
+        plain: dict[str, Any] = _plain(self)
+        if not self.entries:
+            # What products wrote before there were streams reads the same.
+            del plain["entries"]
+        return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 
 _DATA_TYPES = DataType.__args__

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from joinery.solutions.spark_state.describe import (
     aggregate_text,
     columns_of,
+    event_memory,
     node_title,
+    onward_text,
     order_text,
     visible_row,
 )
@@ -18,11 +20,14 @@ from joinery.solutions.spark_state.edges import SINKS, arrows, keys
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     Arm,
+    AsOf,
     Assembler,
+    Enrich,
     Fold,
     KernelNode,
     KernelProgram,
     Lookup,
+    MapEvents,
     Match,
 )
 
@@ -30,6 +35,8 @@ from joinery.solutions.spark_state.program import (
 def render_program(program: KernelProgram) -> str:
     """Return the text of a program."""
     lines = ["changes", *(f"  {line}" for line in _routes(program))]
+    if program.entries:
+        lines += ["events", *(f"  {line}" for line in _entries(program))]
     for level in range(1, program.levels + 1):
         lines.append(f"level {level}")
         for index, node in enumerate(program.nodes):
@@ -46,6 +53,12 @@ def _routes(program: KernelProgram) -> Iterator[str]:
         target = node_title(program.nodes[route.node])
         role = " (as parent)" if route.role & ROLE_PARENT else ""
         yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
+
+
+def _entries(program: KernelProgram) -> Iterator[str]:
+    for entry in program.entries:
+        for onward in entry.onward:
+            yield f"{program.relations[entry.relation].name} {onward_text(program, onward)}"
 
 
 def _node(program: KernelProgram, index: int, node: KernelNode) -> Iterator[str]:
@@ -77,6 +90,15 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
                 yield f"holds {branch.name}: {shape}{fused}{fails}"
+        case MapEvents():
+            yield f"gives {', '.join(each.name for each in node.output.fields)}"
+        case Enrich() | AsOf():
+            row = visible_row(program, node.relation)
+            asked = isinstance(node, Enrich) and node.asked
+            yield f"{'asks for' if asked else 'keeps'} {', '.join(slot.name for slot in row)}"
+            memory = event_memory(node)
+            if memory != "no events":
+                yield f"remembers {memory}"
         case _:
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"

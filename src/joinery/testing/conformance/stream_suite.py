@@ -90,16 +90,18 @@ def check_streams(runner: StreamRunner, cases: Iterable[StreamCase] | None = Non
     """
     chosen = tuple(stream_cases() if cases is None else cases)
     together = [each for each in chosen if not each.timed]
-    problems = _examined(runner, together) if together else []
+    problems = examine_streams(runner, together) if together else []
     for each in chosen:
-        problems += _examined(runner, [each]) if each.timed else []
+        problems += examine_streams(runner, [each]) if each.timed else []
     failed = [f"{case.sentence}: {problem}" for case, problem in problems if problem]
     if failed:
         raise ConformanceError(f"{len(failed)} cases do not hold", detail="\n".join(failed))
 
 
-def _examined(runner: StreamRunner, cases: Sequence[StreamCase]) -> list[tuple[StreamCase, str]]:
-    """Run `cases` as one project and return what is wrong with each."""
+def examine_streams(
+    runner: StreamRunner, cases: Sequence[StreamCase]
+) -> list[tuple[StreamCase, str]]:
+    """Run `cases` as one project, and return what is wrong with each; empty where it holds."""
     prefixes = [f"c{number:03d}_" for number in range(len(cases))]
     specs = [prefixed(load_text(c.project), p) for c, p in zip(cases, prefixes, strict=True)]
     project = joined(specs)

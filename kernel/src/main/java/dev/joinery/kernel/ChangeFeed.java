@@ -53,7 +53,7 @@ public final class ChangeFeed {
     }
 
     @Override
-    public boolean insertsOnly() {
+    public boolean insertsOnly(int relation) {
       return false;
     }
 

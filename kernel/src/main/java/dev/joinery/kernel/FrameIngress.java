@@ -30,12 +30,15 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
   private static final int REFUSED = -1;
 
   private final Program program;
+  private final Ingress.Destinations destinations;
   private final int relation;
   private final long[] absent;
 
   /** {@code absent} marks the columns that the frame does not have; null where it has all. */
-  FrameIngress(Program program, int relation, long[] absent) {
+  FrameIngress(
+      Program program, Ingress.Destinations destinations, int relation, long[] absent) {
     this.program = program;
+    this.destinations = destinations;
     this.relation = relation;
     this.absent = absent;
   }
@@ -46,15 +49,21 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
     Sender sender = new Sender(outbox);
     outbox.later(
         new Iterator<>() {
+          private boolean closed;
+
           @Override
           public boolean hasNext() {
-            return rows.hasNext();
+            return rows.hasNext() || !closed;
           }
 
           @Override
           public Runnable next() {
-            Row row = rows.next();
-            return () -> sender.take(row);
+            if (rows.hasNext()) {
+              Row row = rows.next();
+              return () -> sender.take(row);
+            }
+            closed = true;
+            return sender::close;
           }
         });
     return outbox;
@@ -62,13 +71,18 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
 
   private final class Sender {
     private final Outbox outbox;
-    private final Ingress.Router router = new Ingress.Router(program);
+    private final Ingress.Destination destination = destinations.open();
     private final Program.RelationProgram columns = program.relations().get(relation);
     private final ChangeLetter letters = new ChangeLetter(columns);
     private final UnsafeRow decoded = new UnsafeRow(columns.columns().size());
+    private long timestamp;
 
     Sender(Outbox outbox) {
       this.outbox = outbox;
+    }
+
+    void close() {
+      destination.close(outbox, timestamp);
     }
 
     void take(Row row) {
@@ -76,7 +90,7 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
       boolean positioned = !row.isNullAt(1);
       long position = positioned ? row.getLong(1) : 0;
       Slice bytes = Slice.of((byte[]) row.get(2));
-      long timestamp = row.getLong(4);
+      timestamp = row.getLong(4);
       String nullKey = nullKey(bytes);
       String infinite = op == Message.OP_UPSERT && nullKey == null ? infinite() : null;
       if (op == REFUSED) {
@@ -91,7 +105,7 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
         long[] missing = op == Message.OP_UPSERT ? absent : null;
         Ingress.Change change =
             new Ingress.Change(op, positioned, position, row.getLong(3), minor, missing);
-        router.send(relation, change, bytes, timestamp, outbox);
+        destination.send(relation, change, bytes, timestamp, outbox);
       }
     }
 

@@ -29,15 +29,18 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class Frames {
   private final SparkSession session;
   private final Program program;
+  private final Ingress.Destinations destinations;
   private final UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels;
   private Dataset<Tuple2<byte[], byte[]>> wire;
 
   Frames(
       SparkSession session,
       Program program,
+      Ingress.Destinations destinations,
       UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels) {
     this.session = session;
     this.program = program;
+    this.destinations = destinations;
     this.levels = levels;
   }
 
@@ -73,7 +76,7 @@ public final class Frames {
                 call(packer, "pack", DataTypes.BinaryType, row).as("row"),
                 call(packer, "batch", DataTypes.LongType).as("batch"),
                 timestamp()));
-    add(packed.mapPartitions(new FrameIngress(program, relation, mask), Kernel.WIRE));
+    add(packed.mapPartitions(new FrameIngress(program, destinations, relation, mask), Kernel.WIRE));
   }
 
   /**
@@ -102,7 +105,8 @@ public final class Frames {
                 timestamp(),
                 functions.lit(null).cast("string").as("name")));
     int[][] relations = {{relation}};
-    Ingress ingress = new Ingress(program, formats, sources, topics, relations);
+    Ingress ingress =
+        new Ingress(program, formats, sources, topics, relations).sendingTo(destinations);
     add(records.mapPartitions(ingress, Kernel.WIRE));
   }
 

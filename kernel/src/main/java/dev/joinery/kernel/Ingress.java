@@ -48,8 +48,8 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
   /** Where decoded changes go. */
   interface Destination {
-    /** Whether it takes rows that were inserted, and nothing else. */
-    boolean insertsOnly();
+    /** Whether it takes a relation's rows that were inserted, and nothing else. */
+    boolean insertsOnly(int relation);
 
     /** Why a row cannot be taken, as a dead letter tells it; null where it can. */
     default String refusal(int relation, Slice row) {
@@ -57,6 +57,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     }
 
     void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
+
+    /** Called before what a record tells is sent: the file or the topic it stood in. */
+    default void at(byte[] file, String topic) {}
+
+    /** Called once all records of a task have been sent. */
+    default void close(Outbox outbox, long timestamp) {}
   }
 
   /** Makes the destination of a task. */
@@ -150,6 +156,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     private long timestamp;
     private long major;
     private long minor;
+    private int decoding;
 
     Sender(Outbox outbox) {
       this.outbox = outbox;
@@ -187,6 +194,10 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
      * that is away is everyone's.
      */
     private void decode(int relation, byte[] key, byte[] value) {
+      decoding = relation;
+      destination.at(
+          record.isNullAt(3) ? null : (byte[]) record.get(3),
+          record.isNullAt(8) ? topics[relation] : record.getString(8));
       try {
         formats[relation].decode(relation, key, value, this);
       } catch (RegistryError away) {
@@ -205,7 +216,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         byte[] row,
         int rowLength,
         long[] absent) {
-      if (op != ChangeSink.UPSERT && insertsOnly()) {
+      if (op != ChangeSink.UPSERT && destination.insertsOnly(relation)) {
         count(relation, "ignored_deletes");
         return;
       }
@@ -221,7 +232,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
     @Override
     public boolean insertsOnly() {
-      return destination.insertsOnly();
+      return destination.insertsOnly(decoding);
     }
 
     @Override
@@ -247,6 +258,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     void finish() {
       count();
       counters.drainTo(outbox, timestamp);
+      destination.close(outbox, timestamp);
     }
 
     private void count() {
@@ -322,7 +334,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
   /** Sends a change to each first node of its relation. */
   static final class Router implements Destination {
-    private record Target(int node, int role, KeyCodec address) {}
+    private record Target(int node, int role, KeyCodec address, int buckets) {
+      byte[] keyOf(UnsafeRow row) {
+        byte[] key = address.encode(row);
+        return buckets == 0 ? key : Bucket.of(key, buckets);
+      }
+    }
 
     private final List<List<Target>> targets = new ArrayList<>();
     private final UnsafeRow[] rows;
@@ -336,12 +353,13 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       for (Program.Route route : program.routes()) {
         KeyCodec codec =
             Upward.codec(route.address(), program.relations().get(route.relation()).columns());
-        targets.get(route.relation()).add(new Target(route.node(), route.role(), codec));
+        int buckets = program.bucketsOf(route.node());
+        targets.get(route.relation()).add(new Target(route.node(), route.role(), codec, buckets));
       }
     }
 
     @Override
-    public boolean insertsOnly() {
+    public boolean insertsOnly(int relation) {
       return false;
     }
 
@@ -368,7 +386,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
                   row.array(),
                   row.length());
         }
-        outbox.send(target.node(), target.address().encode(decoded), message);
+        outbox.send(target.node(), target.keyOf(decoded), message);
       }
     }
   }

@@ -68,7 +68,8 @@ public final class Kernel {
 
   private Dataset<Row> chain(Reading reading, PendingRoots pending) {
     Column batch = functions.unix_micros(functions.current_timestamp());
-    Ingress ingress = reading.ingress(program).telling(pending);
+    Ingress ingress =
+        reading.ingress(program).sendingTo(destinations(program, shipment)).telling(pending);
     return levels(reading.through(ingress, batch)).toDF();
   }
 
@@ -77,24 +78,50 @@ public final class Kernel {
     return new RealTime(
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
+        destinations(program, shipment),
         this::levels);
   }
 
   /** Opens the door for frames that are planned in {@code session}. */
   public Frames frames(SparkSession session) {
     return new Frames(
-        (org.apache.spark.sql.classic.SparkSession) session, program, this::levels);
+        (org.apache.spark.sql.classic.SparkSession) session,
+        program,
+        destinations(program, shipment),
+        this::levels);
+  }
+
+  /** Opens the door for streams that leave the kernel between two of their steps. */
+  public Streams streams() {
+    return new Streams(program, shipment);
+  }
+
+  private static Ingress.Destinations destinations(
+      Program program, Broadcast<Shipment> shipment) {
+    return program.entries().isEmpty()
+        ? () -> new Ingress.Router(program)
+        : Entrance.of(shipment);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
     Dataset<Tuple2<byte[], byte[]>> current = wire;
     for (int level = 1; level <= program.levels(); level++) {
-      current =
-          byAddress(current)
-              .transformWithState(
-                  new Level(shipment, level), TimeMode.None(), OutputMode.Update(), WIRE);
+      current = level(program, shipment, current, level);
     }
     return current;
+  }
+
+  static Dataset<Tuple2<byte[], byte[]>> level(
+      Program program,
+      Broadcast<Shipment> shipment,
+      Dataset<Tuple2<byte[], byte[]>> wire,
+      int level) {
+    return byAddress(wire)
+        .transformWithState(
+            new Level(shipment, level),
+            program.isTimed(level) ? TimeMode.ProcessingTime() : TimeMode.None(),
+            OutputMode.Update(),
+            WIRE);
   }
 
   /** Groups messages by their address, without a function that would decode each row for it. */

@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
+import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.StatefulProcessor;
+import org.apache.spark.sql.streaming.StatefulProcessorHandle;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
@@ -52,9 +54,24 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
       messages.add(rows.next());
     }
     Outbox outbox = new Outbox();
-    State state = new AddressState(values, address);
+    State state = new AddressState(values, getHandle(), address);
     workshop.node(index).handle(Outbox.keyOf(address), messages, state, outbox);
     drainCounters(outbox, Message.timestamp(messages.get(0)));
+    return CollectionConverters.asScala(outbox);
+  }
+
+  /** Spark calls this after all rows of the batch, with the batch's own time. */
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
+      byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
+    if (workshop == null) {
+      workshop = shipment.value().take();
+    }
+    long now = timers.getCurrentProcessingTimeInMs() * 1000;
+    Outbox outbox = new Outbox();
+    State state = new AddressState(values, getHandle(), address);
+    workshop.node(Outbox.nodeOf(address)).wake(now, state, outbox);
+    drainCounters(outbox, now);
     return CollectionConverters.asScala(outbox);
   }
 
@@ -84,7 +101,9 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
    * <p>Spark looks state up under the grouping key it is told of last, and tells it only while rows
    * are handled; so each access tells its own, steps that run later among them.
    */
-  private record AddressState(ValueState<byte[]> values, byte[] address) implements State {
+  private record AddressState(
+      ValueState<byte[]> values, StatefulProcessorHandle handle, byte[] address)
+      implements State {
     @Override
     public byte[] read() {
       return at(address).get();
@@ -113,6 +132,13 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     @Override
     public void remove(int page) {
       at(Outbox.addressOfPage(address, page)).clear();
+    }
+
+    /** Never before its time, which Spark knows in milliseconds. */
+    @Override
+    public void wakeAt(long timestamp) {
+      ImplicitGroupingKeyTracker.setImplicitKey(address);
+      handle.registerTimer(Math.floorDiv(timestamp + 999, 1000));
     }
 
     private ValueState<byte[]> at(byte[] key) {

@@ -23,6 +23,8 @@ final class Message {
   static final int DEAD_LETTER = 11;
   static final int COUNT = 12;
   static final int PENDING = 13;
+  static final int EVENT = 14;
+  static final int WATERMARK = 15;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   static final int ROLE_PARENT = 1;
@@ -133,6 +135,11 @@ final class Message {
         .writeLong(version)
         .writeRaw(key)
         .toBytes();
+  }
+
+  /** The newest time of a table's rows that a task read; the least number where none has one. */
+  static byte[] watermark(long timestamp, long newest) {
+    return start(WATERMARK, timestamp, 8).writeLong(newest).toBytes();
   }
 
   static byte[] deadLetter(long timestamp, byte[] json) {

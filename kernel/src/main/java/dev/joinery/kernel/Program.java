@@ -18,6 +18,7 @@ record Program(
     List<AssemblerProgram> assemblers,
     List<ProductProgram> products,
     List<Route> routes,
+    List<EntryProgram> entries,
     long tombstoneRetentionMicros,
     long maxDocumentBytes)
     implements Serializable {
@@ -72,10 +73,21 @@ record Program(
   record Upward(int target, int branch, Address address) implements Serializable {}
 
   sealed interface NodeProgram extends Serializable
-      permits RetractProgram, LookupProgram, MatchProgram, FoldProgram {
+      permits RetractProgram,
+          LookupProgram,
+          MatchProgram,
+          FoldProgram,
+          EnrichProgram,
+          AsOfProgram,
+          MapProgram {
     String name();
 
     int level();
+
+    /** Whether the node asks to be called at a time. */
+    default boolean isTimed() {
+      return false;
+    }
   }
 
   record RetractProgram(String name, int level, int relation, List<Use> uses)
@@ -143,6 +155,133 @@ record Program(
       int product,
       Upward upward)
       implements NodeProgram {}
+
+  /** Where the events of a relation enter; without a key, they are told by their places. */
+  record EntryProgram(int relation, List<Onward> onward) implements Serializable {}
+
+  /**
+   * The steps up to the next lookup, then that lookup's node with its address over the shaped row,
+   * or a product. Exactly one of {@code target} and {@code product} is at least 0.
+   *
+   * @param address null at the end, and before a node that remembers nothing
+   * @param marked whether the assembler's last input tells a correction
+   */
+  record Onward(int assembler, int target, int product, Address address, boolean marked)
+      implements Serializable {}
+
+  /** What becomes of an event that meets no row. */
+  enum Miss {
+    NULL,
+    DROP,
+    DEAD_LETTER,
+    WAIT;
+
+    /** Whether an event is sent on that never met a row. */
+    boolean sends() {
+      return this == NULL || this == WAIT;
+    }
+  }
+
+  /**
+   * A lookup of the current row.
+   *
+   * @param owner the stream that counts and letters name
+   * @param event the columns that events come with, {@code key} those that identify them
+   * @param fields the assembler, over the table's row, of what is added
+   * @param waitMicros how long an event waits, where {@code miss} says so
+   * @param forMicros how long an event is sent again when the row changes; -1 for never
+   * @param everyMicros how often it is, 0 for at once
+   * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
+   */
+  record EnrichProgram(
+      String name,
+      int level,
+      String owner,
+      int relation,
+      StructType key,
+      StructType event,
+      int fields,
+      Miss miss,
+      long waitMicros,
+      long forMicros,
+      long everyMicros,
+      int where,
+      List<Onward> onward)
+      implements NodeProgram {
+    boolean remembers() {
+      return miss == Miss.WAIT || keepsRecent();
+    }
+
+    boolean keepsRecent() {
+      return forMicros >= 0;
+    }
+
+    /** Whether remembered events may have been last sent with different fields. */
+    boolean tellsApart() {
+      return where >= 0 || everyMicros > 0 || !miss.sends();
+    }
+
+    @Override
+    public boolean isTimed() {
+      return remembers();
+    }
+  }
+
+  /**
+   * A lookup of the row that was valid at the event's time.
+   *
+   * @param on the event's join value, {@code table} the table's, over decoded columns
+   * @param eventTime over {@code event}, {@code validFrom} over the table's visible row
+   * @param maxDelayMicros the table's watermark is the newest time less this
+   * @param idleMicros after so long without a change the table holds nobody up; -1 for never
+   * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
+   * @param buckets how many addresses the table's keys are shared among
+   */
+  record AsOfProgram(
+      String name,
+      int level,
+      String owner,
+      int relation,
+      StructType key,
+      StructType event,
+      int fields,
+      Miss miss,
+      Address on,
+      Address table,
+      int eventTime,
+      int validFrom,
+      long maxDelayMicros,
+      long idleMicros,
+      boolean corrects,
+      int buckets,
+      List<Onward> onward)
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return idleMicros >= 0;
+    }
+  }
+
+  /** How many addresses the keys of a node are shared among; 0 where each has its own. */
+  int bucketsOf(int node) {
+    return nodes.get(node) instanceof AsOfProgram asOf ? asOf.buckets() : 0;
+  }
+
+  /** A user's function, which is called outside the kernel; it remembers nothing. */
+  record MapProgram(
+      String name,
+      int level,
+      String owner,
+      StructType key,
+      StructType event,
+      StructType output,
+      List<Onward> onward)
+      implements NodeProgram {}
+
+  /** Whether a node of a level asks to be called at a time. */
+  boolean isTimed(int level) {
+    return nodes.stream().anyMatch(each -> each.level() == level && each.isTimed());
+  }
 
   enum Shape {
     ONE,

@@ -30,6 +30,7 @@ final class ProgramReader {
         list(node.get("assemblers"), ProgramReader::assembler),
         list(node.get("products"), ProgramReader::product),
         list(node.get("routes"), ProgramReader::route),
+        node.has("entries") ? list(node.get("entries"), ProgramReader::entry) : List.of(),
         node.get("tombstone_retention_micros").asLong(),
         node.get("max_document_bytes").asLong());
   }
@@ -101,8 +102,72 @@ final class ProgramReader {
               list(node.get("uses"), ProgramReader::use));
       case "lookup" -> lookup(node);
       case "match" -> match(node);
+      case "enrich" -> enrich(node);
+      case "as_of" -> asOf(node);
+      case "map" ->
+          new Program.MapProgram(
+              text(node, "name"),
+              node.get("level").asInt(),
+              text(node, "owner"),
+              struct(node.get("key")),
+              struct(node.get("event")),
+              struct(node.get("output")),
+              list(node.get("onward"), ProgramReader::onward));
       default -> fold(node);
     };
+  }
+
+  private static Program.EntryProgram entry(JsonNode node) {
+    return new Program.EntryProgram(
+        node.get("relation").asInt(), list(node.get("onward"), ProgramReader::onward));
+  }
+
+  private static Program.Onward onward(JsonNode node) {
+    JsonNode address = node.get("address");
+    return new Program.Onward(
+        node.get("assembler").asInt(),
+        node.get("target").asInt(),
+        node.get("product").asInt(),
+        absent(address) ? null : address(address),
+        node.path("marked").asBoolean());
+  }
+
+  private static Program.EnrichProgram enrich(JsonNode node) {
+    return new Program.EnrichProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        text(node, "owner"),
+        node.get("relation").asInt(),
+        struct(node.get("key")),
+        struct(node.get("event")),
+        node.get("fields").asInt(),
+        Program.Miss.valueOf(text(node, "miss").toUpperCase(java.util.Locale.ROOT)),
+        node.get("wait_micros").asLong(),
+        node.get("for_micros").asLong(),
+        node.get("every_micros").asLong(),
+        node.get("where").asInt(),
+        list(node.get("onward"), ProgramReader::onward));
+  }
+
+  private static Program.AsOfProgram asOf(JsonNode node) {
+    return new Program.AsOfProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        text(node, "owner"),
+        node.get("relation").asInt(),
+        struct(node.get("key")),
+        struct(node.get("event")),
+        node.get("fields").asInt(),
+        Program.Miss.valueOf(text(node, "miss").toUpperCase(java.util.Locale.ROOT)),
+        address(node.get("on")),
+        address(node.get("table")),
+        node.get("event_time").asInt(),
+        node.get("valid_from").asInt(),
+        node.get("max_delay_micros").asLong(),
+        node.get("idle_micros").asLong(),
+        node.get("corrects").asBoolean(),
+        node.get("buckets").asInt(),
+        list(node.get("onward"), ProgramReader::onward));
   }
 
   private static Program.Use use(JsonNode node) {

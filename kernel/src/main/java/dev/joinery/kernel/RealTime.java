@@ -41,6 +41,7 @@ public final class RealTime implements AutoCloseable {
 
   private final SparkContext context;
   private final Program program;
+  private final Ingress.Destinations destinations;
   private final UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels;
   private final Tally tally = new Tally();
   private final Counting counting = new Counting();
@@ -48,9 +49,11 @@ public final class RealTime implements AutoCloseable {
   RealTime(
       SparkContext context,
       Program program,
+      Ingress.Destinations destinations,
       UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels) {
     this.context = context;
     this.program = program;
+    this.destinations = destinations;
     this.levels = levels;
     context.register(tally, "joinery");
     context.addSparkListener(counting);
@@ -67,7 +70,8 @@ public final class RealTime implements AutoCloseable {
     Fence fence = new Fence(lease, owner);
     SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Frames.call(Frames.literal(new WallClock()), "micros", DataTypes.LongType);
-    Ingress ingress = reading.ingress(program).countingInto(tally);
+    Ingress ingress =
+        reading.ingress(program).sendingTo(destinations).countingInto(tally);
     Dataset<Row> rows =
         levels
             .apply(reading.through(ingress, now))

@@ -67,14 +67,27 @@ final class RelationRows {
 
   /** The row that products see, or null where there is none. */
   Slice view(RowCell cell) {
-    if (!cell.exists) {
-      return null;
-    }
-    boolean exists = view.assemble(cell.row, Row.of(cell.row, types.length), NO_INPUTS);
+    return cell.exists ? view(cell.row) : null;
+  }
+
+  /** The same for a row that was decoded. */
+  Slice view(Slice row) {
+    boolean exists = view.assemble(row, Row.of(row, types.length), NO_INPUTS);
     if (view.failures() > 0) {
       counters.relation(relation.name(), "expression_errors", view.failures());
     }
     return exists ? view.row() : null;
+  }
+
+  /** A row with its derived columns, whether or not products see it. */
+  Slice derived(Slice row) {
+    view.assemble(row, Row.of(row, types.length), NO_INPUTS);
+    return view.row();
+  }
+
+  /** The row after an upsert: what the change leaves out is as in {@code stored}, if there is one. */
+  Slice merged(Slice stored, RawChange change) {
+    return change.absent() == null || stored == null ? change.row() : filled(stored, change);
   }
 
   private static final Object[] NO_INPUTS = {};
@@ -147,7 +160,7 @@ final class RelationRows {
     }
     cell.advance(change);
     if (change.op() == Message.OP_UPSERT) {
-      cell.row = merged(cell, change);
+      cell.row = merged(cell.exists ? cell.row : null, change);
       cell.exists = true;
     } else {
       cell.exists = false;
@@ -163,11 +176,8 @@ final class RelationRows {
     }
   }
 
-  private Slice merged(RowCell cell, RawChange change) {
-    if (change.absent() == null || !cell.exists) {
-      return change.row();
-    }
-    UnsafeRow stored = Row.of(cell.row, types.length);
+  private Slice filled(Slice bytes, RawChange change) {
+    UnsafeRow stored = Row.of(bytes, types.length);
     UnsafeRow given = Row.of(change.row(), types.length);
     GenericInternalRow merged = new GenericInternalRow(types.length);
     for (int i = 0; i < types.length; i++) {

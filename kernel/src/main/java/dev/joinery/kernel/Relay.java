@@ -58,7 +58,7 @@ public final class Relay {
     private final UnsafeRowWriter place = new UnsafeRowWriter(PLACE.length());
 
     @Override
-    public boolean insertsOnly() {
+    public boolean insertsOnly(int relation) {
       return true;
     }
 

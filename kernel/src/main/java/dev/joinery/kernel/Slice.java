@@ -1,9 +1,10 @@
 package dev.joinery.kernel;
 
+import java.io.Serializable;
 import java.util.Arrays;
 
 /** A part of a byte array, compared by content; order is unsigned and lexicographic. */
-record Slice(byte[] array, int offset, int length) implements Comparable<Slice> {
+record Slice(byte[] array, int offset, int length) implements Comparable<Slice>, Serializable {
   static final Slice EMPTY = of(new byte[0]);
 
   static Slice of(byte[] array) {

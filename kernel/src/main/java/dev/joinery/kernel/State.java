@@ -8,4 +8,9 @@ interface State extends Pages {
   void write(byte[] value);
 
   void clear();
+
+  /** Has the node called once a time in microseconds has come; asked again, it is called twice. */
+  default void wakeAt(long timestamp) {
+    throw new UnsupportedOperationException("a level without timers");
+  }
 }

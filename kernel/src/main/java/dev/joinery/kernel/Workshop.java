@@ -8,6 +8,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -41,6 +42,10 @@ final class Workshop {
         nodes[index] = new Lookup(lookup, this);
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, this);
+      } else if (program instanceof Program.EnrichProgram enrich) {
+        nodes[index] = new Enrich(enrich, this);
+      } else if (program instanceof Program.AsOfProgram asOf) {
+        nodes[index] = new AsOf(asOf, this);
       } else {
         nodes[index] = new Fold((Program.FoldProgram) program, this);
       }
@@ -78,8 +83,11 @@ final class Workshop {
   /** The columns of a relation's row as products see it. */
   List<Program.Slot> visible(int relation) {
     int assembler = program().relations().get(relation).assembler();
-    Program.AssemblerProgram view = program().assemblers().get(assembler);
-    return Arrays.stream(view.type().fields())
+    return slotsOf(program().assemblers().get(assembler).type());
+  }
+
+  static List<Program.Slot> slotsOf(StructType type) {
+    return Arrays.stream(type.fields())
         .map(field -> new Program.Slot(field.name(), field.dataType()))
         .toList();
   }

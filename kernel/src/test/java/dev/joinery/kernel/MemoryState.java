@@ -2,11 +2,13 @@ package dev.joinery.kernel;
 
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** The state of one address in memory; counts what is asked of it. */
 final class MemoryState implements State {
   private byte[] value;
   private final Map<Integer, byte[]> pages = new TreeMap<>();
+  final TreeSet<Long> wakes = new TreeSet<>();
   int valueWrites;
   int pageReads;
   int pageWrites;
@@ -25,6 +27,7 @@ final class MemoryState implements State {
     MemoryState copy = new MemoryState();
     copy.value = value;
     copy.pages.putAll(pages);
+    copy.wakes.addAll(wakes);
     return copy;
   }
 
@@ -75,5 +78,10 @@ final class MemoryState implements State {
   public void remove(int page) {
     pageRemoves++;
     pages.remove(page);
+  }
+
+  @Override
+  public void wakeAt(long timestamp) {
+    wakes.add(timestamp);
   }
 }

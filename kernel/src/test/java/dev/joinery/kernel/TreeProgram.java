@@ -261,7 +261,7 @@ final class TreeProgram {
           new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index));
     }
     return new Program(
-        levels, relations, nodes, assemblers, products, routes, WEEK, 16 << 20);
+        levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20);
   }
 
   private static Program.Address keyAddress(Table table) {

@@ -1,0 +1,73 @@
+package dev.joinery.kernel;
+
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * What follows on a lookup, or on the start of a stream: shapes an event by the steps up to the
+ * next lookup, then sends it there, or out as a document. Remembers nothing between events.
+ */
+final class Onward {
+  private final Program.Onward program;
+  private final Workshop workshop;
+  private final Assembler assembler;
+  private final UnsafeRow own;
+  private final UnsafeRow shaped;
+  private final KeyCodec address;
+  private final int buckets;
+  private final String owner;
+
+  Onward(Program.Onward program, Workshop workshop) {
+    Program.AssemblerProgram shape = workshop.program().assemblers().get(program.assembler());
+    this.program = program;
+    this.workshop = workshop;
+    this.assembler = workshop.assembler(program.assembler());
+    this.own = new UnsafeRow(shape.own().size());
+    this.shaped = new UnsafeRow(shape.output().length);
+    this.address =
+        program.address() == null
+            ? null
+            : Upward.codec(program.address(), Workshop.slotsOf(shape.type()));
+    this.buckets = program.target() < 0 ? 0 : workshop.program().bucketsOf(program.target());
+    this.owner = workshop.productOf(program.assembler());
+  }
+
+  /** Sends an event that met {@code inputs}, unless a filter keeps it. */
+  void send(Event event, Object[] inputs, Outbox outbox) {
+    Object[] given = inputs;
+    if (program.marked()) {
+      given = Arrays.copyOf(inputs, inputs.length + 1);
+      given[inputs.length] = event.correction();
+    }
+    boolean passes = assembler.assemble(event.row(), Row.point(own, event.row()), given);
+    if (assembler.failures() > 0) {
+      workshop.counters().product(owner, "expression_errors", assembler.failures());
+    }
+    if (!passes) {
+      return;
+    }
+    Slice row = assembler.row();
+    if (program.target() >= 0) {
+      outbox.send(program.target(), addressOf(event, row), event.message(row));
+    } else {
+      outbox.emit(
+          Message.document(
+              event.timestamp(), program.product(), event.version(), event.key(), row));
+    }
+  }
+
+  private byte[] addressOf(Event event, Slice row) {
+    if (address == null) {
+      // A node that remembers nothing: whatever spreads its events.
+      return event.key().toBytes();
+    }
+    Row.point(shaped, row);
+    if (buckets > 0) {
+      return Bucket.of(address.encode(shaped), buckets);
+    }
+    // An event without a join value has an address of its own, where no row ever comes.
+    return address.anyNull(shaped)
+        ? Lookup.addressOfNull(event.key().toBytes())
+        : address.encode(shaped);
+  }
+}

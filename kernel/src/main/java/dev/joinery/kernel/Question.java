@@ -1,0 +1,170 @@
+package dev.joinery.kernel;
+
+import dev.joinery.kernel.format.ChangeSink;
+import dev.joinery.kernel.format.Format;
+import dev.joinery.kernel.format.Formats;
+import dev.joinery.kernel.render.ByteSink;
+import dev.joinery.kernel.render.JsonWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The keys that the events of one batch ask a store for at one node, each once; remembers them
+ * until they are answered.
+ */
+public final class Question {
+  private final Program program;
+  private final Broadcast<Shipment> shipment;
+  private final Dataset<Row> wire;
+  private final int node;
+  private final List<Slice> keys;
+
+  Question(Program program, Broadcast<Shipment> shipment, Dataset<Row> wire, int node) {
+    this.program = program;
+    this.shipment = shipment;
+    this.wire = wire;
+    this.node = node;
+    this.keys = distinct(wire, node);
+  }
+
+  private static List<Slice> distinct(Dataset<Row> wire, int node) {
+    List<byte[]> found =
+        ((org.apache.spark.sql.classic.Dataset<Row>) wire)
+            .queryExecution()
+            .toRdd()
+            .toJavaRDD()
+            .mapPartitions(new Keys(node))
+            .collect();
+    Set<Slice> distinct = new HashSet<>();
+    found.forEach(each -> distinct.add(Slice.of(each)));
+    List<Slice> ordered = new ArrayList<>(distinct);
+    ordered.sort(null);
+    return ordered;
+  }
+
+  /** The keys as JSON objects of the table's key columns, a line each. */
+  public String keys() {
+    Program.EnrichProgram lookup = (Program.EnrichProgram) program.nodes().get(node);
+    Program.RelationProgram table = program.relations().get(lookup.relation());
+    KeyCodec codec = RelationRows.keyOf(table);
+    StructType type = new StructType();
+    for (int ordinal : table.key()) {
+      Program.Slot column = table.columns().get(ordinal);
+      type = type.add(column.name(), column.type(), true);
+    }
+    JsonWriter writer = new JsonWriter(type);
+    ByteSink out = new ByteSink(1 << 16);
+    for (Slice key : keys) {
+      writer.write(new GenericInternalRow(codec.decode(key)), out);
+      out.append('\n');
+    }
+    return new String(out.array(), 0, out.size(), StandardCharsets.UTF_8);
+  }
+
+  /**
+   * Sends the events on with what the store said.
+   *
+   * @param relationsJson what {@link Formats#of} reads, with flat rows for the table
+   * @param lines for each key in turn: the row as JSON with its key, nothing where there is none,
+   *     or {@code !} and why it is no row of the table
+   */
+  public Dataset<Row> answer(String relationsJson, String lines) {
+    Program.EnrichProgram lookup = (Program.EnrichProgram) program.nodes().get(node);
+    Reader reader = new Reader(Formats.of(relationsJson)[lookup.relation()], lookup.relation());
+    Map<Slice, byte[]> rows = new HashMap<>();
+    Map<Slice, String> unfit = new HashMap<>();
+    int at = 0;
+    for (Slice key : keys) {
+      int end = lines.indexOf('\n', at);
+      String line = lines.substring(at, end);
+      at = end + 1;
+      if (line.startsWith("!")) {
+        unfit.put(key, line.substring(1));
+      } else if (!line.isEmpty()) {
+        rows.put(key, reader.cell(line));
+      }
+    }
+    JavaSparkContext context =
+        JavaSparkContext.fromSparkContext(
+            ((org.apache.spark.sql.classic.SparkSession) wire.sparkSession()).sparkContext());
+    Broadcast<Answers> answers = context.broadcast(new Answers(rows, unfit));
+    return wire.as(Kernel.WIRE)
+        .mapPartitions(new AskedEvents(shipment, answers, node), Kernel.WIRE)
+        .toDF();
+  }
+
+  /** Finds the keys of one task's events at a node; an event without a key asks for nothing. */
+  private record Keys(int node) implements FlatMapFunction<Iterator<InternalRow>, byte[]> {
+    @Override
+    public Iterator<byte[]> call(Iterator<InternalRow> rows) {
+      Set<Slice> found = new HashSet<>();
+      while (rows.hasNext()) {
+        byte[] address = rows.next().getBinary(1);
+        if (Outbox.nodeOf(address) == node) {
+          Slice key = Outbox.keyOf(address);
+          if (!key.isEmpty() && key.array()[key.offset()] != 0) {
+            found.add(key);
+          }
+        }
+      }
+      return found.stream().map(Slice::toBytes).iterator();
+    }
+  }
+
+  /** Reads a row that the store gave. */
+  private static final class Reader implements ChangeSink {
+    private final Format format;
+    private final int relation;
+    private byte[] row;
+
+    Reader(Format format, int relation) {
+      this.format = format;
+      this.relation = relation;
+    }
+
+    byte[] cell(String line) {
+      row = null;
+      format.decode(relation, null, line.getBytes(StandardCharsets.UTF_8), this);
+      RowCell cell = new RowCell();
+      cell.known = true;
+      cell.exists = true;
+      cell.row = Slice.of(row);
+      return cell.toBytes();
+    }
+
+    @Override
+    public void change(
+        int changed,
+        int op,
+        boolean positioned,
+        long position,
+        byte[] bytes,
+        int length,
+        long[] absent) {
+      row = Arrays.copyOf(bytes, length);
+    }
+
+    @Override
+    public void deadLetter(int of, String reason, String detail) {
+      throw new IllegalStateException("a row of a store: " + reason + ": " + detail);
+    }
+
+    @Override
+    public void count(int of, String counter) {}
+  }
+}

@@ -1,0 +1,84 @@
+package dev.joinery.kernel;
+
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * The door to streams some of whose steps are not the kernel's: levels one by one, events as
+ * columns for a user's function, keys for a store that is asked.
+ *
+ * <p>Every frame here has two binary columns, a message and its address.
+ */
+public final class Streams {
+  private final Program program;
+  private final Broadcast<Shipment> shipment;
+
+  Streams(Program program, Broadcast<Shipment> shipment) {
+    this.program = program;
+    this.shipment = shipment;
+  }
+
+  /** Decodes raw records; each event goes through its first steps. */
+  public Dataset<Row> decoded(Reading reading) {
+    Column batch = functions.unix_micros(functions.current_timestamp());
+    Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shipment));
+    return reading.through(ingress, batch).toDF();
+  }
+
+  /** Sends everything through the nodes of one level that keep state. */
+  public Dataset<Row> level(Dataset<Row> wire, int level) {
+    return Kernel.level(program, shipment, wire.as(Kernel.WIRE), level).toDF();
+  }
+
+  /** Adds a column {@code row}: the event where it is at this node, else null. */
+  public Dataset<Row> mapping(Dataset<Row> wire, int node) {
+    Program.MapProgram map = (Program.MapProgram) program.nodes().get(node);
+    Expression reader = Frames.literal(new EventReader(node, map.event().length()));
+    Column message = wire.col(wire.columns()[0]);
+    Column address = wire.col(wire.columns()[1]);
+    return wire.select(
+        message.as("_1"),
+        address.as("_2"),
+        Frames.call(reader, "row", map.event(), message, address).as("row"));
+  }
+
+  /**
+   * Sends the events of a node on as a function left them.
+   *
+   * @param wire with columns {@code row}, null where the function dropped the event, and {@code
+   *     error}, which tells why it failed
+   */
+  public Dataset<Row> mapped(Dataset<Row> wire, int node) {
+    Program.MapProgram map = (Program.MapProgram) program.nodes().get(node);
+    Expression packer = Frames.literal(new RowPacker(map.output()));
+    Dataset<Row> packed =
+        wire.select(
+            wire.col("_1"),
+            wire.col("_2"),
+            Frames.call(packer, "pack", DataTypes.BinaryType, wire.col("row")).as("row"),
+            wire.col("error"));
+    return packed.mapPartitions(new MapEvents(shipment, node), Kernel.WIRE).toDF();
+  }
+
+  /** The events of a program of one stream: columns key, value, version. */
+  public Dataset<Row> documents(Dataset<Row> wire) {
+    Program.ProductProgram product = program.products().get(0);
+    Expression reader = Frames.literal(new OutputReader(product));
+    Column message = wire.col(wire.columns()[0]);
+    return wire.filter(Frames.call(reader, "isDocument", DataTypes.BooleanType, message))
+        .select(
+            Frames.call(reader, "key", product.key(), message).as("key"),
+            Frames.call(reader, "value", product.value(), message).as("value"),
+            Frames.call(reader, "version", DataTypes.LongType, message).as("version"));
+  }
+
+  /** Finds the keys that the events of a batch ask a store for at a node. */
+  public Question ask(Dataset<Row> wire, int node) {
+    return new Question(program, shipment, wire, node);
+  }
+}

@@ -1,0 +1,169 @@
+package dev.joinery.kernel;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import scala.Tuple2;
+
+/** A stream's nodes in memory, without Spark: runs them batch by batch, timers included. */
+final class StreamRun {
+  /** What left the chain; a dead letter has its reason as the product. */
+  record Sent(String product, String key, long version, String value) {
+    @Override
+    public String toString() {
+      return product + " " + key + " " + value;
+    }
+  }
+
+  private final Program program;
+  private final Workshop workshop;
+  private final Ingress.Router router;
+  private final List<Entrance.Clock> clocks;
+  private final Map<Table, UnsafeProjection> decoders = new HashMap<>();
+  private final Map<Integer, Entrance.Gate> gates = new HashMap<>();
+  private final Map<Slice, MemoryState> states = new HashMap<>();
+  private final Random random;
+  private long place;
+
+  StreamRun(Program program, long seed) {
+    this.program = program;
+    this.workshop = new Workshop(new Compiler(null).compile(program));
+    this.router = new Ingress.Router(program);
+    this.clocks = Entrance.clocksOf(workshop);
+    program
+        .entries()
+        .forEach(each -> gates.put(each.relation(), new Entrance.Gate(each, workshop)));
+    this.random = new Random(seed);
+  }
+
+  /** A row of a relation, or with {@code op} its end. */
+  record Input(Table table, int op, List<Object> row) {}
+
+  static Input put(Table table, Object... row) {
+    return new Input(table, Message.OP_UPSERT, java.util.Arrays.asList(row));
+  }
+
+  static Input delete(Table table, Object... key) {
+    return new Input(table, Message.OP_DELETE, java.util.Arrays.asList(key));
+  }
+
+  /** Runs one batch; the messages of a group come in random order, as in a shuffle. */
+  List<Sent> batch(long timestamp, Input... inputs) {
+    Outbox source = new Outbox();
+    for (Input each : inputs) {
+      send(each, timestamp, source);
+    }
+    List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
+    source.forEachRemaining(wire::add);
+    for (int level = 1; level <= program.levels(); level++) {
+      wire = level(level, wire, timestamp);
+    }
+    List<Sent> sent = new ArrayList<>();
+    for (Tuple2<byte[], byte[]> each : wire) {
+      read(each._1(), sent);
+    }
+    sent.sort(java.util.Comparator.comparing(Sent::toString));
+    return sent;
+  }
+
+  /** How many addresses hold anything. */
+  long kept() {
+    return states.values().stream().filter(each -> !each.isEmpty()).count();
+  }
+
+  private void send(Input input, long timestamp, Outbox outbox) {
+    int relation = 0;
+    while (!program.relations().get(relation).name().equals(input.table().name())) {
+      relation++;
+    }
+    UnsafeProjection decoder =
+        decoders.computeIfAbsent(input.table(), each -> UnsafeProjection.create(each.type()));
+    Slice row = Row.copy(decoder.apply(input.table().internal(input.row())));
+    Ingress.Change change =
+        new Ingress.Change(input.op(), false, 0, 0, place++, null);
+    if (gates.containsKey(relation)) {
+      String topic = input.table().name();
+      gates.get(relation).send(change, null, topic, row, timestamp, outbox);
+    }
+    for (Entrance.Clock clock : clocks) {
+      clock.hear(relation, change, row);
+      clock.tell(timestamp, outbox);
+    }
+    router.send(relation, change, row, timestamp, outbox);
+  }
+
+  private List<Tuple2<byte[], byte[]>> level(
+      int level, List<Tuple2<byte[], byte[]>> wire, long timestamp) {
+    Map<Slice, List<byte[]>> groups = new LinkedHashMap<>();
+    List<Tuple2<byte[], byte[]>> next = new ArrayList<>();
+    for (Tuple2<byte[], byte[]> each : wire) {
+      int node = Outbox.nodeOf(each._2());
+      if (node >= 0 && program.nodes().get(node).level() == level) {
+        groups.computeIfAbsent(Slice.of(each._2()), any -> new ArrayList<>()).add(each._1());
+      } else {
+        next.add(each);
+      }
+    }
+    groups.forEach(
+        (address, messages) -> {
+          Collections.shuffle(messages, random);
+          byte[] bytes = address.toBytes();
+          MemoryState state = states.computeIfAbsent(address, any -> new MemoryState());
+          Outbox outbox = new Outbox();
+          workshop
+              .node(Outbox.nodeOf(bytes))
+              .handle(Outbox.keyOf(bytes), messages, state, outbox);
+          outbox.forEachRemaining(next::add);
+        });
+    wake(level, timestamp, next);
+    return next;
+  }
+
+  /** Calls what asked for a time that has come, after all messages, as Spark does. */
+  private void wake(int level, long timestamp, List<Tuple2<byte[], byte[]>> next) {
+    for (Map.Entry<Slice, MemoryState> each : new TreeMap<>(states).entrySet()) {
+      int node = Outbox.nodeOf(each.getKey().toBytes());
+      while (program.nodes().get(node).level() == level
+          && !each.getValue().wakes.isEmpty()
+          && each.getValue().wakes.first() <= timestamp) {
+        each.getValue().wakes.pollFirst();
+        Outbox outbox = new Outbox();
+        workshop.node(node).wake(timestamp, each.getValue(), outbox);
+        outbox.forEachRemaining(next::add);
+      }
+    }
+  }
+
+  private void read(byte[] message, List<Sent> sent) {
+    switch (Message.kind(message)) {
+      case Message.DOCUMENT, Message.TOMBSTONE -> {
+        Emission each = Emission.read(program, message);
+        sent.add(new Sent(each.product(), each.key(), each.version(), each.value()));
+      }
+      case Message.DEAD_LETTER -> {
+        try {
+          var letter = new ObjectMapper().readTree(Message.body(message).rest().toBytes());
+          sent.add(
+              new Sent(
+                  letter.get("reason").asText(),
+                  letter.get("key").asText(),
+                  0,
+                  letter.get("value").asText()));
+        } catch (IOException error) {
+          throw new UncheckedIOException(error);
+        }
+      }
+      case Message.COUNT -> {}
+      default -> throw new IllegalStateException("kind " + Message.kind(message));
+    }
+  }
+}

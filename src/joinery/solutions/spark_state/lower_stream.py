@@ -1,0 +1,249 @@
+"""Lowers the streams of one query to a kernel program.
+
+Each lookup becomes one node, the steps between two lookups one assembler. Streams that
+begin alike share the nodes of what they have in common, and events that a union brings
+together meet at the same nodes.
+
+Invariant: every message goes to a later level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from joinery.model.type import BOOLEAN, Field
+from joinery.plan.stream import Lookup, MapRows, Step, Stream
+from joinery.solutions.spark_state.flow import flows_of
+from joinery.solutions.spark_state.program import (
+    ROLE_PRIMARY,
+    Entry,
+    KernelProgram,
+    Onward,
+    ProductProgram,
+    Route,
+    Slot,
+    StreamNode,
+)
+from joinery.solutions.spark_state.shape import Shape
+from joinery.solutions.spark_state.stream_columns import needed_before
+from joinery.solutions.spark_state.stream_level import leveled
+from joinery.solutions.spark_state.stream_node import (
+    Place,
+    added_by,
+    event_address,
+    make_node,
+    own_after,
+)
+from joinery.solutions.spark_state.stream_relation import Relations
+
+_NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredStreams:
+    """A program, and the steps whose nodes need more than the kernel.
+
+    Attributes:
+        maps: The functions, by node.
+        asked: The lookups in stores, by node.
+    """
+
+    program: KernelProgram
+    maps: Mapping[int, MapRows]
+    asked: Mapping[int, Lookup]
+
+
+def lower_streams(
+    streams: Sequence[Stream], *, tombstone_retention_micros: int, max_document_bytes: int
+) -> LoweredStreams:
+    """Return the program of one query that sends `streams`.
+
+    Args:
+        streams: The members of the query, in the order of the project.
+        tombstone_retention_micros: How long a delete is remembered.
+        max_document_bytes: The size of JSON above which an event is refused.
+    """
+    lowering = _Lowering(streams)
+    program = replace(
+        lowering.finish(),
+        tombstone_retention_micros=tombstone_retention_micros,
+        max_document_bytes=max_document_bytes,
+    )
+    steps = dict(enumerate(lowering.steps))
+    return LoweredStreams(
+        program,
+        {index: each for index, each in steps.items() if isinstance(each, MapRows)},
+        {
+            index: each
+            for index, each in steps.items()
+            if isinstance(each, Lookup) and each.read == "database"
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """What is left of a stream."""
+
+    stream: Stream
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What an event has: the columns it comes with, and what the node before adds."""
+
+    own: tuple[Slot, ...]
+    inputs: tuple[Slot, ...] = ()
+
+
+class _Lowering:
+    """Collects nodes from the entries on; `steps` are theirs."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._streams = tuple(streams)
+        self._flows = [flow for stream in streams for flow in flows_of(stream)]
+        self._relations = Relations(self._flows)
+        self._nodes: list[StreamNode] = []
+        self._known: list[tuple[object, int]] = []
+        self._routes: list[Route] = []
+        self.steps: list[Lookup | MapRows] = []
+
+    def finish(self) -> KernelProgram:
+        entries = tuple(self._entries())
+        nodes, levels = leveled(self._nodes, entries)
+        products = tuple(ProductProgram(each.name, each.key, each.output) for each in self._streams)
+        return KernelProgram(
+            levels=levels,
+            relations=self._relations.programs(),
+            nodes=nodes,
+            assemblers=tuple(self._relations.assemblers),
+            products=products,
+            routes=tuple(self._routes),
+            tombstone_retention_micros=0,
+            max_document_bytes=0,
+            entries=entries,
+        )
+
+    def _entries(self) -> Iterator[Entry]:
+        for rows in list(self._relations.rows.values()):
+            tails = [
+                _Tail(flow.stream, flow.steps)
+                for flow in self._flows
+                if flow.relation == rows.relation
+            ]
+            if tails:
+                yield Entry(rows.index, self._onwards(tails, _Given(rows.row)))
+
+    def _onwards(self, tails: Sequence[_Tail], given: _Given) -> tuple[Onward, ...]:
+        """Return what follows on an event, once for tails that go on alike."""
+        alike: list[tuple[tuple[tuple[Step, ...], Lookup | MapRows], list[_Tail]]] = []
+        onwards: list[Onward] = []
+        for tail in tails:
+            before, step, rest = _split(tail.steps)
+            if step is None:
+                onwards.append(self._end(tail.stream, before, given))
+                continue
+            same = next((found for head, found in alike if head == (before, step)), None)
+            if same is None:
+                alike.append(((before, step), [_Tail(tail.stream, rest)]))
+            else:
+                same.append(_Tail(tail.stream, rest))
+        for (passed, next_step), found in alike:
+            onwards.append(self._onward(passed, next_step, found, given))
+        return tuple(onwards)
+
+    def _end(self, stream: Stream, steps: Sequence[Step], given: _Given) -> Onward:
+        mark = Slot(stream.correction, BOOLEAN) if stream.correction else None
+        shape = Shape(f"{stream.name}/", given.own, given.inputs, mark)
+        shape.take(steps)
+        assembler = shape.assembler([each.name for each in stream.columns])
+        product = self._streams.index(stream)
+        place = self._relations.assembler(assembler)
+        return Onward(place, _NOWHERE, product, None, marked=mark is not None)
+
+    def _onward(
+        self,
+        passed: Sequence[Step],
+        step: Lookup | MapRows,
+        tails: Sequence[_Tail],
+        given: _Given,
+    ) -> Onward:
+        what = step.name if isinstance(step, MapRows) else step.table.name
+        name = f"{tails[0].stream.name}/{what}"
+        shape = Shape(f"{name}/before", given.own, given.inputs)
+        shape.take(passed)
+        columns = tuple(Field(each, kind) for each, (_, kind) in shape.columns.items())
+        event = _event(columns, _needed(tails, columns, (step,)))
+        assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
+        node = self._node(name, step, event, tails)
+        address = None if isinstance(step, MapRows) else event_address(step, event)
+        return Onward(assembler, node, _NOWHERE, address)
+
+    def _node(
+        self,
+        name: str,
+        step: Lookup | MapRows,
+        event: tuple[Slot, ...],
+        tails: Sequence[_Tail],
+    ) -> int:
+        sought = (step, event, tuple(tails))
+        for known, index in self._known:
+            if known == sought:
+                return index
+        after = _after(step, event)
+        place = Place(name, tails[0].stream, event, _needed(tails, after, ()))
+        node = make_node(step, place, self._relations)
+        index = len(self._nodes)
+        self._nodes.append(node)
+        self.steps.append(step)
+        self._known.append((sought, index))
+        if isinstance(step, Lookup) and step.read == "state":
+            self._route(step, index)
+        given = _Given(own_after(step, place), added_by(step, place))
+        if isinstance(step, MapRows):
+            given = _Given(given.inputs)
+        self._nodes[index] = replace(node, onward=self._onwards(tails, given))
+        return index
+
+    def _route(self, lookup: Lookup, node: int) -> None:
+        """Send the table's changes to the node; one node of a relation counts them."""
+        rows = self._relations.rows[lookup.table.name]
+        counted = any(each.relation == rows.index for each in self._routes)
+        role = 0 if counted else ROLE_PRIMARY
+        self._routes.append(Route(rows.index, node, role, rows.address(lookup)))
+
+
+def _split(
+    steps: tuple[Step, ...],
+) -> tuple[tuple[Step, ...], Lookup | MapRows | None, tuple[Step, ...]]:
+    """Return the steps before the first that has a node, that one, and the steps after it."""
+    for index, step in enumerate(steps):
+        if isinstance(step, Lookup | MapRows):
+            return steps[:index], step, steps[index + 1 :]
+    return steps, None, ()
+
+
+def _needed(
+    tails: Sequence[_Tail], columns: Sequence[Field], steps: tuple[Step, ...]
+) -> frozenset[str]:
+    """Return which columns are needed by `steps` and whatever follows on them."""
+    return frozenset[str]().union(
+        *(needed_before(tail.stream, columns, (*steps, *tail.steps)) for tail in tails)
+    )
+
+
+def _event(columns: Sequence[Field], needed: frozenset[str]) -> tuple[Slot, ...]:
+    """Return the needed columns in the order of their names, so that united events agree."""
+    ordered = sorted(columns, key=lambda each: each.name)
+    return tuple(Slot(each.name, each.type) for each in ordered if each.name in needed)
+
+
+def _after(step: Lookup | MapRows, event: Sequence[Slot]) -> tuple[Field, ...]:
+    """Return the columns after a step, as far as the event still has them."""
+    if isinstance(step, MapRows):
+        return step.output.fields
+    added = {each.name: each.expression.type for each in step.fields}
+    types = {slot.name: slot.type for slot in event} | added
+    return tuple(Field(name, kind) for name, kind in types.items())

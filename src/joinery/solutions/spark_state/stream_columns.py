@@ -1,0 +1,80 @@
+"""Finds the columns of an event that the rest of a stream needs.
+
+What no later step reads is left behind at the lookup before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from joinery.model.type import Field
+from joinery.plan.nodes import Computed
+from joinery.plan.stream import (
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Stream,
+    Union,
+    WithColumns,
+    columns_after,
+)
+
+
+def needed_before(
+    stream: Stream, columns: Sequence[Field], steps: Sequence[Step]
+) -> frozenset[str]:
+    """Return which of `columns` are needed by `steps`, the last ones of a stream.
+
+    Args:
+        stream: What the steps end in.
+        columns: What an event has before them.
+        steps: All that are left.
+    """
+    had = [tuple(columns)]
+    for step in steps:
+        had.append(columns_after(had[-1], step))
+    needed = frozenset(each.name for each in stream.columns)
+    for step, before in zip(reversed(steps), reversed(had[:-1]), strict=True):
+        needed = _before(step, needed, frozenset(each.name for each in before))
+    return needed
+
+
+def _before(step: Step, needed: frozenset[str], all_before: frozenset[str]) -> frozenset[str]:
+    """Return what a step needs so that `needed` is there after it."""
+    match step:
+        case Filter(where):
+            return needed | where.references
+        case Select(fields):
+            return _read(fields, needed)
+        case WithColumns(fields):
+            return (needed - _names(fields)) | _read(fields, needed)
+        case MapRows():
+            return all_before
+        case Lookup():
+            return _before_lookup(step, needed, all_before)
+        case Union():
+            return needed
+
+
+def _before_lookup(
+    step: Lookup, needed: frozenset[str], all_before: frozenset[str]
+) -> frozenset[str]:
+    if step.on_miss == "dead_letter":
+        return all_before
+    asked = {pair.parent for pair in step.on}
+    if step.where is not None:
+        asked |= step.where.references & all_before
+    if step.event_time is not None:
+        asked.add(step.event_time)
+    return (needed - _names(step.fields)) | asked
+
+
+def _names(fields: Iterable[Computed]) -> frozenset[str]:
+    return frozenset(each.name for each in fields)
+
+
+def _read(fields: Iterable[Computed], needed: frozenset[str]) -> frozenset[str]:
+    read = (each.expression.references for each in fields if each.name in needed)
+    return frozenset[str]().union(*read)

@@ -1,0 +1,52 @@
+"""Sets the levels of a stream's nodes: what must be over before each begins.
+
+Invariant: every message goes to a later level. A level holds functions or lookups, not both;
+what follows on a store that is asked stands behind all levels that keep state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from joinery.solutions.spark_state.program import (
+    Enrich,
+    Entry,
+    MapEvents,
+    Onward,
+    StreamNode,
+)
+
+
+def leveled(
+    nodes: Sequence[StreamNode], entries: Sequence[Entry]
+) -> tuple[tuple[StreamNode, ...], int]:
+    """Return the nodes with their levels, and how many levels come before any store is asked."""
+    depths = [0] * len(nodes)
+    late: set[int] = set()
+
+    def visit(onwards: Sequence[Onward], depth: int, *, behind: bool) -> None:
+        for onward in onwards:
+            index = onward.target
+            if index < 0:
+                continue
+            node = nodes[index]
+            asked = behind or (isinstance(node, Enrich) and node.asked)
+            if depth > depths[index] or (asked and index not in late):
+                depths[index] = max(depth, depths[index])
+                late.update({index} if asked else ())
+                visit(node.onward, depths[index] + 1, behind=asked)
+
+    for entry in entries:
+        visit(entry.onward, 1, behind=False)
+    places = [
+        (index in late, depth, isinstance(node, MapEvents))
+        for index, (node, depth) in enumerate(zip(nodes, depths, strict=True))
+    ]
+    order = sorted(set(places))
+    levels = {place: number for number, place in enumerate(order, 1)}
+    early = sum(1 for is_late, _, _ in order if not is_late)
+    placed = tuple(
+        replace(node, level=levels[place]) for node, place in zip(nodes, places, strict=True)
+    )
+    return placed, early

@@ -1,0 +1,165 @@
+"""Makes the node of one step of a stream that the kernel does not do in passing.
+
+Invariant: what a node is told of an event and of a table's row is what later steps need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from joinery.model.type import Field, Struct
+from joinery.plan.stream import Lookup, MapRows, Stream
+from joinery.solutions.spark_state.embedding import sql_over
+from joinery.solutions.spark_state.program import (
+    Address,
+    AsOf,
+    Assembler,
+    Enrich,
+    MapEvents,
+    Slot,
+    StreamNode,
+)
+from joinery.solutions.spark_state.stream_relation import Relations, Rows, struct_of
+
+NEVER = -1
+# Every change of a versioned table tells as many addresses the time.
+_BUCKETS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node stands.
+
+    Attributes:
+        name: The node's.
+        stream: Whose counts and letters it makes.
+        event: The columns that events come with.
+        needed: The columns that later steps read.
+    """
+
+    name: str
+    stream: Stream
+    event: tuple[Slot, ...]
+    needed: frozenset[str]
+
+
+def added_by(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
+    """Return the columns that a node gives events; of a lookup, those that are needed."""
+    if isinstance(step, MapRows):
+        return tuple(Slot(each.name, each.type) for each in step.output.fields)
+    keeps = step.on_change == "keep" and step.late == "hold"
+    return tuple(
+        Slot(each.name, each.expression.type)
+        for each in step.fields
+        if not keeps or each.name in place.needed
+    )
+
+
+def own_after(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
+    """Return the columns of an event that its node passes on.
+
+    One that the lookup replaces keeps its place, under no name.
+    """
+    if isinstance(step, MapRows):
+        return ()
+    names = {slot.name for slot in added_by(step, place)}
+    return tuple(
+        Slot(f"__hidden_{index}", slot.type) if slot.name in names else slot
+        for index, slot in enumerate(place.event)
+    )
+
+
+def make_node(step: Lookup | MapRows, place: Place, relations: Relations) -> StreamNode:
+    """Return the node of a step, without what follows on it."""
+    if isinstance(step, MapRows):
+        event = struct_of(place.event)
+        owner = place.stream.name
+        return MapEvents(place.name, 0, owner, place.stream.key, event, step.output, ())
+    rows = relations.rows[step.table.name]
+    if step.as_of == "event":
+        return _as_of(step, place, rows, relations)
+    return _enrich(step, place, rows, relations)
+
+
+def _enrich(step: Lookup, place: Place, rows: Rows, relations: Relations) -> Enrich:
+    return Enrich(
+        name=place.name,
+        level=0,
+        owner=place.stream.name,
+        relation=rows.index,
+        key=place.stream.key,
+        event=struct_of(place.event),
+        fields=_fields(step, place, rows, relations),
+        miss=step.on_miss,
+        wait_micros=(step.wait_ms or 0) * 1000,
+        for_micros=NEVER if step.on_change == "keep" else (step.for_ms or 0) * 1000,
+        every_micros=(step.every_ms or 1) * 1000 if step.on_change == "correct" else 0,
+        where=_where(step, place, relations),
+        asked=step.read == "database",
+        onward=(),
+    )
+
+
+def _as_of(step: Lookup, place: Place, rows: Rows, relations: Relations) -> AsOf:
+    assert step.event_time is not None  # the plan's, under `as_of: event`
+    assert step.valid_from is not None
+    places = {slot.name: index for index, slot in enumerate(place.event)}
+    return AsOf(
+        name=place.name,
+        level=0,
+        owner=place.stream.name,
+        relation=rows.index,
+        key=place.stream.key,
+        event=struct_of(place.event),
+        fields=_fields(step, place, rows, relations),
+        miss=step.on_miss,
+        on=event_address(step, place.event),
+        table=rows.address(step),
+        event_time=places[step.event_time],
+        valid_from=rows.ordinals([step.valid_from])[0],
+        max_delay_micros=step.max_delay_ms * 1000,
+        idle_micros=NEVER if step.idle_ms is None else step.idle_ms * 1000,
+        corrects=step.late == "correct",
+        buckets=_BUCKETS,
+        onward=(),
+    )
+
+
+def event_address(step: Lookup, event: Sequence[Slot]) -> Address:
+    """Return the event's side of a lookup's join value."""
+    places = {slot.name: index for index, slot in enumerate(event)}
+    return Address(
+        tuple(places[pair.parent] for pair in step.on), tuple(pair.type for pair in step.on)
+    )
+
+
+def _fields(step: Lookup, place: Place, rows: Rows, relations: Relations) -> int:
+    slots = {slot.name: (index, slot.type) for index, slot in enumerate(rows.row)}
+    added = {slot.name for slot in added_by(step, place)}
+    fields = [each for each in step.fields if each.name in added]
+    steps = tuple(sql_over(each.expression, slots) for each in fields)
+    first = len(rows.row)
+    return relations.assembler(
+        Assembler(
+            name=f"{place.name}/fields",
+            own=rows.row,
+            inputs=(),
+            steps=steps,
+            where=None,
+            order=(),
+            output=tuple(range(first, first + len(steps))),
+            type=Struct(tuple(Field(each.name, each.expression.type) for each in fields)),
+        )
+    )
+
+
+def _where(step: Lookup, place: Place, relations: Relations) -> int:
+    if step.where is None:
+        return NEVER
+    own, added = own_after(step, place), added_by(step, place)
+    slots = {slot.name: (index, slot.type) for index, slot in enumerate((*own, *added))}
+    where = sql_over(step.where, slots)
+    return relations.assembler(
+        Assembler(f"{place.name}/where", own, added, (), where, (), (), Struct(()))
+    )

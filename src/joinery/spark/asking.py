@@ -1,0 +1,123 @@
+"""The stores that one query asks: a batch's keys in, the rows as the kernel reads them out.
+
+Invariant: a store is asked by one asker alone, so whatever the tasks do, it sees no more
+than the lookup's limits let through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from joinery.connect.lookup.asker import Asker
+from joinery.connect.lookup.make import make_asker, table_of
+from joinery.connect.lookup.protocol import Answer, Key, LookupTable, Unfit
+from joinery.connect.lookup.value import RowReader
+from joinery.engine.render import document_json
+from joinery.model.lookup import LookupProgress
+from joinery.model.progress import Waiting
+from joinery.model.type import Struct
+from joinery.plan.stream import Lookup
+
+
+class Asking:
+    """The askers of one query.
+
+    Args:
+        lookups: Those that read a database, by node.
+        names: What each is called: stream and table.
+        folder: Where relative paths begin.
+        ended: True once the run is to end.
+        tell: Told the place of a store and what is waited for, None once that is over.
+    """
+
+    def __init__(
+        self,
+        lookups: Mapping[int, Lookup],
+        names: Mapping[int, str],
+        folder: Path,
+        *,
+        ended: Callable[[], bool] = lambda: False,
+        tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+    ) -> None:
+        self._names = dict(names)
+        self._ways = {
+            node: _Way(lookup, folder, names[node], ended, tell) for node, lookup in lookups.items()
+        }
+
+    def open(self) -> None:
+        """Open all stores; wait for one that is not there, for a while.
+
+        Raises:
+            LookupStoreError: One cannot be asked.
+        """
+        for way in self._ways.values():
+            way.asker.open()
+
+    def answers(self, node: int, keys: str) -> str:
+        """Return what the store of a node says of some keys.
+
+        Args:
+            node: The lookup's.
+            keys: A JSON object of the table's key a line.
+
+        Returns:
+            For each key a line: the row with its key as JSON, nothing where there is none,
+            or `!` and why what the store holds is no row.
+        """
+        return self._ways[node].answers(keys)
+
+    def progress(self) -> dict[str, LookupProgress]:
+        """Return what was asked since the stores were opened."""
+        return {self._names[node]: way.asker.progress() for node, way in self._ways.items()}
+
+    def close(self) -> None:
+        """Close all stores."""
+        for way in self._ways.values():
+            way.asker.close()
+
+
+class _Way:
+    """One lookup's asker, and the shapes of its keys and rows."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        folder: Path,
+        name: str,
+        ended: Callable[[], bool],
+        tell: Callable[[str, Waiting | None], None],
+    ) -> None:
+        self.asker: Asker = make_asker(
+            lookup,
+            folder,
+            user=name.split("/", 1)[0],
+            ended=ended,
+            tell=lambda waiting: tell(self.asker.target, waiting),
+        )
+        self._table: LookupTable = table_of(lookup)
+        self._keys = RowReader(self._table.key)
+        named = {each.name: each for each in (*self._table.columns, *self._table.key)}
+        self._row = Struct(tuple(named.values()))
+
+    def answers(self, keys: str) -> str:
+        asked = [self._key(line) for line in keys.splitlines()]
+        answers = self.asker.ask([key for key in asked if not isinstance(key, Unfit)])
+        lines = (self._line(key, key if isinstance(key, Unfit) else answers[key]) for key in asked)
+        return "".join(f"{line}\n" for line in lines)
+
+    def _key(self, line: str) -> Key | Unfit:
+        return self._keys.named(json.loads(line, parse_float=Decimal))
+
+    def _line(self, key: Key | Unfit, answer: Answer) -> str:
+        if answer is None:
+            return ""
+        if isinstance(answer, Unfit) or isinstance(key, Unfit):
+            detail = answer.detail if isinstance(answer, Unfit) else ""
+            return "!" + detail.replace("\n", " ")
+        columns = (each.name for each in self._table.columns)
+        names = (each.name for each in self._table.key)
+        row = {**dict(zip(columns, answer, strict=True)), **dict(zip(names, key, strict=True))}
+        return document_json(row, self._row)

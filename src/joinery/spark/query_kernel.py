@@ -1,0 +1,106 @@
+"""Lowers and opens the kernel that one query needs: of documents, of an outbox, of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from joinery.model.progress import Waiting
+from joinery.plan.nodes import Product, Relation
+from joinery.plan.stream import Stream, Union
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.asking import Asking
+from joinery.spark.stores import is_store_backed
+from joinery.spec.product import ProjectSpec, RunSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from joinery.spark.query import KernelLike
+
+
+def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
+    """Return the kernel program of one query, with the limits of the run."""
+    streams = streams_of(products)
+    if streams:
+        return lowered_streams(streams, run).program
+    return lower(
+        products,
+        tombstone_retention_micros=run.tombstone_retention_ms * 1000,
+        max_document_bytes=run.max_document_bytes,
+    )
+
+
+def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:
+    """Return the streams of one query, with the limits of the run."""
+    return lower_streams(
+        streams,
+        tombstone_retention_micros=run.tombstone_retention_ms * 1000,
+        max_document_bytes=run.max_document_bytes,
+    )
+
+
+def streams_of(products: Sequence[Product]) -> list[Stream]:
+    """Return the streams among the members of a query: all of them or none."""
+    return [each.stream for each in products if each.stream is not None]
+
+
+def asking_of(
+    products: Sequence[Product],
+    spec: ProjectSpec,
+    ended: Callable[[], bool] = lambda: False,
+    tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+) -> Asking | None:
+    """Return what asks the stores of a query's streams; None where they have none."""
+    streams = streams_of(products)
+    lowered = lowered_streams(streams, spec.run) if streams else None
+    if lowered is None or not lowered.asked:
+        return None
+    names = {node: lowered.program.nodes[node].name for node in lowered.asked}
+    return Asking(lowered.asked, names, spec.path_of("."), ended=ended, tell=tell)
+
+
+def open_query_kernel(
+    spark: SparkSession,
+    products: Sequence[Product],
+    spec: ProjectSpec,
+    asking: Asking | None = None,
+) -> KernelLike:
+    """Lower the products of one query and open their kernel in a session.
+
+    Args:
+        spark: The session.
+        products: The members of the query.
+        spec: The project.
+        asking: Of the stores of its streams, opened.
+    """
+    from joinery.spark.change_feed import open_change_feed
+    from joinery.spark.kernel import open_kernel
+    from joinery.spark.relay import open_relay
+    from joinery.spark.stream_kernel import open_stream_kernel
+
+    streams = streams_of(products)
+    if streams:
+        lowered = lowered_streams(streams, spec.run)
+        relations = relations_of(streams)
+        return open_stream_kernel(spark, lowered, relations, spec.path_of("."), asking)
+    program = lower_query(products, spec.run)
+    if products[0].outbox:
+        return open_relay(spark, program, products[0].root.relation)
+    read = tuple(dict.fromkeys(each for one in products for each in one.relations))
+    if is_store_backed(products):
+        return open_change_feed(spark, program, read)
+    return open_kernel(spark, program, read)
+
+
+def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:
+    """Return all relations of streams, tables of stores included, each once."""
+    found: list[Relation] = []
+    for stream in streams:
+        found += [stream.relation, *(each.table for each in stream.lookups)]
+        for step in stream.steps:
+            if isinstance(step, Union):
+                found += relations_of([step.other])
+    return tuple(dict.fromkeys(found))

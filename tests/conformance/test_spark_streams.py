@@ -1,0 +1,62 @@
+"""The cases of streams on Spark: all in one query, restarted after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from joinery.solutions.protocol import Sent
+from joinery.spark.stream_testing import SparkStreamRunner
+from joinery.spark.testing import SparkRunner
+from joinery.spec.product import ProjectSpec
+from joinery.testing.conformance.stream_case import StreamCase
+from joinery.testing.conformance.stream_cases import stream_cases
+from joinery.testing.conformance.stream_suite import StreamBatch, examine_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+GAPS = {
+    "of one event told twice in one batch, the last in the log stands": (
+        "no state is kept by identity, so both are sent"
+    ),
+    "re_emit: an event that is told again is remembered as told last": (
+        "what is remembered stands under the join value, so under both"
+    ),
+    "wait: an event that is told again takes the place of the one that waits": (
+        "what waits stands under the join value, so under both"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs batches as fast as they come: cases that move the clock are the kernel's own tests."""
+
+    runner: SparkStreamRunner
+
+    def run(self, project: ProjectSpec, batches: Sequence[StreamBatch]) -> Sequence[Sent]:
+        return self.runner.run(project, [each.changes for each in batches])
+
+
+def cases() -> list[StreamCase]:
+    return [each for each in stream_cases() if not each.timed]
+
+
+@pytest.fixture(scope="module")
+def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("streams")
+    runner = Runner(SparkStreamRunner(SparkRunner(spark, folder, replay=True)))
+    chosen = [each for each in cases() if each.sentence not in GAPS]
+    return {case.sentence: problem for case, problem in examine_streams(runner, chosen)}
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_spark_does_what_a_case_says(case: StreamCase, problems: dict[str, str]) -> None:
+    if case.sentence in GAPS:
+        pytest.xfail(GAPS[case.sentence])
+    assert problems[case.sentence] == ""

@@ -1,0 +1,161 @@
+"""Streams on Spark: files in, events with what they met out."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.spark.preview import preview
+from joinery.spark.run import Run, RunOptions
+from joinery.spark.stream_frame import frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+PROJECT = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  orders:
+    append: true
+    key: [order_id]
+    fields: {order_id: long, customer_id: int, quantity: int, price: double}
+  customers: {key: [id], fields: {id: long, name: string, tier: string}}
+streams:
+"""
+LOOKUP = "lookup: customers, on: {id: customer_id}, fields: [name]"
+ORDER = {"order_id": 1, "customer_id": 7, "quantity": 2, "price": 1.5}
+ADA = {"id": 7, "name": "Ada", "tier": "gold"}
+
+
+def project(folder: Path, steps: str, **data: Sequence[dict[str, Any]]) -> jn.Project:
+    file = folder / "joinery.yaml"
+    text = f"  enriched: {{from: orders, steps: [{steps}], sink: {{files: {{path: out}}}}}}\n"
+    file.write_text(PROJECT + text, encoding="utf-8")
+    for topic, rows in data.items():
+        write(folder, topic, "a", rows)
+    return jn.load(file)
+
+
+def write(folder: Path, topic: str, name: str, rows: Sequence[dict[str, Any]]) -> None:
+    target = folder / "data" / topic / f"{name}.jsonl"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_suffix(".part")
+    fresh.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    fresh.rename(target)
+
+
+def run(spark: SparkSession, made: jn.Project) -> Run:
+    started = Run(made.spec, made.plan, RunOptions(once=True))
+    started.prepare()
+    started.start(spark)
+    started.await_termination()
+    return started
+
+
+def sent(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "out").rglob("*.jsonl"))
+    return [json.loads(line)["value"] for file in files for line in file.read_text().splitlines()]
+
+
+def test_an_event_meets_its_row_on_its_way_from_files_to_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{filter: quantity > 0}}, {{{LOOKUP}}}, {{with_columns: {{total: quantity * price}}}}"
+    none = {**ORDER, "order_id": 2, "quantity": 0}
+    made = project(tmp_path, steps, orders=[ORDER, none], customers=[ADA])
+
+    ended = run(spark, made)
+
+    assert [{**ORDER, "name": "Ada", "total": 3.0}] == sent(tmp_path)
+    assert 1 == ended.progress.totals.documents
+
+
+def test_a_run_goes_on_where_the_last_one_ended(spark: SparkSession, tmp_path: Path) -> None:
+    made = project(tmp_path, f"{{{LOOKUP}}}, {{select: [order_id, name]}}", customers=[ADA])
+    run(spark, made)
+    write(tmp_path, "orders", "b", [ORDER])
+
+    run(spark, made)
+    run(spark, made)
+
+    assert [{"order_id": 1, "name": "Ada"}] == sent(tmp_path)
+
+
+def test_a_run_that_waits_ends_and_the_event_goes_when_its_row_comes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1h'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    run(spark, made)
+    assert [] == sent(tmp_path)
+    write(tmp_path, "customers", "b", [ADA])
+
+    run(spark, made)
+
+    assert [{"order_id": 1, "name": "Ada"}] == sent(tmp_path)
+
+
+def test_a_lookup_in_a_store_asks_each_key_of_a_batch_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / "app.db") as database:
+        database.execute("create table customers (id integer, name text, tier text)")
+        database.execute("insert into customers values (7, 'Ada', 'gold')")
+    store = "read: database, store: {sqlite: {path: app.db}}"
+    orders = [{**ORDER, "order_id": number, "customer_id": 7 + number % 2} for number in range(10)]
+    made = project(tmp_path, f"{{{LOOKUP}, {store}}}", orders=orders)
+
+    ended = run(spark, made)
+
+    assert {0: "Ada", 1: None} == {each["order_id"] % 2: each["name"] for each in sent(tmp_path)}
+    assert 10 == len(sent(tmp_path))
+    asked = ended.progress.lookups["enriched/customers"]
+    assert (2, 1) == (asked.keys, asked.requests)
+
+
+def test_a_function_stands_between_two_lookups(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "shop_steps.py").write_text(
+        "def doubled(row):\n"
+        "    return {**row, 'quantity': row['quantity'] * 2} if row['quantity'] else None\n",
+        encoding="utf-8",
+    )
+    output = "{order_id: long, customer_id: int, quantity: int}"
+    step = f"{{map: {{function: 'shop_steps:doubled', output: {output}}}}}"
+    broken = {**ORDER, "order_id": 3, "quantity": None}
+    made = project(tmp_path, f"{step}, {{{LOOKUP}}}", orders=[ORDER, broken], customers=[ADA])
+
+    run(spark, made)
+
+    expected = {"order_id": 1, "customer_id": 7, "quantity": 4, "name": "Ada"}
+    assert [expected] == sent(tmp_path)
+
+
+def test_a_stream_stands_in_the_middle_of_a_spark_job(spark: SparkSession, tmp_path: Path) -> None:
+    made = project(tmp_path, f"{{{LOOKUP}}}, {{select: [order_id, name]}}")
+    orders = spark.createDataFrame(
+        [tuple(ORDER.values())],
+        ", ".join(f"{each.name} {each.type.ddl}" for each in made.plan.streams[0].relation.columns),
+    )
+    customers = spark.createDataFrame([(7, "Ada", "gold")], "id long, name string, tier string")
+
+    frame = frame_of(made.plan.streams[0], spark, {"orders": orders, "customers": customers})
+
+    assert [(1, "Ada")] == [tuple(row) for row in frame.collect()]
+
+
+def test_a_preview_leaves_nothing_behind(spark: SparkSession, tmp_path: Path) -> None:
+    made = project(tmp_path, f"{{{LOOKUP}}}, {{select: [name]}}", orders=[ORDER], customers=[ADA])
+
+    shown = preview(made.spec, made.plan.streams[0], spark)
+
+    assert ({"name": "Ada"},) == shown.rows
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / ".joinery").exists()
