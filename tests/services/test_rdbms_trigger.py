@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -351,6 +355,43 @@ def test_a_listener_wakes_when_rows_change(
 
     assert time.monotonic() - began < 10
     assert listener.publish() is not None
+
+
+LISTENING = """\
+name: code
+sources: {changes: {files: {path: in}}}
+relations:
+  user: {key: [id], fields: {id: long, name: string}}
+products:
+  profile:
+    root: user
+    solution: {rdbms-trigger: {database: "DATABASE", schema: "SCHEMA", publish: queue}}
+    sink: {files: {path: out}}
+"""
+
+
+def test_the_command_publishes_what_another_writer_wrote(
+    options: dict[str, object], tmp_path: Path
+) -> None:
+    text = LISTENING.replace("DATABASE", str(options["database"]))
+    (tmp_path / "joinery.yaml").write_text(text.replace("SCHEMA", str(options["schema"])))
+    command = [sys.executable, "-m", "joinery.cli.main", "listen", "--once"]
+
+    first = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    with psycopg.connect(str(options["database"])) as other:
+        other.execute(
+            f"INSERT INTO \"{options['schema']}\".profile__user VALUES (1, 'ada')".encode()
+        )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (0, "") == (first.returncode, first.stdout), first.stderr
+    assert (0, "profile: 1 documents\n") == (done.returncode, done.stdout), done.stderr
+    (line,) = [
+        json.loads(each)
+        for file in (tmp_path / "out/profile").glob("*.jsonl")
+        for each in file.read_text().splitlines()
+    ]
+    assert {"id": 1, "name": "ada"} == line["value"]
 
 
 # -- explain
