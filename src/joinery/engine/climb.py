@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from joinery.engine.rows import join_reader
+from joinery.engine.table import join_values
 from joinery.model.change import Row
 from joinery.model.type import Atomic, DataType
 from joinery.plan.nodes import Computed, Expression, Node
@@ -32,17 +32,18 @@ class Climb:
 
     def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
         """Return the keys of all roots whose document may show one of `images` of a relation."""
-        found: dict[str, list[Row]] = defaultdict(list)
+        found: dict[str, list[Sequence[Row]]] = defaultdict(list)
         for level in self._levels:
-            rows = [*level.touched(images.get(level.node.relation.name, ())), *found[level.path]]
-            parent = self._parents.get(level.path)
-            values = set(map(level.value_of, rows))
+            touched = list(level.touched(images.get(level.node.relation.name, ())))
+            values: set[Any] = set(level.values_of(touched))
+            values.update(*map(level.values_of, found[level.path]))
             values.discard(None)
+            parent = self._parents.get(level.path)
             if parent is None:
                 return values
             if values:
-                found[parent.path] += state.matching(
-                    parent.relation.name, level.parent_columns, values
+                found[parent.path].append(
+                    state.matching(parent.relation.name, level.parent_columns, values)
                 )
         raise AssertionError("the last level is the root")
 
@@ -54,7 +55,7 @@ class Level:
         self.node, self.path = node, node.path
         self.child_columns = tuple(pair.child for pair in node.on)
         columns = self.child_columns or node.relation.key
-        self.value_of: Callable[[Row], Any] = join_reader(node.relation, columns)
+        self.values_of = join_values(node.relation, columns)
         self.parent_columns = tuple(pair.parent for pair in node.on)
         self._seen = seen_by(node)
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from json.encoder import encode_basestring
-from operator import itemgetter
 from typing import Any
 
 from joinery.engine.evaluate import typed_expression
 from joinery.engine.order import is_ordered_itself, order_key, row_key
 from joinery.engine.render import renderer
 from joinery.engine.scope import Findings, Scope, guarded
+from joinery.engine.table import Column, kept
+from joinery.engine.table import column as taken
 from joinery.model.change import Row
 from joinery.model.type import STRING, DataType
 from joinery.plan.nodes import Expression
 from joinery.plan.typed import Apply, Constant, Read, parts
-
-Column = list[Any]
 
 
 class Columns:
@@ -34,7 +33,7 @@ class Columns:
     def __getitem__(self, name: str) -> Column:
         column = self._known.get(name)
         if column is None:
-            column = self._known[name] = list(map(itemgetter(name), self.rows))
+            column = self._known[name] = taken(self.rows, name)
         return column
 
     def put(self, name: str, column: Column) -> None:
@@ -49,7 +48,7 @@ class Columns:
 
     def kept(self, keep: Sequence[bool]) -> Columns:
         """Return the columns of the rows that are kept."""
-        some = Columns(list(compress(self.rows, keep)))
+        some = Columns(kept(self.rows, keep))
         some._known = {name: list(compress(each, keep)) for name, each in self._known.items()}
         return some
 

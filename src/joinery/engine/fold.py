@@ -14,10 +14,11 @@ from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from joinery.engine.assemble import Aggregating
-from joinery.engine.column import Column, Columns, column_of, ranks_of, texts_of
+from joinery.engine.column import Columns, column_of, ranks_of, texts_of
 from joinery.engine.render import key_text
-from joinery.engine.rows import JoinValue, join_reader
+from joinery.engine.rows import JoinValue
 from joinery.engine.scope import Findings, fields_scope, rank_scope, values_scope
+from joinery.engine.table import Column, column, join_values
 from joinery.model.change import Row
 from joinery.plan.nodes import Expression, Node, Relation
 
@@ -163,14 +164,14 @@ class _Embed:
         self._value, self._text = value, text
         self._fold = Fold(node, findings, value=value, text=text)
         self._columns = tuple(pair.child for pair in node.on)
-        self._child_value = join_reader(node.relation, self._columns)
-        self._parent_value = join_reader(parent, [pair.parent for pair in node.on])
+        self._child_values = join_values(node.relation, self._columns)
+        self._parent_values = join_values(parent, [pair.parent for pair in node.on])
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
         self._may_overflow = any(each.overflow == "fail" for each in node.walk())
 
     def give(self, parents: Sequence[Row], find: Find) -> Given:
         """Return what each of the rows above is given."""
-        wanted = list(map(self._parent_value, parents))
+        wanted = self._parent_values(parents)
         values: set[Any] = set(wanted)
         values.discard(None)
         rows = find(self._node.relation.name, self._columns, values) if values else ()
@@ -203,7 +204,7 @@ class _Embed:
 
     def _groups(self, folded: Folded) -> Mapping[Any, Sequence[int]]:
         """Return join values, each with the places of its objects in order."""
-        values = list(map(self._child_value, folded.rows))
+        values = self._child_values(folded.rows)
         alone = {value: (at,) for at, value in enumerate(values)}
         if len(alone) == len(values):
             return alone
@@ -273,7 +274,8 @@ class _Embed:
 
     def _names(self, folded: Folded) -> list[str]:
         key, types = self._node.relation.key, self._key_types
-        return [key_text([row[column] for column in key], types) for row in folded.rows]
+        columns = [column(folded.rows, name) for name in key]
+        return [key_text(values, types) for values in zip(*columns, strict=True)]
 
 
 def _read(node: Node) -> Iterator[str]:

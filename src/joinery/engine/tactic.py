@@ -13,8 +13,8 @@ from typing import Protocol
 from joinery.engine.climb import Climb, Image
 from joinery.engine.document import Built, judged
 from joinery.engine.fold import Fold
-from joinery.engine.key import key_reader
 from joinery.engine.scope import Findings
+from joinery.engine.table import join_values
 from joinery.plan.nodes import Product
 from joinery.solutions.store import JoinState, Key
 
@@ -51,7 +51,7 @@ class RowTactic:
         self._findings = Findings()
         self._fold = Fold(product.root, self._findings, value=False, text=True)
         self._max_bytes = max_bytes
-        self._key_of = key_reader(product.root.relation)
+        self._keys = join_values(product.root.relation, product.root.relation.key)
 
     def roots(self, images: Mapping[str, Sequence[Image]], state: JoinState) -> set[Key]:
         """Return the affected roots, level by level."""
@@ -64,8 +64,11 @@ class RowTactic:
         folded = self._fold.fold(rows, state.matching)
         overflowed = folded.overflowed or repeat(())
         return {
-            self._key_of(row): judged(text, {}, paths, max_bytes=self._max_bytes)
-            for row, text, paths in zip(folded.rows, folded.texts, overflowed, strict=False)
+            key: judged(text, {}, paths, max_bytes=self._max_bytes)
+            for key, text, paths in zip(
+                self._keys(folded.rows), folded.texts, overflowed, strict=False
+            )
+            if key is not None
         }
 
     def counters(self) -> Counter[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from joinery.engine.table import RowTable
 from joinery.model.change import Row
 from joinery.model.type import DataType, Field
 from joinery.solutions.relational.value import Convert, probe
@@ -61,6 +62,15 @@ def rows_from(
         return built
 
     return rows
+
+
+def table_from(
+    fields: Sequence[Field], from_cell: ConvertOf
+) -> Callable[[Sequence[Cells]], RowTable]:
+    """Return the same, with rows that are made when they are asked for."""
+    names = [each.name for each in fields]
+    odd = {each.name: convert for each in fields if (convert := from_cell(each.type))}
+    return lambda found: RowTable(names, found, odd)
 
 
 def _reader(names: Sequence[str]) -> Callable[[Row], Cells]:

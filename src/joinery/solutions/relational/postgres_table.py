@@ -13,7 +13,7 @@ from zlib import crc32
 from joinery.engine.key import key_reader
 from joinery.model.change import Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
-from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from
+from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from, table_from
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     AFTER_DELETE,
@@ -82,7 +82,7 @@ class PostgresTable:
         self._key_of = key_reader(table.relation)
         self._to_cells = cells_of(table.columns, to_cell)
         self._rows = rows_from(table.columns, from_cell)
-        self._shown = rows_from(table.shown, from_cell)
+        self._shown = table_from(table.shown, from_cell)
         self._probes: dict[tuple[str, ...], Any] = {}
         self._known: tuple[set[Key], set[Key]] = (set(), set())
         check_names([name, *self._fields])

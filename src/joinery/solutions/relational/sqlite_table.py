@@ -15,7 +15,7 @@ from joinery.engine.key import key_reader
 from joinery.engine.order import is_ordered_itself
 from joinery.model.change import Row
 from joinery.model.type import Field
-from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from
+from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from, table_from
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     CHANGED,
@@ -60,7 +60,7 @@ class SqliteTable:
         self._to_cells = cells_of(table.columns, to_cell)
         self._key_cells = probe_cells(self._key_fields, to_cell)
         self._rows = rows_from(table.columns, from_cell)
-        self._shown = rows_from(table.shown, from_cell)
+        self._shown = table_from(table.shown, from_cell)
         self._probes = {
             columns: probe_cells([self._fields[each] for each in columns], to_cell)
             for columns in (table.relation.key, *table.indexes)
