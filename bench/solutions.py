@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joinery as jn
+import key_value
 from joinery.engine.driver import StoreDriver
 from joinery.engine.tactic import RowTactic, Tactic
 from joinery.model.change import Change
@@ -45,7 +46,7 @@ from joinery.stack.postgres import postgres
 from joinery.testing.github import RELATIONS, History
 
 SCHEMA = f"bench_{time.time_ns()}"
-STORES = ("memory", "sqlite", "postgres")
+STORES = ("memory", "sqlite", "postgres", *key_value.STORES)
 SERVER = {"max_wal_size": "8GB", "shared_buffers": "512MB"}
 PROJECT = Path(__file__).with_name("profile.yaml")
 KEYS = {
@@ -107,6 +108,9 @@ def opened(store: Store, plan: Product, folder: Path, url: str) -> Iterator[Join
             folder.chmod(0o755)
             with postgres(folder / "postgres", settings=SERVER).started() as server:
                 yield in_postgres([plan], server.address, schema=SCHEMA)
+        case other:
+            with key_value.opened(other, plan, folder) as state:
+                yield state
 
 
 def server_seconds(state: JoinState) -> float:
@@ -166,10 +170,12 @@ def main() -> None:
     ):
         driver = StoreDriver([plan], state, tactic=store.tactic)
         before = run(driver, changes(history, chosen.after), 200_000, 0)["batches"]
-        server = server_seconds(state)
+        server, used = server_seconds(state), key_value.usage_of(state)
         with profile:
             told = run(driver, changes(history, chosen.changes), chosen.batch, before)
         told["server_processor_seconds"] = round(server_seconds(state) - server, 2)
+        for name, value in key_value.usage_of(state).items():
+            told[name] = round(value - used[name], 6)
         driver.close()
     print(json.dumps({**store._asdict(), "batch": chosen.batch, **told}))
     if isinstance(profile, cProfile.Profile):
