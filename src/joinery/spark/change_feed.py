@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ class ChangeFeed:
     """The relations of a query, decoded in a session's JVM.
 
     Attributes:
-        program: Of the query's products; only its relations are used.
+        program: That decodes them, and does nothing else.
         relations: Those of the program, in its order.
     """
 
@@ -68,31 +68,36 @@ class ChangeFeed:
         return read_changes(lines, self.relations)
 
 
-def open_change_feed(
-    session: SparkSession, program: KernelProgram, relations: Sequence[Relation]
-) -> ChangeFeed:
-    """Open a feed in the JVM of `session`.
-
-    Args:
-        session: A classic session.
-        program: The lowered products of one query.
-        relations: All relations that they read, in any order.
+def open_change_feed(session: SparkSession, relations: Sequence[Relation]) -> ChangeFeed:
+    """Open a feed of some relations in the JVM of `session`.
 
     Raises:
         SessionError: The session is of Spark Connect.
     """
     load_jar(session)
-    by_name = {each.name: each for each in relations}
-    ordered = [by_name[each.name] for each in program.relations]
-    whole = replace(program, relations=tuple(map(_with_all_columns, program.relations, ordered)))
-    return ChangeFeed(session, whole, ordered, class_of(session, _FEED).open(whole.to_json()))
+    program = feed_program(relations)
+    return ChangeFeed(session, program, relations, class_of(session, _FEED).open(program.to_json()))
 
 
-def _with_all_columns(used: RelationProgram, relation: Relation) -> RelationProgram:
-    """Return a relation with the columns that no product reads, too: a store keeps whole rows."""
-    names = [each.name for each in relation.columns]
-    return replace(
-        used,
-        columns=tuple(Slot(each.name, each.type) for each in relation.columns),
-        key=tuple(names.index(each) for each in relation.key),
+def feed_program(relations: Sequence[Relation]) -> KernelProgram:
+    """Return a program without nodes that decodes all columns: a store holds whole rows."""
+    return KernelProgram(
+        levels=0,
+        relations=tuple(_decoded(each) for each in relations),
+        nodes=(),
+        assemblers=(),
+        products=(),
+        routes=(),
+        tombstone_retention_micros=0,
+        max_document_bytes=0,
+    )
+
+
+def _decoded(relation: Relation) -> RelationProgram:
+    names = [column.name for column in relation.columns]
+    return RelationProgram(
+        name=relation.name,
+        columns=tuple(Slot(column.name, column.type) for column in relation.columns),
+        key=tuple(names.index(column) for column in relation.key),
+        assembler=0,
     )

@@ -91,7 +91,7 @@ def open_query_kernel(
         return open_relay(spark, program, products[0].root.relation)
     read = tuple(dict.fromkeys(each for one in products for each in one.relations))
     if is_store_backed(products):
-        return open_change_feed(spark, program, read)
+        return open_change_feed(spark, read)
     return open_kernel(spark, program, read)
 
 

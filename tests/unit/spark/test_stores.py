@@ -14,6 +14,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.store import Batch, Emitted, Outcome, SentDocument, StoreError
 from joinery.spark.batch_label import batch_time_us
+from joinery.spark.change_feed import feed_program
 from joinery.spark.store_kernel import counted, write_outcome
 from joinery.spark.store_thread import StoreThread
 from joinery.spark.stores import store_name
@@ -126,3 +127,12 @@ def test_an_outcome_is_staged_as_lines(products: Sequence[Product], tmp_path: Pa
     } == json.loads(letter)
     assert {"upserts": 1, "tombstones": 1, "bytes": len(lines)} == counts["documents"]["profile"]
     assert {"read": 3, "stale": 1} == counts["relations"]["user"]
+
+
+def test_a_store_holds_whole_rows(products: Sequence[Product]) -> None:
+    (relation,) = feed_program(products[0].relations).relations
+
+    assert [("id", "long"), ("name", "string")] == [
+        (slot.name, str(slot.type)) for slot in relation.columns
+    ]
+    assert (0,) == relation.key
