@@ -25,6 +25,7 @@ from examples.social_network.service import ProfileService
 from examples.social_network.stampede import GUARDS, recover
 from examples.social_network.views import VARIANTS, declare
 
+import joinery as jn
 from joinery.testing.load import quantile
 
 _PATIENCE_S = 120.0
@@ -126,6 +127,8 @@ class Evening:
     def run(self) -> None:
         """Enrich the same views in each way, and compare."""
         self._parts.log.write("page_views", self._network.views(self._asked.views))
+        if self._asked.warm_up:
+            self._declare("state", "warm_up").run(once=True).await_termination()
         found: dict[str, dict[int, Answers]] = {}
         figures: dict[str, Figures] = {}
         for read, name in VARIANTS.items():
@@ -139,12 +142,7 @@ class Evening:
         self._tell(found["state"], figures)
 
     def _variant(self, read: str, sink: Sink) -> Figures:
-        app = declare(
-            source=self._parts.source,
-            folder=self._folder,
-            read=read,
-            store=self._parts.store,
-        )
+        app = self._declare(read)
         app.session()
         cpu, begun = _cpu_seconds(), time.monotonic()
         running = app.run()
@@ -157,6 +155,15 @@ class Evening:
         lookups = running.progress.lookups.values()
         return Figures(
             seconds, spent, sum(each.requests for each in lookups), tuple(sorted(waits_ms))
+        )
+
+    def _declare(self, read: str, name: str = "") -> jn.App:
+        return declare(
+            source=self._parts.source,
+            folder=self._folder,
+            read=read,
+            store=self._parts.store,
+            name=name,
         )
 
     def _one_view(self, running: Any, sink: Sink) -> float:
@@ -238,6 +245,12 @@ def main() -> None:
     parser.add_argument("--profiles", type=int, default=2_000)
     parser.add_argument("--views", type=int, default=20_000)
     parser.add_argument("--singles", type=int, default=20, help="views timed one by one")
+    parser.add_argument(
+        "--no-warm-up",
+        dest="warm_up",
+        action="store_false",
+        help="let the first variant pay for Spark's first batch",
+    )
     parser.add_argument("--backlog", type=int, default=5_000, help="views of the recovery")
     parser.add_argument("--folder", type=Path, help="kept; a temporary one where left out")
     asked = parser.parse_args()

@@ -16,7 +16,9 @@ import joinery as jn
 VARIANTS = {"event": "in the event", "database": "queried", "state": "merged"}
 
 
-def declare(*, source: str, folder: Path, read: str, store: Mapping[str, Any]) -> jn.App:
+def declare(
+    *, source: str, folder: Path, read: str, store: Mapping[str, Any], name: str = ""
+) -> jn.App:
     """Return the app of one variant.
 
     Args:
@@ -24,10 +26,12 @@ def declare(*, source: str, folder: Path, read: str, store: Mapping[str, Any]) -
         folder: Where relative paths begin.
         read: One of `VARIANTS`.
         store: Where profiles are queried: a kind with its options.
+        name: Of its stream; the variant's where left out.
     """
+    called = name or f"who_viewed_me_{read}"
     run = {
-        "checkpoint": f"checkpoint_{read}",
-        "dead_letters": {"files": {"path": f"dead_letters_{read}"}},
+        "checkpoint": f"checkpoints/{called}",
+        "dead_letters": {"files": {"path": f"dead_letters/{called}"}},
     }
     app = jn.App("social_network", source=source, format="json", folder=folder, run=run)
     app.table("profiles", key="id", fields={"id": "long", "name": "string", "title": "string"})
@@ -54,5 +58,5 @@ def declare(*, source: str, folder: Path, read: str, store: Mapping[str, Any]) -
         fields={"viewer": "name", "title": "title"},
         read=read,
         **(queried if read == "database" else {}),
-    ).sink(name=f"who_viewed_me_{read}", files={"path": "out"})
+    ).sink(name=called, files={"path": "out"})
     return app

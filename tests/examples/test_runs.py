@@ -47,7 +47,7 @@ def test_the_social_network_answers_in_three_ways(tmp_path: Path) -> None:
     told = printed(
         "examples.social_network",
         *("--folder", str(tmp_path), "--profiles", "200", "--views", "2000"),
-        *("--singles", "3", "--backlog", "500"),
+        *("--singles", "3", "--backlog", "500", "--no-warm-up"),
     )
 
     assert "who viewed me: " in told
