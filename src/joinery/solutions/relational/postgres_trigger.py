@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from joinery.connect.postgres_server import database_errors
 from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.relational.cells import rows_from, values_to_cells
@@ -48,6 +49,16 @@ class PostgresTriggerState(PostgresState):
         with self._told():
             self._give(given)
             return self._keyed(sql, relation)
+
+    def refusal(self, sql: str, given: Given) -> str:
+        """Return why the database cannot run a statement; empty where it can."""
+        with self._told():
+            self._give(given)
+        try:
+            self._connection.execute(f"EXPLAIN {sql}".encode())
+        except database_errors() as error:
+            return str(error).splitlines()[0]
+        return ""
 
     def _read_escaped(self, escaped: bool) -> None:
         self._escaped = escaped

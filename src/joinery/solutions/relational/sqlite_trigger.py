@@ -5,6 +5,7 @@ Invariant: a statement runs in the batch's transaction, on the batch's connectio
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,15 @@ class SqliteTriggerState(SqliteState):
         key_of, width = key_reader(relation), len(relation.key)
         keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
         return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
+
+    def refusal(self, sql: str, given: Given) -> str:
+        """Return why the database cannot run a statement; empty where it can."""
+        self._give(given)
+        try:
+            self._database.execute(f"EXPLAIN {sql}").fetchall()
+        except sqlite3.Error as error:
+            return str(error)
+        return ""
 
     def _give(self, given: Given) -> None:
         table = f"temp.{quoted(given.table)}"

@@ -60,6 +60,9 @@ class SelectingState(JoinState, Protocol):
             A tuple a row: the key, then the rest of the columns as they are.
         """
 
+    def refusal(self, sql: str, given: Given) -> str:
+        """Return why the database cannot run a statement; empty where it can."""
+
 
 class StatementTactic:
     """Runs the statements of one product.

@@ -11,7 +11,12 @@ from joinery.engine.driver import StoreDriver
 from joinery.engine.tactic import Tactic
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.custom import CustomSql, custom_sql, custom_statements
+from joinery.solutions.relational.custom import (
+    CustomSql,
+    check_statements,
+    custom_sql,
+    custom_statements,
+)
 from joinery.solutions.relational.listen import Listener
 from joinery.solutions.relational.postgres_queue import PostgresIngestState, PostgresQueueState
 from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
@@ -56,6 +61,12 @@ def rdbms_trigger(
         ingest = _ingest(products, options, place)
         return StoreDriver(products, ingest, tactic=SilentTactic)
     state = _open_state(products, options, place)
+    if "sql" in options:
+        try:
+            check_statements(products[0], statements_of(products[0], place.query, options), state)
+        except SpecError:
+            state.close()
+            raise
     return StoreDriver(products, state, max_document_bytes=limit, tactic=tactic)
 
 

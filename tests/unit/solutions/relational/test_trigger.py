@@ -128,3 +128,10 @@ def test_sql_of_another_shape_is_refused(sql: dict[str, Any], told: str) -> None
         driver(**sql)
 
     assert told in refused.value.detail
+
+
+def test_a_statement_that_the_database_refuses_is_told_before_anything_is_written() -> None:
+    with pytest.raises(SpecError, match="the database refuses documents") as refused:
+        driver(documents="SELECT id, lost AS document FROM user")
+
+    assert "no such column: lost" in refused.value.detail

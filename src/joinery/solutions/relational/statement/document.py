@@ -106,21 +106,29 @@ class _From:
         return " AND ".join(self.conditions()) or "(1 = 1)"
 
     def order(self) -> str:
-        """Return the order of the rows: the node's own, then the key."""
+        """Return the clause that orders rows: by the node's own order, then by the key."""
         row, dialect = self.row, self.statement.dialect
-        keys = [
-            f"{dialect.sortable(row.ranked(key.expression).guarded(), key.expression.type)}"
-            f" {'DESC NULLS LAST' if key.descending else 'ASC NULLS FIRST'}"
-            for key in row.node.order
-        ]
+        # What the join compares is the same in all rows; a column orders once.
+        known = {row.column(pair.child) for pair in row.node.on}
+        keys = []
+        for key in row.node.order:
+            told = row.ranked(key.expression).guarded()
+            way = "DESC NULLS LAST" if key.descending else "ASC NULLS FIRST"
+            if told not in known:
+                keys.append(f"{dialect.sortable(told, key.expression.type)} {way}")
+            known.add(told)
         relation = row.node.relation
-        keys += [dialect.sortable(row.column(c), relation.type_of(c)) for c in relation.key]
-        return ", ".join(keys)
+        keys += [
+            dialect.sortable(row.column(column), relation.type_of(column))
+            for column in relation.key
+            if row.column(column) not in known
+        ]
+        return f"\nORDER BY {', '.join(keys)}" if keys else ""
 
     def select(self, shown: str, *, ordered: bool = False, limit: int | None = None) -> str:
         """Return the statement that shows something of each row; `shown` is already written."""
         where = self.where()
-        order = f"\nORDER BY {self.order()}" if ordered else ""
+        order = self.order() if ordered else ""
         most = f" LIMIT {limit}" if limit is not None else ""
         return f"\nSELECT {shown}\n{self.tail(where)}{order}{most}"
 
@@ -295,7 +303,7 @@ class _First:
 
     def rest(self) -> str:
         where, order = self._rows.where(), self._rows.order()
-        return f"{self._rows.tail(where)} ORDER BY {order}"
+        return f"{self._rows.tail(where)}{order}"
 
 
 class _Object:
