@@ -25,7 +25,7 @@ name: shop
 sources: {changes: {files: {path: data}}}
 defaults: {format: json}
 relations:
-  customer: {key: [id], fields: {id: long, name: string}}
+  customer: {key: [id], fields: {id: long, email: string, name: string}}  # email: not shown
   order: {key: [id], fields: {id: long, customer: long, total: "decimal(8,2)", at: timestamp}}
 products:
   profile:
