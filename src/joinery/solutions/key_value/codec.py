@@ -34,7 +34,7 @@ class RowCodec:
     """Writes and reads rows of some columns; a column that a stored row lacks is null."""
 
     def __init__(self, columns: Sequence[Field]) -> None:
-        self._names = frozenset(each.name for each in columns)
+        self._names = tuple(each.name for each in columns)
         self._encoders = _by_name(columns, _encoder)
         self._decoders = _by_name(columns, _decoder)
 
@@ -54,8 +54,8 @@ class RowCodec:
             value = plain.get(name)
             if value is not None:
                 plain[name] = convert(value)
-        if plain.keys() != self._names:
-            return {**dict.fromkeys(self._names), **plain}
+        if tuple(plain) != self._names:
+            return {name: plain.get(name) for name in self._names}
         return plain
 
 

@@ -8,18 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """What a million request units cost in dollars; on demand in us-east-1 unless told.
-
-    Attributes:
-        read: Of a read unit: 4 KB, strongly consistent; half a unit otherwise.
-        write: Of a write unit: 1 KB in the table, or in one index.
-    """
-
-    read: float = 0.125
-    write: float = 0.625
+from joinery.solutions.price import Prices
 
 
 @dataclass(slots=True)
@@ -58,7 +47,9 @@ class Usage:
             >>> Usage(read_units=8e6, write_units=2e6).dollars(Prices())
             2.25
         """
-        return (self.read_units * prices.read + self.write_units * prices.write) / 1e6
+        return (
+            self.read_units * prices.read_million + self.write_units * prices.write_million
+        ) / 1e6
 
     def since(self, earlier: Mapping[str, Any]) -> dict[str, float]:
         """Return what was added to a `snapshot`."""

@@ -13,7 +13,7 @@ from joinery.plan.nodes import Product
 from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.sides import join_sides
 from joinery.solutions.key_value.store import KeyValueStore
-from joinery.solutions.key_value.tables import RowTable
+from joinery.solutions.key_value.tables import KeyedRows
 from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
 
 
@@ -25,14 +25,14 @@ class KeyValueJoinState:
         self._ledger = Ledger(products, store)
         self._sides = join_sides(products)
         self._relations = list(dict.fromkeys(r for product in products for r in product.relations))
-        self._tables: dict[str, RowTable] = {}
+        self._tables: dict[str, KeyedRows] = {}
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, and return whether it was acknowledged before."""
         acknowledged = self._ledger.begin(batch)
         head, sides = self._ledger.head, self._sides
         self._tables = {
-            each.name: RowTable(each, sides.get(each.name, set()), self._store, head)
+            each.name: KeyedRows(each, sides.get(each.name, set()), self._store, head)
             for each in self._relations
         }
         return acknowledged

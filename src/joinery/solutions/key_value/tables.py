@@ -14,15 +14,13 @@ Limits: a delete is remembered until `forget`, under `gone/<relation>`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
-from joinery.engine.rows import join_value
+from joinery.engine.rows import join_reader
 from joinery.model.change import Row
-from joinery.model.type import Atomic
 from joinery.plan.nodes import Relation
 from joinery.solutions.key_value.codec import RowText
 from joinery.solutions.key_value.key_text import key_text
@@ -30,10 +28,9 @@ from joinery.solutions.key_value.store import Address, KeyValueStore
 from joinery.solutions.store import JoinValue, Key, StoredRow
 
 _AT_ONCE = 20_000
-_FLOATING = (Atomic("float"), Atomic("double"))
 
 
-class RowTable:
+class KeyedRows:
     """One relation.
 
     Args:
@@ -59,7 +56,7 @@ class RowTable:
         self._auxiliary = {
             columns: (
                 head + f"by/{name}/{','.join(map(escaped, columns))}/".encode(),
-                value_reader(relation, columns),
+                join_reader(relation, columns),
             )
             for columns in sides
         }
@@ -166,22 +163,6 @@ class RowTable:
 
     def _address(self, key: Sequence[Any]) -> Address:
         return self._place + key_text(key), b""
-
-
-def value_reader(relation: Relation, columns: tuple[str, ...]) -> Callable[[Row], JoinValue | None]:
-    """Return `join_value` of some columns, made for their types."""
-    if any(relation.type_of(each) in _FLOATING for each in columns):
-        return lambda row: join_value(row, columns)
-    if len(columns) == 1:
-        only = columns[0]
-        return lambda row: None if row[only] is None else (row[only],)
-    values_of = itemgetter(*columns)
-
-    def read(row: Row) -> JoinValue | None:
-        values: JoinValue = values_of(row)
-        return None if None in values else values
-
-    return read
 
 
 def _seen(stored: StoredRow | None) -> Row | None:

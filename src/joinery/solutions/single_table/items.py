@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 from zlib import crc32
 
-from joinery.engine.rows import join_value
+from joinery.engine.rows import join_reader
 from joinery.model.change import Row
 from joinery.plan.nodes import Relation
 from joinery.solutions.key_value.codec import RowText
@@ -75,6 +75,7 @@ class ItemTable:
             columns: f"{name}.{','.join(map(escaped, columns))}#{layout.scope}#"
             for columns in sides
         }
+        self._readers = {columns: join_reader(relation, columns) for columns in sides}
         self._read: dict[str, Row | None] = {}
         self._queried: defaultdict[tuple[str, ...], dict[str, list[tuple[str, Row]]]]
         self._queried = defaultdict(dict)
@@ -93,6 +94,7 @@ class ItemTable:
             return self._under(columns, values)
         wanted = {self._value(columns, value): value for value in values}
         queried, recent = self._queried[columns], self._recent
+        value_of = self._readers[columns]
         asked = [each for each in wanted if each not in queried]
         for value, found in zip(
             asked, self._table.indexed(self._slots[columns], asked), strict=True
@@ -100,8 +102,7 @@ class ItemTable:
             queried[value] = [
                 (sort, row)
                 for (_, sort), text in found.items()
-                if (row := self._text.visible(text)) is not None
-                and join_value(row, columns) == wanted[value]
+                if (row := self._text.visible(text)) is not None and value_of(row) == wanted[value]
             ]
         rows = [row for v in wanted for sort, row in queried[v] if sort not in recent]
         rows += [row for value in wanted for row in recent.matching(columns, value)]
@@ -153,7 +154,7 @@ class ItemTable:
 
     def _found(self, row: Row) -> dict[tuple[str, ...], str]:
         """Return by which values of slots a row is found."""
-        values = ((columns, join_value(row, columns)) for columns in self._slots)
+        values = ((columns, value_of(row)) for columns, value_of in self._readers.items())
         return {columns: self._value(columns, each) for columns, each in values if each is not None}
 
     def _value(self, columns: tuple[str, ...], value: JoinValue) -> str:

@@ -12,7 +12,7 @@ from joinery.engine.driver import StoreDriver
 from joinery.errors import SpecError
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.dynamodb_usage import Prices
+from joinery.solutions.price import Prices
 from joinery.solutions.store import Batch, Outcome, StoreError, StoreSolution
 
 if TYPE_CHECKING:
