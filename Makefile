@@ -50,7 +50,7 @@ social-network: setup ## The second example of streams: make social-network [ARG
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
-	@$(PYTEST)
+	@$(PYTEST) --durations=25 --durations-min=5
 
 check: setup ## Lint, types, import contracts, unit tests: under a minute
 	@$(BIN)/ruff check
@@ -69,6 +69,9 @@ golden: setup ## Rewrite the golden texts of tests/plans and the JSON Schema, th
 
 oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
+
+exhaustive: setup ## Whole suites once more: every solution on Spark, real-time mode killed again and again
+	@$(PYTEST) -m exhaustive tests
 
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 	@$(PYTEST) -m chaos tests
