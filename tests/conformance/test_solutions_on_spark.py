@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("solution", ["rdbms-store", "rdbms-trigger", "kv"])
+@pytest.mark.parametrize(
+    "solution",
+    [
+        "rdbms-store",
+        pytest.param("rdbms-trigger", marks=pytest.mark.exhaustive),
+        pytest.param("kv", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_every_case_holds(solution: str, spark: SparkSession, tmp_path: Path) -> None:
     def planner(spec: ProjectSpec) -> Plan:
         return build_plan(with_solution(spec, solution))

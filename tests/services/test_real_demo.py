@@ -44,6 +44,7 @@ def test_every_document_ends_as_the_five_tables_say(tmp_path: Path) -> None:
     assert running(tmp_path) == []
 
 
+@pytest.mark.exhaustive
 def test_an_interrupt_ends_the_run_and_its_servers(tmp_path: Path) -> None:
     with demo(tmp_path, "--seconds", "0") as process:
         assert process.stdout is not None

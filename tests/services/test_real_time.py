@@ -154,11 +154,8 @@ def test_a_machine_with_too_few_slots_is_told_how_many_are_needed(project: Path)
     assert "the session has 3" in run.said()
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [range(3), pytest.param(range(3, 6), marks=pytest.mark.chaos)],
-    ids=lambda seeds: f"from-{seeds[0]}",
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seeds", [range(3), range(3, 6)], ids=lambda seeds: f"from-{seeds[0]}")
 def test_random_projects_that_are_killed_end_in_the_documents_of_the_reference(
     seeds: range, tmp_path: Path, log: Log
 ) -> None:
