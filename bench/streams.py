@@ -3,19 +3,27 @@
 The topics are filled first: a table of customers, one of products, then the events. What is
 timed is one whole run, from the start of its process to its end: it reads the tables from
 nothing, and every event, and writes each once, in transactions.
+
+With `--latency real-time` or `--latency batches` the run goes on, events come at a steady
+rate, and what is timed is how soon each comes out.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
+import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +31,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from joinery.stack.kafka import kafka
+from latency import Row, percentiles, produce, wait
 
 BENCH = Path(__file__).resolve().parent
 PARTITIONS = 2
+SENT = re.compile(rb"sent=(\d+)")
 RELATIONS = """\
 name: streams
 sources: {log: {kafka: {bootstrap: "${KAFKA}"}}}
@@ -46,7 +56,9 @@ CUSTOMERS = "      - {lookup: customers, on: {id: customer_id}, fields: [name, t
 PRODUCTS = "      - {lookup: products, on: {id: product_id}, fields: [title, price]}\n"
 TAIL = """\
     sink: {kafka: {topic: enriched}}
-run: {checkpoint: "${BENCH_WORK}/checkpoint"}
+run:
+  checkpoint: "${BENCH_WORK}/checkpoint"
+  dead_letters: {kafka: {topic: dead}}
 """
 
 
@@ -71,7 +83,7 @@ def rows(chosen: argparse.Namespace) -> Iterator[tuple[str, int, dict[str, Any]]
 def fill(bootstrap: str, chosen: argparse.Namespace) -> None:
     """Make the topics and produce all records."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = ("orders", "customers", "products", "enriched")
+    topics = ("orders", "customers", "products", "enriched", "dead")
     for made in admin.create_topics([NewTopic(each, PARTITIONS, 1) for each in topics]).values():
         made.result(30)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
@@ -129,6 +141,82 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
     }
 
 
+@dataclass(slots=True)
+class Reader:
+    """Reads the sink's topic, and notes how long each timed event took, in seconds."""
+
+    bootstrap: str
+    events: int = 0
+    samples: list[tuple[float, float]] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Read until the end is asked for."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "latency"}
+        consumer = Consumer(
+            {**settings, "fetch.wait.max.ms": 5, "isolation.level": "read_committed"}
+        )
+        consumer.assign([TopicPartition("enriched", each, 0) for each in range(PARTITIONS)])
+        while not self.ended.is_set():
+            message = consumer.poll(0.1)
+            if message is None or message.error() is not None:
+                continue
+            now, found = time.time(), SENT.search(message.value() or b"")
+            self.events += 1
+            if found:
+                self.samples.append((now, now - int(found[1]) / 1e9))
+        consumer.close()
+
+
+def paced(chosen: argparse.Namespace) -> Iterator[Row]:
+    """Yield events that carry the time at which they are sent, without end."""
+    for event in itertools.count(chosen.events):
+        row = {
+            "order_id": event,
+            "customer_id": event * 7919 % chosen.keys,
+            "product_id": 0,
+            "quantity": 1,
+            "note": f"sent={time.time_ns()}",
+        }
+        yield "orders", {"order_id": event}, row
+
+
+def measure_latency(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Let a run settle, load it, and return how soon events came out."""
+    project = work / "joinery.yaml"
+    project.write_text(RELATIONS + CUSTOMERS + TAIL, encoding="utf-8")
+    joinery = Path(sys.executable).with_name("joinery")
+    command = [str(joinery), "run", str(project), "--set=run.checkpoint_interval=5m", *chosen.set]
+    command += ["--real-time"] if chosen.latency == "real-time" else []
+    env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
+    log, reader = work / "run.log", Reader(bootstrap)
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
+    thread = threading.Thread(target=reader.run)
+    thread.start()
+    try:
+        wait(lambda: reader.events >= chosen.events, process, log)
+        if chosen.latency == "real-time":
+            wait(lambda: '"live": true' in log.read_text(), process, log)
+        produce(bootstrap, paced(chosen), rate=chosen.rate, seconds=chosen.warm)
+        reader.samples.clear()
+        sent = produce(bootstrap, paced(chosen), rate=chosen.rate, seconds=chosen.seconds)
+        time.sleep(3)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        reader.ended.set()
+        thread.join()
+        process.wait(60)
+    return {
+        "latency": chosen.latency,
+        "rate": chosen.rate,
+        "sent": sent,
+        "samples": len(reader.samples),
+        "ms": percentiles([took for _, took in reader.samples]),
+        "load_average": os.getloadavg()[0],
+    }
+
+
 def batches(log: Path) -> list[str]:
     """Return the batches of a run, as it told them."""
     told = []
@@ -147,13 +235,18 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--set", action="append", default=[], type=lambda each: f"--set={each}")
+    parser.add_argument("--latency", choices=("real-time", "batches"))
+    parser.add_argument("--rate", type=float, default=500.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--warm", type=float, default=30.0)
     chosen = parser.parse_args()
-    work = BENCH / ".runs" / f"streams-{chosen.lookups}"
+    work = BENCH / ".runs" / f"streams-{chosen.latency or chosen.lookups}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with kafka(work / "kafka").started() as broker:
         fill(broker.address, chosen)
-        print(json.dumps(measure(broker.address, work, chosen), indent=1))
+        measured = measure_latency if chosen.latency else measure
+        print(json.dumps(measured(broker.address, work, chosen), indent=1))
     return 0
 
 

@@ -58,6 +58,10 @@ final class Enrich implements Node {
     if (!changes.isEmpty() && rows.apply(memory.cell(), changes, timestamp, outbox)) {
       memory.touch();
     }
+    if (events.isEmpty() && !program.remembers()) {
+      memory.write(state);
+      return;
+    }
     TableFields.Answer after = answer(memory.cell());
     boolean joins = key.isEmpty() || key.array()[key.offset()] != 0;
     Set<Slice> atHand = program.keepsRecent() ? new HashSet<>() : null;

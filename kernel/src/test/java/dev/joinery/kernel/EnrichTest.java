@@ -177,6 +177,39 @@ class EnrichTest {
   }
 
   @Test
+  void periodicCorrectionsGoOnceInAWhileWithTheRowOfThen() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.oneLookup(Program.Miss.NULL, 0, 90 * SECOND, 60 * SECOND), 7);
+    long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
+    run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
+
+    assertEquals(List.of(), run.batch(minute + SECOND, put(CUSTOMER, 5L, "A", null)));
+    assertEquals(List.of(), run.batch(minute + 59 * SECOND, put(CUSTOMER, 5L, "Grace", null)));
+    assertEquals(
+        List.of("orders {\"id\":1} {\"id\":1,\"name\":\"Grace\",\"again\":true}"),
+        told(run.batch(minute + 60 * SECOND)));
+    assertEquals(List.of(), run.batch(minute + 100 * SECOND, put(CUSTOMER, 5L, "Eve", null)));
+    assertEquals(
+        List.of("orders {\"id\":1} {\"id\":1,\"name\":\"Eve\",\"again\":true}"),
+        told(run.batch(minute + 120 * SECOND)));
+    run.batch(minute + 130 * SECOND, put(CUSTOMER, 5L, "Zoe", null));
+    assertEquals(List.of(), run.batch(minute + 180 * SECOND));
+  }
+
+  @Test
+  void whatStoodWhenARowWentIsComparedWithTheRowThatComesBack() {
+    StreamRun run = run(Program.Miss.DROP, 0, 60 * SECOND);
+    run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
+
+    assertEquals(List.of(), run.batch(START + 1, delete(CUSTOMER, 5L, null, null)));
+    assertEquals(List.of(), run.batch(START + 2, put(CUSTOMER, 5L, "Ada", null)));
+    assertEquals(
+        List.of("orders {\"id\":1} {\"id\":1,\"name\":\"Eve\",\"again\":true}"),
+        told(run.batch(START + 3, put(CUSTOMER, 5L, "Eve", null))));
+  }
+
+  @Test
   void whatIsRememberedIsForgottenInTheEnd() {
     StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
     for (int i = 0; i < 600; i++) {

@@ -21,6 +21,12 @@ final class StreamSample {
 
   /** Each order with its customer's name, and whether it is a correction. */
   static Program oneLookup(Program.Miss miss, long waitMicros, long forMicros) {
+    return oneLookup(miss, waitMicros, forMicros, 0);
+  }
+
+  /** The same, corrected once in a while. */
+  static Program oneLookup(
+      Program.Miss miss, long waitMicros, long forMicros, long everyMicros) {
     StructType value = StructType.fromDDL("id long, name string, again boolean");
     return new Program(
         1,
@@ -37,7 +43,7 @@ final class StreamSample {
                 miss,
                 waitMicros,
                 forMicros,
-                0,
+                everyMicros,
                 -1,
                 List.of(new Program.Onward(4, -1, 0, null, true)))),
         List.of(
