@@ -27,7 +27,6 @@ from joinery.solutions.relational.statement.affected import AffectedStatement
 from joinery.solutions.relational.statement.dialect import Dialect, given_name, quoted
 from joinery.solutions.relational.statement.layout import Layout
 from joinery.solutions.relational.statement.product import ProductStatements
-from joinery.solutions.relational.trigger import Given, SelectingState, fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +90,6 @@ def custom_statements(
     ]
     affected = (*(replace(each, whole=True) for each in kept), *own)
     return replace(generated, documents=documents, affected=affected, reasons=(), rendered=False)
-
-
-def check_statements(
-    product: Product, statements: ProductStatements, state: SelectingState
-) -> None:
-    """Let the database read the statements before anything is written.
-
-    Raises:
-        SpecError: It refuses one; with its reason.
-    """
-    root = product.root.relation
-    wanted = Given(statements.wanted, fields_of(root, root.key), ())
-    asked = [("documents", statements.documents, wanted)]
-    for each in statements.affected:
-        fields = fields_of(each.relation, each.columns)
-        name = f'"{each.relation.name}" of affected'
-        asked.append((name, each.sql, Given(each.changed, fields, ())))
-    for what, sql, given in asked:
-        reason = state.refusal(sql, given) if sql else ""
-        if reason:
-            raise SpecError(
-                f'option "sql" of "rdbms-trigger": the database refuses {what}',
-                detail=f"{reason}.",
-                hint="See the whole statement with joinery explain.",
-                code="SPEC_VALUE",
-            )
 
 
 def _affected(

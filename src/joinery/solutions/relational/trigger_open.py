@@ -13,10 +13,10 @@ from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.custom import (
     CustomSql,
-    check_statements,
     custom_sql,
     custom_statements,
 )
+from joinery.solutions.relational.fitting import fitting
 from joinery.solutions.relational.listen import Listener
 from joinery.solutions.relational.postgres_queue import PostgresIngestState, PostgresQueueState
 from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
@@ -51,23 +51,20 @@ def rdbms_trigger(
         StoreError: The database cannot be used.
     """
     _check_one(products, custom_sql(options))
+    limit = place.max_document_bytes
+    if options.get("publish") == "queue":
+        return StoreDriver(products, _ingest(products, options, place), tactic=SilentTactic)
+    state = _open_state(products, options, place)
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
         statements = statements_of(product, place.query, options)
-        return StatementTactic(product, max_bytes, statements)
+        return StatementTactic(product, max_bytes, fitting(product, statements, state))
 
-    limit = place.max_document_bytes
-    if options.get("publish") == "queue":
-        ingest = _ingest(products, options, place)
-        return StoreDriver(products, ingest, tactic=SilentTactic)
-    state = _open_state(products, options, place)
-    if "sql" in options:
-        try:
-            check_statements(products[0], statements_of(products[0], place.query, options), state)
-        except SpecError:
-            state.close()
-            raise
-    return StoreDriver(products, state, max_document_bytes=limit, tactic=tactic)
+    try:
+        return StoreDriver(products, state, max_document_bytes=limit, tactic=tactic)
+    except SpecError:
+        state.close()
+        raise
 
 
 def open_listener(
@@ -92,13 +89,14 @@ def open_listener(
         StoreError: The database cannot be used.
     """
     query = name or products[0].query
+    url, schema = _server(options)
     statements = {each.name: statements_of(each, query, options) for each in products}
+    state = PostgresQueueState(products, url, statements, schema=schema, name=query)
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
-        return StatementTactic(product, max_bytes, statements[product.name])
+        fits = fitting(product, statements[product.name], state)
+        return StatementTactic(product, max_bytes, fits)
 
-    url, schema = _server(options)
-    state = PostgresQueueState(products, url, statements, schema=schema, name=query)
     driver = StoreDriver(products, state, max_document_bytes=max_document_bytes, tactic=tactic)
     return Listener(products, driver, state, outlets)
 

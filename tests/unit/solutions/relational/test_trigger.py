@@ -135,3 +135,19 @@ def test_a_statement_that_the_database_refuses_is_told_before_anything_is_writte
         driver(documents="SELECT id, lost AS document FROM user")
 
     assert "no such column: lost" in refused.value.detail
+
+
+def test_a_document_too_wide_for_one_statement_is_assembled_from_rows() -> None:
+    columns = [f"c{number}" for number in range(600)]
+    fields = ", ".join(f"{each}: long" for each in columns)
+    wide = PROJECT.replace(
+        "fields: {id: long, name: string}}\n  star",
+        f"fields: {{id: long, name: string, {fields}}}}}\n  star",
+    )
+    shown = wide.replace("    fields: [id, name]", f"    fields: [id, {', '.join(columns)}]")
+    pipeline = Driver(build_plan(load_text(shown)).products[0], solution="rdbms-trigger")
+
+    (emitted,) = pipeline.send(insert("user", id=1, c599=7))
+
+    assert emitted.value is not None
+    assert 7 == emitted.value["c599"]
