@@ -144,8 +144,9 @@ def test_the_cases_hold_on_a_server_that_does_half_of_what_it_is_asked(
     assert grudging.refused > 10
 
 
+@pytest.mark.slow
 def test_the_cases_hold(client: Any, name: str, tmp_path: Path) -> None:
-    conformance.check(StoreRunner(opener(unclosed(client), name, tmp_path), replay=True))
+    conformance.check(StoreRunner(opener(unclosed(client), name, tmp_path)))
 
 
 def test_it_is_opened_by_name_and_tells_its_requests(endpoint: str, tmp_path: Path) -> None:

@@ -75,15 +75,16 @@ def documents(folder: Path) -> dict[int, Any]:
     return {key: value for key, (_, value) in found.items()}
 
 
+@pytest.mark.parametrize("solution", ["rdbms-store", "kv"])
 def test_a_store_gives_the_same_documents(
-    spark: SparkSession, project: Project, tmp_path: Path
+    solution: str, spark: SparkSession, project: Project, tmp_path: Path
 ) -> None:
     run(spark, project, "spark-state")
     wanted = documents(tmp_path)
     shutil.rmtree(tmp_path / "out")
     shutil.rmtree(tmp_path / ".joinery")
 
-    done = run(spark, project, "rdbms-store")
+    done = run(spark, project, solution)
 
     assert wanted == documents(tmp_path)
     assert (12, 12) == (done.progress.totals.read, done.progress.totals.applied)

@@ -342,7 +342,7 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
         "store": _text("rocksdb (by default), redis, dynamodb, memory, or a package's own."),
         "url": _text("Where the store is, where it is a server."),
         "path": _text("Its folder, where it is embedded; by default beside the checkpoint."),
-        "prefix": _text("Before each key, or the table's name; by default the query's name."),
+        "prefix": _text("Before each key, or the table's name; `joinery` by default."),
     },
     "dynamodb": {
         "table": _text("The table; by default joinery-<query>."),

@@ -83,10 +83,10 @@ class DynamoStore:
 def dynamodb_store(options: Mapping[str, object], place: SolutionPlace) -> DynamoStore:
     """Make the store `{store: dynamodb, url: …, prefix: …}`.
 
-    The prefix names the table, by default `joinery-<query>`; without `url` it is the region's.
+    The table is `<prefix>-<query>`; without `url` it is in the environment's region.
     """
     check_options("dynamodb", options, ("url", "prefix"))
-    name = str(options.get("prefix") or f"joinery-{place.query}")
+    name = f"{options.get('prefix') or 'joinery'}-{place.query}"
     client = open_client(str(options.get("url") or ""), "")
     ensure_table(client, name)
     return DynamoStore(DynamoTable(client, name, threads=THREADS), "")

@@ -177,7 +177,7 @@ class RedisStore:
 
 
 def redis_store(options: Mapping[str, object], place: SolutionPlace) -> RedisStore:
-    """Make the store `{store: redis, url: …, prefix: …}`; the prefix is the query's name."""
+    """Make the store `{store: redis, url: …, prefix: …}`; keys are `<prefix>:<query>:…`."""
     check_options("redis", options, ("url", "prefix"))
     url = str(options.get("url") or _LOCAL)
     if urlsplit(url).scheme not in _SCHEMES:
@@ -185,7 +185,7 @@ def redis_store(options: Mapping[str, object], place: SolutionPlace) -> RedisSto
             'option "url" of store "redis" is not the address of a Redis',
             hint="Write redis://host:6379/0.",
         )
-    return RedisStore(url, str(options.get("prefix") or f"joinery:{place.query}"))
+    return RedisStore(url, f"{options.get('prefix') or 'joinery'}:{place.query}")
 
 
 def _sized(
