@@ -36,6 +36,7 @@ POINTS = (
     "before-commit",
     "after-commit",
 )
+STORE_POINTS = ("store-marked", "store-written", "store-acknowledged")
 
 
 class Killer:
@@ -84,6 +85,14 @@ class Killer:
 
         QueryRun.run_batch = followed  # type: ignore[method-assign]
 
+    def store(self) -> None:
+        """Make calls of a store without transactions points."""
+        from joinery.solutions.key_value.state import KeyValueJoinState
+
+        self.after(KeyValueJoinState, "mark", "store-marked")
+        self.after(KeyValueJoinState, "write", "store-written")
+        self.after(KeyValueJoinState, "acknowledge", "store-acknowledged")
+
     def watch(self, point: str, seen: Callable[[], bool]) -> None:
         """Die as soon as something is seen from outside."""
 
@@ -111,7 +120,8 @@ class _Staged:
 def main(arguments: list[str]) -> None:
     """Set the trap, then be `joinery run`."""
     point, batch, *rest = arguments
-    assert point in POINTS, f"{point} is none of {POINTS}"
+    known = (*POINTS, *STORE_POINTS)
+    assert point in known, f"{point} is none of {known}"
     killer = Killer(point, int(batch))
     killer.batches()
     killer.around(FilesSink, "write", "files")
@@ -119,6 +129,8 @@ def main(arguments: list[str]) -> None:
     killer.around(SqliteSink, "write", "sqlite")
     killer.after(SqliteSink, "_apply", "sqlite-during")
     killer.around(DeadLetterFolder, "put", "letters")
+    if point in STORE_POINTS:
+        killer.store()
     state = f"state/*/*/{killer.batch + 1}[._]*"
     killer.watch("during-stage", lambda: any(CHECKPOINT.glob(state)))
     killer.watch("after-commit", (CHECKPOINT / "commits" / batch).exists)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from joinery.spark.compare import Measured
 
 _HEAD = ("solution", "changes/s", "batch p50", "p99", "state", "requests", "read", "written", "$/M")
+_CAPTION = "requests, entries read and written: of the store, a change; $/M: a million changes"
+_WIDE = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,13 +188,14 @@ def server_of(solution: str, options: Mapping[str, object]) -> str | None:
 
 
 def _print(measured: Sequence[Measured], spec: ProjectSpec, prices: Prices) -> None:
-    table = Table(*_HEAD, title="a change: requests, entries read, entries written")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table(*_HEAD, box=None, pad_edge=False, caption=_CAPTION, caption_justify="left")
+    for column in table.columns:
+        column.no_wrap = True
+        column.justify = "left" if column is table.columns[0] else "right"
     for each in measured:
         if not each.error:
             table.add_row(*_row(each, spec, prices))
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDE)
     console.print(table)
     for each in measured:
         if each.error:
