@@ -42,7 +42,7 @@ from joinery.testing.conformance import Case, all_cases
 from joinery.testing.stores import Break, StoreRunner
 
 pytestmark = pytest.mark.services
-SEEDS = chosen_seeds(6)
+SEEDS = chosen_seeds(3)
 
 
 def fresh() -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from joinery.engine.climb import Image
 from joinery.engine.document import NEVER_SENT, Built, next_sent
@@ -19,7 +20,7 @@ from joinery.engine.garbage import not_collecting
 from joinery.engine.key import key_reader, key_values
 from joinery.engine.merge import RowMerge, Standing
 from joinery.engine.metered import Metered
-from joinery.engine.order import row_key
+from joinery.engine.order import is_ordered_itself, row_key
 from joinery.engine.scope import Findings
 from joinery.engine.tactic import RowTactic, Tactic
 from joinery.model.change import Change, Row
@@ -150,18 +151,19 @@ class _Table:
     ) -> None:
         """Add what `keyed` changes make of `stored` rows to `net`."""
         rows, images = net.rows.setdefault(self._name, {}), net.images[self._name]
-        counts = net.counts.setdefault(self._name, Counter())
+        apply, verdicts = self._merge.apply, list[str]()
         for key, changes in keyed.items():
             old = stored.get(key)
             standing = _standing(old)
-            applied = [self._merge.apply(standing, change) for change in changes]
-            counts.update(applied)
+            applied = [apply(standing, change) for change in changes]
+            verdicts += applied
             if old is not None and old.changed_us == timestamp_us:
                 continue
             if "applied" not in applied and old and old.after_delete == standing.after_delete:
                 continue
             new = rows[key] = self._stored(standing, timestamp_us)
             images.append((_seen(old), _seen(new)))
+        net.counts.setdefault(self._name, Counter()).update(verdicts)
 
     def failures(self) -> int:
         """Return how many expressions failed since the last call."""
@@ -194,14 +196,15 @@ class _Outlet:
         self.tactic = tactic
         self._together = together
         relation = product.root.relation
-        self._values = key_values(relation)
-        self._row_key = row_key([(relation.type_of(column), False) for column in relation.key])
+        types = [relation.type_of(column) for column in relation.key]
+        values, rank = key_values(relation), row_key([(each, False) for each in types])
+        plain = all(map(is_ordered_itself, types))
+        self._rank: Callable[[Key], Any] | None = None if plain else lambda key: rank(values(key))
 
     def emit(self, roots: set[Key], state: JoinState, timestamp_us: int) -> Emitted:
         """Return what sinks receive of the documents of `roots`, in the order of the keys."""
         emitted = _Emitting()
-        ranked = sorted(roots, key=lambda key: self._row_key(self._values(key)))
-        for keys in _slices(ranked, self._together):
+        for keys in _slices(sorted(roots, key=self._rank), self._together):
             sent = state.sent(self.name, keys)
             built = self.tactic.documents(keys, state)
             for key in keys:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from joinery.engine.rows import values_reader
 from joinery.engine.scope import Findings, guarded, relation_scope
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
@@ -31,6 +32,7 @@ class RowMerge:
     def __init__(self, relation: Relation, findings: Findings) -> None:
         scope = relation_scope(relation)
         self._names = tuple(column.name for column in relation.columns)
+        self._values = values_reader(self._names)
         self._derived = [
             (each.name, guarded(each.expression, scope, findings)) for each in relation.derived
         ]
@@ -68,6 +70,14 @@ class RowMerge:
 
     def _merged(self, row: Row | None, change: Change) -> dict[str, Any]:
         """Return the row after an upsert: a column that is absent keeps its stored value."""
+        try:
+            whole = dict(zip(self._names, self._values(change.after), strict=True))
+        except KeyError:
+            return self._patched(row, change)
+        whole.update(change.key)
+        return whole
+
+    def _patched(self, row: Row | None, change: Change) -> dict[str, Any]:
         stored = row or {}
         told = {**(change.after or {}), **change.key}
         return {name: told[name] if name in told else stored.get(name) for name in self._names}

@@ -62,6 +62,14 @@ def join_value(row: Row, columns: Iterable[str]) -> JoinValue | None:
     return None if None in value else value
 
 
+def values_reader(columns: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function from a row to the values of some columns."""
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda row: (row[only],)
+    return itemgetter(*columns)
+
+
 def join_reader(relation: Relation, columns: Sequence[str]) -> Callable[[Row], JoinValue | None]:
     """Return `join_value` over the columns of a relation, the faster where none is a float."""
     if any(relation.type_of(column) in _FLOATING for column in columns):

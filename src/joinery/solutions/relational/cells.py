@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
 from typing import Any
 
+from joinery.engine.rows import values_reader
 from joinery.engine.table import RowTable
 from joinery.model.change import Row
 from joinery.model.type import DataType, Field
@@ -18,7 +18,7 @@ ConvertOf = Callable[[DataType], Convert | None]
 
 def cells_of(fields: Sequence[Field], to_cell: ConvertOf) -> Callable[[Row], Cells]:
     """Return the function from a row to the cells of `fields`."""
-    read, convert = _reader([each.name for each in fields]), values_to_cells(fields, to_cell)
+    read, convert = values_reader([each.name for each in fields]), values_to_cells(fields, to_cell)
     return read if convert is None else lambda row: convert(read(row))
 
 
@@ -71,13 +71,6 @@ def table_from(
     names = [each.name for each in fields]
     odd = {each.name: convert for each in fields if (convert := from_cell(each.type))}
     return lambda found: RowTable(names, found, odd)
-
-
-def _reader(names: Sequence[str]) -> Callable[[Row], Cells]:
-    if len(names) == 1:
-        only = names[0]
-        return lambda row: (row[only],)
-    return itemgetter(*names)
 
 
 def _converted(values: Values, odd: Sequence[tuple[int, Convert]]) -> Cells:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from joinery.connect.postgres_link import shown
 from joinery.connect.postgres_server import connect, database_errors, reason
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[Any]
 
 MAX_NAME_BYTES = 63
-_STAGED = "pg_temp.joinery_staged"
+_PREPARED_AFTER = 5
 _SETTINGS = (
     "SET timezone = 'UTC'",
     "SET idle_in_transaction_session_timeout = '10min'",
@@ -50,6 +51,7 @@ def open_database(url: str, schema: str) -> Connection:
         from psycopg import RawCursor
 
         connection.autocommit = True
+        connection.prepare_threshold = _PREPARED_AFTER
         connection.cursor_factory = RawCursor
         for setting in _SETTINGS:
             connection.execute(setting)
@@ -124,13 +126,15 @@ def upsert_rows(
     if not rows:
         return
     typed = ", ".join(f"{quoted(each.name)} {column_type(each.type)}" for each in fields)
-    connection.execute(f"DROP TABLE IF EXISTS {_STAGED}")
-    connection.execute(f"CREATE TEMP TABLE {_STAGED.partition('.')[2]} ({typed})")
-    copy_rows(connection, _STAGED, fields, rows)
+    staged = f"joinery_staged_{crc32(table.encode()):08x}"
+    connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {staged} ({typed}) ON COMMIT DELETE ROWS")
+    staged = f"pg_temp.{staged}"
+    connection.execute(f"DELETE FROM {staged}")  # of an earlier call in this transaction
+    copy_rows(connection, staged, fields, rows)
     names = [each.name for each in fields]
     changed = ", ".join(f"{quoted(each)} = excluded.{quoted(each)}" for each in names)
     connection.execute(
-        f"INSERT INTO {table} ({listed(names)}) SELECT {listed(names)} FROM {_STAGED}"
+        f"INSERT INTO {table} ({listed(names)}) SELECT {listed(names)} FROM {staged}"
         f" ON CONFLICT ({listed(key)}) DO UPDATE SET {changed}"
     )
 
