@@ -43,7 +43,9 @@ class KafkaLog:
     def __init__(self, bootstrap: str) -> None:
         from confluent_kafka import Producer
 
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        # The broker may end first, which the client would tell on the terminal.
+        settings = {"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0}
+        self._producer = Producer(settings)
 
     def write(self, topic: str, rows: Iterable[Row]) -> None:
         """Produce records, and wait until the broker has them."""

@@ -138,6 +138,12 @@ class Visit:
         work.join()
         self._until(running, "the last order", lambda: self._served() >= self._company.ordered)
         say(f"consistency, customers read from {self._asked.read}: {self._window()}")
+        for name, each in running.progress.lookups.items():
+            say(
+                f"  {name}: {each.keys} keys, {each.hits} from the cache, {each.requests} requests;"
+                f" pipeline A made {each.invalidated} answers be asked anew;"
+                f" the oldest answer was {each.oldest_s:.1f} s old"
+            )
 
     def _price_change(self, running: Any) -> None:
         """Change a price, and time until all its orders show it."""

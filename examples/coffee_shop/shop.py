@@ -77,7 +77,7 @@ def declare(
             on={"customer_id": "id"},
             fields={"customer": "name", "tier": "tier", "customer_revision": "revision"},
             read=read,
-            cache={"ttl": "2s", "negative": "1s"} if read == "database" else None,
+            cache={"ttl": "60s", "negative": "1s"} if read == "database" else None,
         )
         .with_columns(total="quantity * price")
         .sink("database", name=table, correction="corrected")

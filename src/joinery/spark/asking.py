@@ -12,7 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from joinery.connect.lookup.asker import Asker
-from joinery.connect.lookup.make import make_asker, table_of
+from joinery.connect.lookup.coherence import Coherence
+from joinery.connect.lookup.make import make_asker, place_asked, table_of
 from joinery.connect.lookup.protocol import Answer, Key, LookupTable, Unfit
 from joinery.connect.lookup.value import RowReader
 from joinery.engine.render import document_json
@@ -31,6 +32,7 @@ class Asking:
         folder: Where relative paths begin.
         ended: True once the run is to end.
         tell: Told the place of a store and what is waited for, None once that is over.
+        coherence: Tells the askers which rows the run's own sinks have written anew.
     """
 
     def __init__(
@@ -41,11 +43,16 @@ class Asking:
         *,
         ended: Callable[[], bool] = lambda: False,
         tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+        coherence: Coherence | None = None,
     ) -> None:
         self._names = dict(names)
         self._ways = {
             node: _Way(lookup, folder, names[node], ended, tell) for node, lookup in lookups.items()
         }
+        heard = coherence or Coherence()
+        for node, lookup in lookups.items():
+            way = self._ways[node]
+            heard.add(place_asked(lookup, folder), way.asker, way.table)
 
     def open(self) -> None:
         """Open all stores; wait for one that is not there, for a while.
@@ -97,9 +104,9 @@ class _Way:
             ended=ended,
             tell=lambda waiting: tell(self.asker.target, waiting),
         )
-        self._table: LookupTable = table_of(lookup)
-        self._keys = RowReader(self._table.key)
-        named = {each.name: each for each in (*self._table.columns, *self._table.key)}
+        self.table: LookupTable = table_of(lookup)
+        self._keys = RowReader(self.table.key)
+        named = {each.name: each for each in (*self.table.columns, *self.table.key)}
         self._row = Struct(tuple(named.values()))
 
     def answers(self, keys: str) -> str:
@@ -117,7 +124,7 @@ class _Way:
         if isinstance(answer, Unfit) or isinstance(key, Unfit):
             detail = answer.detail if isinstance(answer, Unfit) else ""
             return "!" + detail.replace("\n", " ")
-        columns = (each.name for each in self._table.columns)
-        names = (each.name for each in self._table.key)
+        columns = (each.name for each in self.table.columns)
+        names = (each.name for each in self.table.key)
         row = {**dict(zip(columns, answer, strict=True)), **dict(zip(names, key, strict=True))}
         return document_json(row, self._row)

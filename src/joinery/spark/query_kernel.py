@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from joinery.connect.lookup.coherence import Coherence
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream, Union
@@ -52,6 +53,7 @@ def asking_of(
     spec: ProjectSpec,
     ended: Callable[[], bool] = lambda: False,
     tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+    coherence: Coherence | None = None,
 ) -> Asking | None:
     """Return what asks the stores of a query's streams; None where they have none."""
     streams = streams_of(products)
@@ -59,7 +61,14 @@ def asking_of(
     if lowered is None or not lowered.asked:
         return None
     names = {node: lowered.program.nodes[node].name for node in lowered.asked}
-    return Asking(lowered.asked, names, spec.path_of("."), ended=ended, tell=tell)
+    return Asking(
+        lowered.asked,
+        names,
+        spec.path_of("."),
+        ended=ended,
+        tell=tell,
+        coherence=coherence,
+    )
 
 
 def open_query_kernel(

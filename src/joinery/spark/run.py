@@ -9,13 +9,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from joinery._registry import make_sink
 from joinery.connect.letter_place import letter_reader, letter_writer
+from joinery.connect.lookup.coherence import Coherence, place_of
+from joinery.connect.lookup.make import place_asked
+from joinery.connect.protocol import Sink
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.plan.nodes import Plan, Product
+from joinery.plan.nodes import Sink as SinkPlan
 from joinery.plan.stream_product import outputs_of
 from joinery.spark.attempt import Attempts
 from joinery.spark.checkpoint import committed_positions
@@ -118,6 +123,12 @@ class Run:
         self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
         self._board = ProgressBoard(self._note_batch, options.on_wait)
         self._on_batch = options.on_batch
+        self._coherence = Coherence()
+        self._asked = {
+            place_asked(each, spec.path_of("."))
+            for stream in plan.streams
+            for each in stream.lookups
+        } - {None}
         self._ended = threading.Event()
         self._error: JoineryError | None = None
         self._active: dict[str, StreamingQuery] = {}
@@ -246,7 +257,9 @@ class Run:
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
             delay=self._undertaking.delay(name, products, ends),
-            asking=lambda query: asking_of(products, self._spec, query.ended, self._board.wait),
+            asking=lambda query: asking_of(
+                products, self._spec, query.ended, self._board.wait, self._coherence
+            ),
         )
 
     def _member(self, product: Product, place: Place) -> ProductSinks:
@@ -260,9 +273,14 @@ class Run:
         if product.outbox:
             return (outbox_sink_of(product, self._spec, place.checkpoint),)
         folder = self._spec.path_of(".")
-        return tuple(
-            make_sink(each.kind, product.name, dict(each.options), folder) for each in product.sinks
-        )
+        return tuple(self._sink(each, product.name, folder) for each in product.sinks)
+
+    def _sink(self, declared: SinkPlan, name: str, folder: Path) -> Sink:
+        """Return a sink, which tells its keys where a lookup asks for the table it keeps."""
+        options = dict(declared.options)
+        sink = make_sink(declared.kind, name, options, folder)
+        place = place_of(declared.kind, options, name, folder)
+        return self._coherence.heard(sink, place) if place in self._asked else sink
 
     def _open(self, spark: SparkSession, opener: KernelOpener) -> BatchTimes:
         process = _jvm_process(spark)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from joinery.connect.lookup.asker import Asker
+from joinery.connect.lookup.coherence import Place, place_of
 from joinery.connect.lookup.protocol import LookupTable
 from joinery.connect.lookup.registry import make_store
 from joinery.model.progress import Waiting
@@ -50,6 +51,14 @@ def make_asker(
     assert lookup.store is not None  # a plan's lookup that reads a database names its store
     store = make_store(lookup.store.kind, table_of(lookup), dict(lookup.store.options), folder)
     return Asker(store, lookup.cache, lookup.limits, user=user, ended=ended, tell=tell)
+
+
+def place_asked(lookup: Lookup, folder: Path) -> Place | None:
+    """Return which table a lookup asks for; None where it asks none, or that cannot be told."""
+    store = lookup.store
+    if lookup.read != "database" or store is None:
+        return None
+    return place_of(store.kind, dict(store.options), lookup.table.name, folder)
 
 
 def _columns(table: Relation, expressions: list[Expression]) -> set[str]:
