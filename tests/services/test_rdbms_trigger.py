@@ -269,6 +269,24 @@ def test_another_writers_change_is_published(
     assert {1: shown("ada")} == outlets.taken()
 
 
+def test_another_writer_may_write_through_a_view(
+    queued: dict[str, object], outlets: Outlets, tmp_path: Path
+) -> None:
+    views = {"user": {"name": "people", "columns": {"number": "id", "who": "name"}}}
+    place = SolutionPlace(tmp_path, "profile")
+    for _ in range(2):
+        open_solution("rdbms-trigger", [product()], {**queued, "views": views}, place).close()
+    listener = open_listener([product()], queued, {"profile": outlets})
+
+    with psycopg.connect(str(queued["database"])) as other:
+        other.execute(f'SET search_path = "{queued["schema"]}"'.encode())
+        other.execute("INSERT INTO people (number, who) VALUES (1, 'ada')")
+    listener.publish()
+    listener.close()
+
+    assert {1: shown("ada")} == outlets.taken()
+
+
 def test_an_empty_queue_publishes_nothing(ingester: StoreSolution, listener: Listener) -> None:
     assert listener.publish() is None
 

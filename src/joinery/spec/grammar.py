@@ -336,6 +336,7 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
             "enum": ["batch", "queue"],
             "description": "After each batch, or by `joinery listen` from a queue in PostgreSQL.",
         },
+        "views": _anything("Views of relations: a name, or name and columns."),
         "sql": _anything("Statements of your own: documents, and affected by relation."),
     },
     "kv": {

@@ -36,9 +36,7 @@ class PostgresIngestState(PostgresTriggerState):
     ) -> None:
         super().__init__(products, url, schema=schema, name=name)
         queue = queue_of(products, name or products[0].query, schema)
-        with self._told(), self._transaction():
-            for statement in queue.create():
-                self._connection.execute(statement.encode())
+        self.define(queue.create())
 
     def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
         """Return nothing: no batch sends."""
@@ -71,13 +69,11 @@ class PostgresQueueState(PostgresTriggerState):
         self._roots: Mapping[str, Relation] = {e.name: e.root.relation for e in products}
         self._waiting = connect(url)
         self._waiting.autocommit = True
+        self.define(self._queue.create())
         with self._told():
-            with self._transaction():
-                for statement in self._queue.create():
-                    self._connection.execute(statement.encode())
-                taken = self._connection.execute(
-                    f"UPDATE {self._queue.counter} SET epoch = epoch + 1 RETURNING epoch".encode()
-                ).fetchone()
+            taken = self._connection.execute(
+                f"UPDATE {self._queue.counter} SET epoch = epoch + 1 RETURNING epoch".encode()
+            ).fetchone()
             self._epoch = int(taken[0]) if taken else 0
             self._waiting.execute(f"LISTEN {CHANNEL}".encode())
 

@@ -8,7 +8,7 @@ Invariant: a statement runs in the batch's transaction, on the batch's connectio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from joinery.connect.postgres_server import database_errors
@@ -49,6 +49,12 @@ class PostgresTriggerState(PostgresState):
         with self._told():
             self._give(given)
             return self._keyed(sql, relation)
+
+    def define(self, statements: Iterable[str]) -> None:
+        """Run statements that make something beside the tables, all or none."""
+        with self._told(), self._transaction():
+            for statement in statements:
+                self._connection.execute(statement.encode())
 
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""

@@ -6,7 +6,7 @@ Invariant: a statement runs in the batch's transaction, on the batch's connectio
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,12 @@ class SqliteTriggerState(SqliteState):
         key_of, width = key_reader(relation), len(relation.key)
         keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
         return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
+
+    def define(self, statements: Iterable[str]) -> None:
+        """Run statements that make something beside the tables, all or none."""
+        with self._told(), self._transaction():
+            for statement in statements:
+                self._database.execute(statement)
 
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""

@@ -60,6 +60,9 @@ class SelectingState(JoinState, Protocol):
             A tuple a row: the key, then the rest of the columns as they are.
         """
 
+    def define(self, statements: Iterable[str]) -> None:
+        """Run statements that make something beside the tables, all or none."""
+
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""
 

@@ -31,6 +31,7 @@ from joinery.solutions.relational.trigger import (
     SilentTactic,
     StatementTactic,
 )
+from joinery.solutions.relational.views import views_of
 from joinery.solutions.store import StoreSolution
 
 if TYPE_CHECKING:
@@ -51,10 +52,13 @@ def rdbms_trigger(
         StoreError: The database cannot be used.
     """
     _check_one(products, custom_sql(options))
+    views, layout = views_of(products, options), layout_of(place.query, options)
+    queued = options.get("publish") == "queue"
+    state = (_ingest if queued else _open_state)(products, options, place)
+    state.define(each for view in views for each in view.statements(layout, dialect_of(options)))
+    if queued:
+        return StoreDriver(products, state, tactic=SilentTactic)
     limit = place.max_document_bytes
-    if options.get("publish") == "queue":
-        return StoreDriver(products, _ingest(products, options, place), tactic=SilentTactic)
-    state = _open_state(products, options, place)
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
         statements = statements_of(product, place.query, options)
@@ -157,7 +161,7 @@ def path_of(database: str) -> str:
 
 def _ingest(
     products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
-) -> PostgresIngestState:
+) -> SelectingState:
     url, schema = _server(options)
     return PostgresIngestState(products, url, schema=schema, name=place.query)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +153,34 @@ def test_a_document_too_wide_for_one_statement_is_assembled_from_rows() -> None:
 
     assert emitted.value is not None
     assert 7 == emitted.value["c599"]
+
+
+def test_a_view_shows_the_rows_of_a_relation_under_names_of_its_own(tmp_path: Path) -> None:
+    views = {"star": "stars", "user": {"name": "people", "columns": {"who": "name"}}}
+    pipeline = Driver(
+        product(), solution="rdbms-trigger", options={"views": views}, folder=tmp_path
+    )
+    filled(pipeline).send(delete("user", id=2))
+
+    with sqlite3.connect(tmp_path / "rdbms-trigger.db") as database:
+        people = database.execute("SELECT * FROM people").fetchall()
+        stars = database.execute("SELECT user_id, repo_id FROM stars").fetchall()
+
+    assert [("ada",)] == people
+    assert [(1, 7)] == stars
+
+
+@pytest.mark.parametrize(
+    ("views", "told"),
+    [
+        ({"fork": "forks"}, '"fork"'),
+        ({"user": {"name": "people", "columns": {"who": "nothing"}}}, '"nothing"'),
+        ({"user": {"columns": {"who": "name"}}}, "needs a name"),
+        ("people", "in place of a map"),
+    ],
+)
+def test_a_view_of_what_is_not_there_is_refused(views: Any, told: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        Driver(product(), solution="rdbms-trigger", options={"views": views})
+
+    assert told in refused.value.detail

@@ -48,6 +48,9 @@ class Dialect(Protocol):
     join: str
     """The join that begins at what a statement is given."""
 
+    def view(self, name: str, select: str) -> tuple[str, ...]:
+        """Return the statements that make a view, or put it in place of its like."""
+
     def text(self, sql: str) -> str:
         """Return a JSON value, of the database's own type, as text."""
 

@@ -34,13 +34,14 @@ class QueryLayout:
 
     def table(self, relation: Relation) -> str:
         """Return the table of a relation, quoted."""
-        return self._within(rows_name(self.query, relation.name))
+        return self.named(rows_name(self.query, relation.name))
 
     def own(self, purpose: str) -> str:
         """Return something else of the query's, quoted."""
-        return self._within(f"{self.query}__{purpose}")
+        return self.named(f"{self.query}__{purpose}")
 
-    def _within(self, name: str) -> str:
+    def named(self, name: str) -> str:
+        """Return a name beside those of the query, quoted."""
         return f"{quoted(self.schema)}.{quoted(name)}" if self.schema else quoted(name)
 
     def exists(self, alias: str) -> str:

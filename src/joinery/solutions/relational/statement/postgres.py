@@ -50,6 +50,11 @@ class PostgresDialect:
     name = "PostgreSQL"
     join = "JOIN"
 
+    def view(self, name: str, select: str) -> tuple[str, ...]:
+        """Return the statements that make a view, or put it in place of its like."""
+        # In place, since dropping it would drop what was granted on it.
+        return (f"CREATE OR REPLACE VIEW {name} AS {select}",)
+
     def text(self, sql: str) -> str:
         """Return a JSON value as text."""
         return f"({sql})::text"

@@ -60,6 +60,10 @@ class SqliteDialect:
     name = "SQLite"
     join = "CROSS JOIN"
 
+    def view(self, name: str, select: str) -> tuple[str, ...]:
+        """Return the statements that make a view, or put it in place of its like."""
+        return (f"DROP VIEW IF EXISTS {name}", f"CREATE VIEW {name} AS {select}")
+
     def text(self, sql: str) -> str:
         """Return a JSON value as text."""
         return f"CAST({sql} AS TEXT)"
