@@ -144,7 +144,7 @@ def test_the_cases_hold_on_a_server_that_does_half_of_what_it_is_asked(
     assert grudging.refused > 10
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_cases_hold(client: Any, name: str, tmp_path: Path) -> None:
     conformance.check(StoreRunner(opener(unclosed(client), name, tmp_path)))
 

@@ -78,6 +78,7 @@ class KeyValueJoinState:
         """Forget rows that were deleted before a time."""
         for table in self._tables.values():
             for entries in table.forget(before_us):
+                self._ledger.check()
                 self._store.put_many(entries)
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ from joinery.solutions.single_table.recent import Recent
 from joinery.solutions.single_table.slots import slot_name
 from joinery.solutions.store import JoinValue, Key, StoredRow
 
-_LONGEST_SORT = 1_000
+_LONGEST_SORT = 990
 _LONGEST_VALUE = 2_000
 
 
