@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-GAPS = {
-    "re_emit: an event that is told again is remembered as told last": (
-        "what is remembered stands under the join value, so under both"
-    ),
-    "wait: an event that is told again takes the place of the one that waits": (
-        "what waits stands under the join value, so under both"
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +40,9 @@ def cases() -> list[StreamCase]:
 def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("streams")
     runner = Runner(SparkStreamRunner(SparkRunner(spark, folder, replay=True)))
-    chosen = [each for each in cases() if each.sentence not in GAPS]
-    return {case.sentence: problem for case, problem in examine_streams(runner, chosen)}
-
-
-def test_each_gap_is_of_a_case() -> None:
-    assert GAPS.keys() <= {each.sentence for each in cases()}
+    return {case.sentence: problem for case, problem in examine_streams(runner, cases())}
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_spark_does_what_a_case_says(case: StreamCase, problems: dict[str, str]) -> None:
-    if case.sentence in GAPS:
-        pytest.xfail(GAPS[case.sentence])
     assert problems[case.sentence] == ""
