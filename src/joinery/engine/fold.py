@@ -289,5 +289,5 @@ def _read(node: Node) -> Iterator[str]:
 
 
 def _text_of(name: str) -> str:
-    """Return the name of the column of an embed's texts."""
-    return f"{name} as text"
+    """Return the name of the column of an embed's texts, which no field can have."""
+    return f"\0{name}"
