@@ -15,6 +15,7 @@ from joinery.solutions.relational.sqlite_inspect import SqliteInspector
 from joinery.solutions.relational.statement.dialect import quoted
 from joinery.solutions.relational.statement.layout import QueryLayout
 from joinery.solutions.relational.statement.product import ProductStatements
+from joinery.solutions.relational.statement.queue import Queue
 from joinery.solutions.relational.statement.show import indented
 from joinery.solutions.relational.trigger_open import (
     POSTGRES,
@@ -63,6 +64,10 @@ def explain_statements(
     inspector = _inspector(database, layout) if database else None
     try:
         sections = [_section(each, name, options, inspector) for each in products]
+        if options.get("publish") == "queue":
+            relations = dict.fromkeys(each for product in products for each in product.relations)
+            made = (f"{each};" for each in Queue(layout, tuple(relations)).create())
+            sections.append(Section("queue, as the ingester makes it", "\n".join(made)))
         if inspector is not None:
             sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
     finally:

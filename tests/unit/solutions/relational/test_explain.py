@@ -85,5 +85,15 @@ def test_tables_that_are_not_there_yet_are_told(triggered: Product, tmp_path: Pa
     assert "The first run makes the tables of user, star, repo" in text
 
 
+def test_it_shows_the_triggers_of_a_queue(triggered: Product) -> None:
+    options = {"database": "postgresql://db/app", "schema": "own", "publish": "queue"}
+
+    text = told(replace(triggered, solution_options=tuple(options.items())))
+
+    assert 'FROM "own"."profile__star" AS "stars"' in text
+    assert 'AFTER UPDATE ON "own"."profile__star" REFERENCING OLD TABLE' in text
+    assert "pg_notify('joinery', 'profile')" in text.replace("''", "'")
+
+
 def test_another_solution_has_no_statements() -> None:
     assert () == explain_statements([product()])
