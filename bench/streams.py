@@ -15,7 +15,6 @@ import itertools
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -32,6 +31,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from joinery.stack.kafka import kafka
 from latency import Row, percentiles, produce, wait
+from measure import measure as measured_command
 
 BENCH = Path(__file__).resolve().parent
 PARTITIONS = 2
@@ -117,15 +117,10 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
     joinery = Path(sys.executable).with_name("joinery")
     command = [str(joinery), "run", str(project), "--once", *chosen.set]
     env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.monotonic()
-    with (work / "run.log").open("wb") as out:
-        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, env=env, check=False)
-    seconds = time.monotonic() - started
-    if done.returncode:
-        raise SystemExit((work / "run.log").read_text(errors="replace")[-3000:])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    output = work / "run.log"
+    run = measured_command(command, output=output, cwd=work, env=env, timeout_s=3600)
+    if run.returncode:
+        raise SystemExit(output.read_text(errors="replace")[-3000:])
     found = committed(bootstrap)
     if found != chosen.events:
         raise SystemExit(f"{found} events came out, {chosen.events} went in")
@@ -133,10 +128,11 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
         "lookups": chosen.lookups,
         "events": chosen.events,
         "keys": chosen.keys,
-        "seconds": round(seconds, 1),
-        "events_per_second": round(chosen.events / seconds),
-        "processor_seconds": round(processor, 1),
-        "batches": batches(work / "run.log"),
+        "seconds": round(run.seconds, 1),
+        "events_per_second": round(chosen.events / run.seconds),
+        "processor_seconds": round(run.cpu_seconds, 1),
+        "peak_mb": round(run.peak_bytes / 1e6),
+        "batches": batches(output),
         "load_average": os.getloadavg()[0],
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,3 +161,22 @@ def test_a_preview_leaves_nothing_behind(spark: SparkSession, tmp_path: Path) ->
     assert ({"name": "Ada"},) == shown.rows
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / ".joinery").exists()
+
+
+def test_an_event_that_waited_long_enough_goes_while_nothing_comes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1s'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    started = Run(made.spec, made.plan, RunOptions())
+    started.prepare()
+    started.start(spark)
+    try:
+        ended = threading.Event()
+        deadline = time.monotonic() + 300
+        while not sent(tmp_path) and time.monotonic() < deadline:
+            ended.wait(0.2)
+    finally:
+        started.stop()
+
+    assert [{"order_id": 1, "name": None}] == sent(tmp_path)
