@@ -31,7 +31,6 @@ class Prices:
         cache_hour: A key-value server, where one is used.
         read_million: A million read units of DynamoDB.
         write_million: A million write units of DynamoDB.
-        gigabyte_month: A gigabyte of state.
     """
 
     worker_hour: float = 0.20
@@ -39,7 +38,6 @@ class Prices:
     cache_hour: float = 0.15
     read_million: float = 0.125
     write_million: float = 0.625
-    gigabyte_month: float = 0.10
 
     def with_list(self, told: Mapping[str, object]) -> Prices:
         """Return the prices with those of a list in their place.
