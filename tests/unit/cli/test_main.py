@@ -12,6 +12,7 @@ import pytest
 from joinery import _registry
 from joinery.cli import main as module
 from joinery.cli.demo import project_text
+from joinery.cli.project import load_project
 
 PROJECT = """\
 name: shop
@@ -210,3 +211,12 @@ def test_join_state_comes_from_the_sources_alone(
     assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 2
 
     assert "Use --bootstrap-from source." in capsys.readouterr().err
+
+
+def test_a_run_tells_what_auto_has_chosen_and_why(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, _ = load_project(project / "joinery.yaml", solution="auto")
+
+    assert {"spark-state"} == {each.solution for each in spec.products}
+    assert "runs on spark-state: nothing was measured yet" in capsys.readouterr().err
