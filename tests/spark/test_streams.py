@@ -180,3 +180,17 @@ def test_an_event_that_waited_long_enough_goes_while_nothing_comes(
         started.stop()
 
     assert [{"order_id": 1, "name": None}] == sent(tmp_path)
+
+
+def test_a_notebook_s_frames_are_previewed_and_go_on_as_a_frame(spark: SparkSession) -> None:
+    orders = spark.createDataFrame([(1, 7), (2, 8)], "id bigint, customer_id bigint")
+    customers = spark.createDataFrame([(7, "ada")], "id bigint, name string")
+    app = jn.App("notebook")
+    app.table("customers", key="id", frame=customers)
+    named = app.stream("orders", key="id", frame=orders).lookup_join("customers", "customer_id")
+
+    shown = named.preview(5, spark=spark)
+    frame = named.to_dataframe(spark=spark)
+
+    assert {(1, 7, "ada"), (2, 8, None)} == set(shown.rows)
+    assert {(1, 7, "ada"), (2, 8, None)} == {tuple(row) for row in frame.collect()}

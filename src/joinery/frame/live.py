@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from joinery.errors import SpecError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
 from joinery.spec.product import ProjectSpec
@@ -51,6 +52,27 @@ def shown_of(spec: ProjectSpec, stream: Stream, spark: Any, rows: int) -> Shown:
     columns = tuple(each.name for each in stream.output.fields)
     return Shown(
         columns, tuple(tuple(row[name] for name in columns) for row in found.rows), found.dead
+    )
+
+
+def taken(
+    spec: ProjectSpec, stream: Stream, spark: Any, rows: int, frames: dict[str, Any]
+) -> Shown:
+    """Return the first events of a stream whose relations were declared with DataFrames.
+
+    Raises:
+        SpecError: They are streams themselves, which have no first events.
+    """
+    found = dataframe_of(spec, stream, spark, frames)
+    if found.isStreaming:
+        raise SpecError(
+            f'a preview of "{stream.name}" cannot read streaming DataFrames',
+            code="SPEC_PREVIEW",
+            hint="Declare it with batch DataFrames, or write .to_dataframe() to the console.",
+        )
+    columns = tuple(each.name for each in stream.output.fields)
+    return Shown(
+        columns, tuple(tuple(row[name] for name in columns) for row in found.limit(rows).collect())
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
-from joinery.frame.live import Shown, dataframe_of, show, shown_of
+from joinery.frame.live import Shown, dataframe_of, show, shown_of, taken
 from joinery.frame.table import Table
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
@@ -252,7 +252,10 @@ class Stream:
             rows: The most events.
             spark: The session; one is opened where none is given or active.
         """
-        return shown_of(self.app.spec, self.plan, spark or self.app.session(), rows)
+        made, session = self.plan, spark or self.app.session()
+        if any(each.name in self.app.frames for each in made.relations):
+            return taken(self.app.spec, made, session, rows, self.app.frames)
+        return shown_of(self.app.spec, made, session, rows)
 
     def show(self, seconds: float | None = None, *, spark: Any = None) -> None:
         """Print the events as they come, until interrupted, or for so many seconds."""
