@@ -64,6 +64,7 @@ def test_the_memory_store_holds(case: Case, problems: dict[str, str]) -> None:
     assert problems[case.sentence] == ""
 
 
+@pytest.mark.slow
 def test_rocksdb_holds_through_crashes(tmp_path: Path) -> None:
     open_ = opener(lambda: RocksDbStore(tmp_path / "store", cache_mb=8))
     runner = StoreRunner(open_, replay=True, crashes=2)
