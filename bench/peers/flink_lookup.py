@@ -21,12 +21,13 @@ SETTINGS = {
     "execution.checkpointing.interval": "30 s",
 }
 ORDERS = """
-CREATE TABLE orders (order_id BIGINT, customer_id BIGINT, at AS PROCTIME())
+CREATE TABLE orders (order_id BIGINT, customer_id BIGINT, passed AS PROCTIME())
 WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json')
 """
 CUSTOMERS = """
 CREATE TABLE customers (id BIGINT, name STRING, tier STRING, PRIMARY KEY (id) NOT ENFORCED)
-WITH ('connector' = 'jdbc', 'url' = '{url}', 'table-name' = 'customers', 'username' = '{user}',
+WITH ('connector' = 'jdbc', 'url' = '{url}', 'table-name' = 'customers',
+  'username' = '{user}', 'password' = 'trust',
   'lookup.cache' = 'PARTIAL', 'lookup.partial-cache.max-rows' = '200000',
   'lookup.partial-cache.expire-after-write' = '10 min')
 """
@@ -36,7 +37,7 @@ WITH ('connector' = 'blackhole')
 """
 JOIN = """
 INSERT INTO enriched SELECT o.order_id, o.customer_id, c.name, c.tier
-FROM orders o LEFT JOIN customers FOR SYSTEM_TIME AS OF o.at AS c ON c.id = o.customer_id
+FROM orders o LEFT JOIN customers FOR SYSTEM_TIME AS OF o.passed AS c ON c.id = o.customer_id
 """
 
 
