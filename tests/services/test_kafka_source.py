@@ -141,6 +141,17 @@ def test_a_run_once_reads_the_topics_to_their_end(shop: Shop) -> None:
     assert "{broken" == letter["value"]
 
 
+def test_a_topic_whose_name_holds_that_of_another_is_not_read(shop: Shop) -> None:
+    shop.customer(1, "Ada")
+    shop.log.put(f"{shop.at}.customer_profile", {"id": 2, "name": "Eve"})
+    shop.log.put(f"old.{shop.at}.customer", {"id": 3, "name": "Eve"})
+
+    ended, _ = shop.once()
+
+    assert {1: "Ada"} == shop.documents()
+    assert 1 == ended.progress.totals.read
+
+
 def test_the_next_run_goes_on_where_the_last_one_ended(shop: Shop) -> None:
     shop.customer(1, "Ada")
     shop.once()

@@ -62,7 +62,8 @@ def open_kafka(
         if rows and spec.run.max_bytes_per_batch is not None:
             rows = min(rows, records_within(spark, options, client, pattern, spec.run))
     read = {
-        "subscribePattern": pattern,
+        # Spark searches a name for the pattern; "user" is not to be found in "user_profile".
+        "subscribePattern": f"^{pattern}$",
         **({"maxOffsetsPerTrigger": str(rows)} if rows else {}),
         "failOnDataLoss": str(options.fail_on_data_loss).lower(),
         **client_options(options),
