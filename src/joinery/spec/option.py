@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from joinery.spec import grammar
 from joinery.spec.quantity import duration_ms, size_bytes
@@ -42,6 +43,9 @@ def wanted_instead(value: object, fragment: grammar.Fragment) -> str:
     """Return what an option should be instead of `value`; empty where it may be that."""
     if "enum" in fragment:
         return "" if value in fragment["enum"] else f"one of {', '.join(fragment['enum'])}"
+    if _shape(fragment) == "integer":
+        least = fragment.get("minimum", 1)
+        return "" if _whole(value) and value >= least else f"a whole number from {least}"
     wanted, holds = _SHAPES.get(_shape(fragment), ("", lambda value: True))
     if not holds(value):
         return wanted
@@ -66,8 +70,8 @@ def _text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+def _whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _scalars(value: object) -> bool:
@@ -80,7 +84,6 @@ def _scalars(value: object) -> bool:
 
 _SHAPES = {
     "string": ("a text", _text),
-    "integer": ("a whole number from 1", _whole),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "object": ("a map of texts, numbers and booleans", _scalars),
     "#/$defs/duration": (

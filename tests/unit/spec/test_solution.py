@@ -83,3 +83,11 @@ def test_members_of_a_group_share_their_options(tmp_path: Path) -> None:
         build_plan(load(tmp_path, text))
 
     assert ["PLAN_GROUP"] == [each.code for each in refused.value.problems]
+
+
+def test_indexes_may_be_said_to_have_no_lag(tmp_path: Path) -> None:
+    run = "run: {{solutions: {{dynamodb: {{index_lag: {}}}}}}}\n"
+
+    assert load(tmp_path, HEAD + run.format(0)).run.solutions
+    with pytest.raises(ProjectErrors, match="a whole number from 0"):
+        load(tmp_path, HEAD + run.format(-1))
