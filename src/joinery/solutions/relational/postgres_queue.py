@@ -71,7 +71,7 @@ class PostgresQueueState(PostgresTriggerState):
         self._waiting.autocommit = True
         self.define(self._queue.create())
         with self._told():
-            taken = self._connection.execute(
+            taken = self._link.execute(
                 f"UPDATE {self._queue.counter} SET epoch = epoch + 1 RETURNING epoch".encode()
             ).fetchone()
             self._epoch = int(taken[0]) if taken else 0
@@ -87,7 +87,7 @@ class PostgresQueueState(PostgresTriggerState):
         """Return the batch to do now, None while the queue is empty."""
         with self._told():
             found = f"SELECT EXISTS (SELECT 1 FROM {self._queue.table})"
-            row = self._connection.execute(found.encode()).fetchone()
+            row = self._link.execute(found.encode()).fetchone()
             if not (row and row[0]):
                 return None
             number = self._number()[0]
@@ -103,21 +103,19 @@ class PostgresQueueState(PostgresTriggerState):
         """Take the oldest images out of the queue, unless the batch was acknowledged before."""
         with self._told():
             self._roll_back()
-            self._connection.execute("BEGIN")
+            self._link.execute("BEGIN")
             number, epoch = self._number(" FOR UPDATE")
             if epoch > batch.epoch:
                 raise FencedError(
                     "another listener publishes from this queue",
                     detail=f"It is number {epoch}, this one {batch.epoch}.",
                 )
-            self._read_escaped(self._one("escaped")[0])
-            for documents in self._documents.values():
-                documents.begin()
+            self._learn()
             if batch.number <= number:
                 self._roll_back()
                 return True
             for statement in self._queue.take(_MOST):
-                self._connection.execute(statement.encode())
+                self._link.execute(statement.encode())
         return False
 
     def pending(self) -> Mapping[str, Collection[Key]]:
@@ -132,16 +130,9 @@ class PostgresQueueState(PostgresTriggerState):
                 for product, relation in self._roots.items()
             }
 
-    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
-        """End a batch: what it sends is remembered, and its images are gone."""
-        with self._told():
-            for product, each in emitted.items():
-                if self._documents[product].acknowledge(self._connection, batch.number, each):
-                    self._note_escaped()
-            self._connection.execute(
-                f"UPDATE {self._queue.counter} SET number = {batch.number}".encode()
-            )
-            self._connection.execute("COMMIT")
+    def _end(self, batch: Batch) -> None:
+        """Note which batch was the last; the images it took are gone with it."""
+        self._link.execute(f"UPDATE {self._queue.counter} SET number = {batch.number}".encode())
 
     def close(self) -> None:
         """Close both connections; a batch that was begun is as if it had not been."""
@@ -150,5 +141,5 @@ class PostgresQueueState(PostgresTriggerState):
 
     def _number(self, rest: str = "") -> tuple[int, int]:
         asked = f"SELECT number, epoch FROM {self._queue.counter}{rest}"
-        row: Any = self._connection.execute(asked.encode()).fetchone()
+        row: Any = self._link.execute(asked.encode()).fetchone()
         return int(row[0]), int(row[1])

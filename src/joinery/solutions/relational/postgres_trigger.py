@@ -37,7 +37,7 @@ class PostgresTriggerState(PostgresState):
     ) -> None:
         super().__init__(products, url, schema=schema, name=name)
         with self._told():
-            self._connection.execute(f"SET search_path = {quoted(schema)}, public")
+            self._link.execute(f"SET search_path = {quoted(schema)}, public")
 
     @property
     def computes(self) -> bool:
@@ -54,14 +54,14 @@ class PostgresTriggerState(PostgresState):
         """Run statements that make something beside the tables, all or none."""
         with self._told(), self._transaction():
             for statement in statements:
-                self._connection.execute(statement.encode())
+                self._link.execute(statement.encode())
 
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""
         with self._told():
             self._give(given)
         try:
-            self._connection.execute(f"EXPLAIN {sql}".encode())
+            self._link.execute(f"EXPLAIN {sql}".encode())
         except database_errors() as error:
             return str(error).splitlines()[0]
         return ""
@@ -72,7 +72,7 @@ class PostgresTriggerState(PostgresState):
 
     def _keyed(self, sql: str, relation: Relation) -> Sequence[tuple[Any, ...]]:
         """Run a statement and return its rows, the key of `relation` read."""
-        cells = self._connection.execute(sql.encode()).fetchall()
+        cells = self._link.execute(sql.encode()).fetchall()
         if self._escaped:
             cells = [*map(unescaped_cells, cells)]
         key_of, width = key_reader(relation), len(relation.key)
@@ -86,7 +86,7 @@ class PostgresTriggerState(PostgresState):
         cells = [*given.values] if convert is None else [*map(convert, given.values)]
         if self._escaped:
             cells = [*map(escaped_cells, cells)]
-        self._connection.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({typed})")
-        self._connection.execute(f"TRUNCATE {table}")
-        copy_rows(self._connection, table, given.fields, cells)
-        self._connection.execute(f"ANALYZE {table}")
+        self._link.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({typed})")
+        self._link.execute(f"TRUNCATE {table}")
+        copy_rows(self._link, table, given.fields, cells)
+        self._link.execute(f"ANALYZE {table}")

@@ -26,7 +26,7 @@ class SqliteTriggerState(SqliteState):
     def __init__(self, products: Sequence[Product], path: Path, *, name: str = "") -> None:
         super().__init__(products, path, name=name)
         for function, compute in FUNCTIONS.items():
-            self._database.create_function(function, 1, compute, deterministic=True)
+            self._link.create_function(function, 1, compute, deterministic=True)
 
     @property
     def computes(self) -> bool:
@@ -37,7 +37,7 @@ class SqliteTriggerState(SqliteState):
         """Run a statement over a temporary table of what it is given."""
         with self._told():
             self._give(given)
-            cells = self._database.execute(sql).fetchall()
+            cells = self._link.execute(sql).fetchall()
         key_of, width = key_reader(relation), len(relation.key)
         keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
         return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
@@ -46,13 +46,13 @@ class SqliteTriggerState(SqliteState):
         """Run statements that make something beside the tables, all or none."""
         with self._told(), self._transaction():
             for statement in statements:
-                self._database.execute(statement)
+                self._link.execute(statement)
 
     def refusal(self, sql: str, given: Given) -> str:
         """Return why the database cannot run a statement; empty where it can."""
         self._give(given)
         try:
-            self._database.execute(f"EXPLAIN {sql}").fetchall()
+            self._link.execute(f"EXPLAIN {sql}").fetchall()
         except sqlite3.Error as error:
             return str(error)
         return ""
@@ -62,7 +62,7 @@ class SqliteTriggerState(SqliteState):
         columns = [each.name for each in given.fields]
         convert = values_to_cells(given.fields, to_cell)
         cells = given.values if convert is None else map(convert, given.values)
-        self._database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({listed(columns)})")
-        self._database.execute(f"DELETE FROM {table}")
+        self._link.execute(f"CREATE TABLE IF NOT EXISTS {table} ({listed(columns)})")
+        self._link.execute(f"DELETE FROM {table}")
         marks = ", ".join("?" * len(columns))
-        self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", cells)
+        self._link.executemany(f"INSERT INTO {table} VALUES ({marks})", cells)

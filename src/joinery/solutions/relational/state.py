@@ -1,0 +1,243 @@
+"""Join state in a database: a table a relation, a table a product's documents.
+
+A batch is one transaction, from `begin` to `acknowledge`, so that one which ended before has
+left nothing, and needs no marks.
+
+Invariant: rows, documents and (query id, number) change together or not at all; a lower epoch
+is refused.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from joinery.model.change import Row
+from joinery.solutions.relational.fence import check_claim, is_last
+from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
+
+Link = TypeVar("Link", bound=Any)
+_Taken = TypeVar("_Taken", bound=Any, contravariant=True)
+
+
+class RowTable(Protocol[_Taken]):
+    """The rows of one relation; every call is given the connection."""
+
+    def create(self, link: _Taken, /) -> None:
+        """Make the table fit the relation."""
+
+    def rows(self, link: _Taken, keys: Collection[Key], /) -> dict[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+
+    def matching(
+        self, link: _Taken, columns: tuple[str, ...], values: Collection[JoinValue], /
+    ) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+
+    def write(self, link: _Taken, rows: Mapping[Key, StoredRow], /) -> object:
+        """Store rows in place of those under their keys."""
+
+    def forget(self, link: _Taken, before_us: int, /) -> None:
+        """Forget rows that were deleted before a time."""
+
+    def clear(self, link: _Taken, /) -> None:
+        """Forget all rows."""
+
+
+class DocumentTable(Protocol[_Taken]):
+    """What sinks hold of one product; every call is given the connection."""
+
+    def create(self, link: _Taken, /) -> None:
+        """Make the table fit the product."""
+
+    def sent(self, link: _Taken, roots: Collection[Key], /) -> dict[Key, SentDocument]:
+        """Return what sinks hold of `roots`."""
+
+    def acknowledge(self, link: _Taken, number: int, emitted: Emitted, /) -> object:
+        """Store what a batch sends."""
+
+    def emitted(self, link: _Taken, number: int, /) -> Emitted:
+        """Return what a batch sent."""
+
+    def forget(self, link: _Taken, before_us: int, /) -> None:
+        """Forget roots that went before a time."""
+
+    def unsend(self, link: _Taken, /) -> None:
+        """Begin anew; versions stay."""
+
+
+class RelationalState(ABC, Generic[Link]):
+    """The rows and documents of the products of one query, over one connection.
+
+    Args:
+        link: In autocommit mode, with an `execute` of its own.
+        place: The database's name, for messages.
+        fence: The quoted name of the table that tells who writes.
+        tables: By relation.
+        documents: By product.
+    """
+
+    _BEGIN: ClassVar[str]
+    """Begins a transaction that writes."""
+    _LOCK: ClassVar[str]
+    """Ends the query for the fence, to keep others from changing it."""
+    _PARAMETERS: ClassVar[tuple[str, str]]
+    """The first two parameters of a statement."""
+
+    def __init__(
+        self,
+        link: Link,
+        place: str,
+        *,
+        fence: str,
+        tables: Mapping[str, RowTable[Link]],
+        documents: Mapping[str, DocumentTable[Link]],
+    ) -> None:
+        self._link = link
+        self._place = place
+        self._fence = fence
+        self._tables = tables
+        self._documents = documents
+        try:
+            with self._told(), self._transaction():
+                self._create_fence()
+                for table in tables.values():
+                    table.create(link)
+                for each in documents.values():
+                    each.create(link)
+        except BaseException:
+            link.close()
+            raise
+
+    def begin(self, batch: Batch) -> bool:
+        """Start a batch, or start it again; return whether it was acknowledged before."""
+        with self._told():
+            self._roll_back()
+            self._claim(batch)
+            self._link.execute(self._BEGIN)
+            if self._acknowledged(batch):
+                self._roll_back()
+                return True
+            return False
+
+    def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
+        """Return what is stored under `keys`."""
+        with self._told():
+            return self._tables[relation].rows(self._link, keys)
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return the visible rows whose `columns` equal one of `values`."""
+        with self._told():
+            return self._tables[relation].matching(self._link, columns, values)
+
+    def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
+        """Leave it to the transaction: a batch that ends early writes nothing."""
+
+    def pending(self) -> Mapping[str, Collection[Key]]:
+        """Return nothing, since an earlier try left nothing."""
+        return {}
+
+    def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
+        """Store rows in place of those under their keys."""
+        with self._told():
+            self._note(self._tables[relation].write(self._link, rows))
+
+    def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
+        """Return what the sinks hold of `roots`."""
+        with self._told():
+            return self._documents[product].sent(self._link, roots)
+
+    def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
+        """End a batch: all of it is there from now on."""
+        with self._told():
+            for product, each in emitted.items():
+                self._note(self._documents[product].acknowledge(self._link, batch.number, each))
+            self._end(batch)
+            self._link.execute("COMMIT")
+
+    def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
+        """Return what the batch sent that was acknowledged last."""
+        with self._told():
+            return {
+                product: documents.emitted(self._link, batch.number)
+                for product, documents in self._documents.items()
+            }
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted, and roots that went, before a time."""
+        with self._told(), self._transaction():
+            for table in self._tables.values():
+                table.forget(self._link, before_us)
+            for documents in self._documents.values():
+                documents.forget(self._link, before_us)
+
+    def close(self) -> None:
+        """Close the connection; a batch that was begun is as if it had not been."""
+        self._link.close()
+
+    @abstractmethod
+    def _create_fence(self) -> None:
+        """Create the table of one row that tells who writes, or refuse one of another."""
+
+    @abstractmethod
+    def _in_transaction(self) -> bool:
+        """Return whether the connection is in a transaction."""
+
+    @abstractmethod
+    def _told(self) -> AbstractContextManager[None]:
+        """Tell what the driver raises within a block as errors of a store."""
+
+    def _note(self, written: object) -> None:
+        """Hear what a table returned of what it wrote."""
+
+    def _end(self, batch: Batch) -> None:
+        """Note which batch was the last."""
+        self._set("query_id", "number", batch.query_id, batch.number)
+
+    def _claim(self, batch: Batch) -> None:
+        """Note who writes, in a transaction of its own: it stands even if the batch does not."""
+        with self._transaction():
+            owner, epoch = self._one("owner, epoch")
+            check_claim(batch, owner, epoch, self._place)
+            if (owner, epoch) != (batch.query_id, batch.epoch):
+                self._set("owner", "epoch", batch.query_id, batch.epoch)
+
+    def _acknowledged(self, batch: Batch) -> bool:
+        """Return whether a batch is the last one; empty the tables for a new checkpoint."""
+        owner, epoch, query_id, number = self._one("owner, epoch, query_id, number")
+        check_claim(batch, owner, epoch, self._place)
+        if query_id == batch.query_id:
+            return is_last(batch, number, self._place)
+        for table in self._tables.values():
+            table.clear(self._link)
+        for documents in self._documents.values():
+            documents.unsend(self._link)
+        return False
+
+    def _one(self, columns: str) -> Any:
+        """Return what the fence says, and keep others from changing it in this transaction."""
+        asked = f"SELECT {columns} FROM {self._fence}{self._LOCK}"
+        return self._link.execute(asked).fetchone()
+
+    def _set(self, who: str, which: str, query_id: str, number: int) -> None:
+        first, second = self._PARAMETERS
+        statement = f"UPDATE {self._fence} SET {who} = {first}, {which} = {second}"
+        self._link.execute(statement, [query_id, number])
+
+    def _roll_back(self) -> None:
+        if self._in_transaction():
+            self._link.execute("ROLLBACK")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._link.execute(self._BEGIN)
+        try:
+            yield
+            self._link.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
