@@ -14,6 +14,8 @@ READY := .venv/.ready
 JAVA_BIN := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/,)
 PYTEST := $(BIN)/python -m pytest
 N ?= 3000
+# How many processes run tests at once; each starts servers of its own.
+WORKERS ?= 2
 SEED ?=
 
 help: ## List the targets
@@ -50,7 +52,7 @@ social-network: setup ## The second example of streams: make social-network [ARG
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
-	@$(PYTEST) --durations=25 --durations-min=5
+	@$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --durations=25 --durations-min=5
 
 check: setup ## Lint, types, import contracts, unit tests: under a minute
 	@$(BIN)/ruff check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 
@@ -122,6 +123,11 @@ def test_a_connector_goes_on_where_it_was_after_its_worker_is_killed(
     )
     consumer.subscribe([topic])
     first = _next(consumer)
+    with psycopg.connect(postgres.address, autocommit=True) as link:
+        link.execute(f"UPDATE {name} SET text = 'y'")
+    second = _next(consumer)
+    # Without a position past the snapshot, a new worker takes the snapshot again, without the row.
+    _await_position(connect, name, of="UPDATE")
 
     connect.kill()
     with psycopg.connect(postgres.address, autocommit=True) as link:
@@ -135,7 +141,18 @@ def test_a_connector_goes_on_where_it_was_after_its_worker_is_killed(
     delete(connect, name)
     assert first is not None
     assert (first["op"], first["after"]) == ("r", {"id": 1, "text": None})
+    assert second is not None
+    assert second["op"] == "u"
     assert following[-2]["op"] == "d"
+
+
+def _await_position(worker: Service, connector: str, *, of: str) -> None:
+    """Wait until the worker keeps, in its file, that a connector's message `of` a kind is sent."""
+    deadline = time.monotonic() + 60
+    position = re.compile(rf'{connector}".{{0,200}}"messageType":"{of}"'.encode(), re.DOTALL)
+    while not position.search((worker.folder / "data" / "positions").read_bytes()):
+        assert time.monotonic() < deadline, "waited for a position"
+        time.sleep(0.1)
 
 
 def _next(consumer: Consumer) -> dict[str, object] | None:
