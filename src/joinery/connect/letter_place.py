@@ -12,10 +12,10 @@ from joinery.connect.dead_letters import (
 )
 from joinery.connect.option import plain
 from joinery.errors import SpecError
+from joinery.plan.sink import LETTER_KINDS
 from joinery.spec.kafka import kafka_options
 from joinery.spec.product import ProjectSpec, SourceSpec
 
-KINDS = ("files", "kafka")
 _SECURITY = ("security.", "sasl.", "ssl.")
 
 
@@ -87,7 +87,7 @@ def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
         if named is None:
             raise LetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
         kind, options = named.kind, {**dict(named.options), **options}
-    if kind not in KINDS:
+    if kind not in LETTER_KINDS:
         raise LetterPlaceError(
             f'dead letters cannot be kept in "{kind}"',
             hint="Write {files: {path: …}} or {kafka: {topic: …}}.",

@@ -12,6 +12,8 @@ from typing import Any
 
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 
+_WIDE = decimal.Context(prec=80)
+
 
 def typed(value: Any, type_: DataType) -> Any:
     """Return `value` as the plan holds a value of `type_`.
@@ -35,7 +37,7 @@ def typed(value: Any, type_: DataType) -> Any:
             return {typed(name, key): typed(each, of) for name, each in value.items()}
         case Decimal(_, scale):
             exact = decimal.Decimal(value if isinstance(value, int) else str(value))
-            return exact.quantize(decimal.Decimal(1).scaleb(-scale))
+            return _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-scale))
         case Atomic(name):
             return _atomic(value, name)
 

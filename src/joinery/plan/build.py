@@ -18,14 +18,13 @@ from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
 from joinery.plan.outbox import outbox_of
-from joinery.plan.sink import Owner, build_sink
+from joinery.plan.position import check_position
+from joinery.plan.sink import Owner, build_sink, check_dead_letters
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify
 from joinery.plan.verify_stream import verify_stream
 from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
 from joinery.spec.read_solution import AUTO, DEFAULT
-
-_INTEGRAL = ("byte", "short", "int", "long")
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
@@ -52,6 +51,7 @@ def examine(
     context = Context(spec, analyser)
     relations = {each.name: _relation(context, each) for each in spec.relations}
     check_topics(context, {name: each.source for name, (each, _) in relations.items()})
+    check_dead_letters(context)
     products = [_product(context, each, relations) for each in spec.products]
     _check_queries(context)
     streams = build_streams(context, relations)
@@ -81,10 +81,7 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
     where: Expression | None = None
     if spec.where is not None:
         where = context.condition(spec.where, (*path, "where"), scope, failed)
-    position = scope.get(spec.position) if spec.position else None
-    if position is not None and str(position) not in _INTEGRAL:
-        message = f'"position" of relation "{spec.name}" needs a whole number, not {position}'
-        context.refuse("PLAN_TYPE_MISMATCH", message, (*path, "position"))
+    check_position(context, spec, columns)
     _check_time(context, spec, scope, failed)
     source = _source(context, spec)
     format_ = spec.format or context.spec.defaults.format or "json"

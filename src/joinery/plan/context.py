@@ -16,7 +16,7 @@ from joinery.plan.problem import ExpressionError, nearest_hint
 from joinery.spec.location import Path
 from joinery.spec.product import ProjectSpec
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPELLED = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
 _RESERVED = frozenset(
     "all and any array as asc between binary both by case cast create cross current_date"

@@ -17,6 +17,7 @@ from joinery.spec.location import Path
 from joinery.spec.option import wanted_instead
 from joinery.spec.product import SinkSpec, SourceSpec
 
+LETTER_KINDS = ("files", "kafka")
 _SECURITY = ("security.", "sasl.", "ssl.")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -48,10 +49,7 @@ def build_sink(context: Context, spec: SinkSpec, owner: Owner, index: int) -> Si
         known = dict(context.spec.sinks)
         found = known.get(spec.use)
         if found is None:
-            message = f'there is no sink "{spec.use}"'
-            context.unknown(
-                "PLAN_UNKNOWN_SINK", message, (*path, "use"), name=spec.use, known=known
-            )
+            _no_sink(context, spec.use, (*path, "use"))
             return Sink("")
         kind = found.kind
         _check_use(context, kind, options, path)
@@ -63,6 +61,27 @@ def build_sink(context: Context, spec: SinkSpec, owner: Owner, index: int) -> Si
     if isinstance(options.get("path"), str):
         options["path"] = str(context.spec.path_of(str(options["path"])))
     return Sink(kind, tuple(options.items()))
+
+
+def check_dead_letters(context: Context) -> None:
+    """Note a place for dead letters that is not there, or cannot hold them."""
+    sink, path = context.spec.run.dead_letters, ("run", "dead_letters")
+    named = dict(context.spec.sinks).get(sink.use) if sink.use is not None else sink
+    if named is None:
+        _no_sink(context, str(sink.use), (*path, "use"))
+    elif named.kind in grammar.SINK_KINDS and named.kind not in LETTER_KINDS:
+        message = f'dead letters cannot be kept in "{named.kind}"'
+        hint = "Write {files: {path: …}} or {kafka: {topic: …}}."
+        context.refuse("SPEC_DEAD_LETTERS", message, path, hint=hint)
+
+
+def _no_sink(context: Context, name: str, path: Path) -> None:
+    message, known = f'there is no sink "{name}"', dict(context.spec.sinks)
+    if name in grammar.SINK_KINDS:
+        hint = f"Write {{{name}: {{…}}}} for a sink of this kind, with its options."
+        context.refuse("PLAN_UNKNOWN_SINK", message, path, hint=hint)
+        return
+    context.unknown("PLAN_UNKNOWN_SINK", message, path, name=name, known=known)
 
 
 def _path(owner: Owner, index: int) -> Path:

@@ -204,6 +204,15 @@ def test_an_awkward_name_is_quoted(tmp_path: Path) -> None:
     assert "`first name`" == root.embeds[0].fields[0].expression.sql
 
 
+def test_a_name_with_a_letter_beyond_ascii_is_quoted(tmp_path: Path) -> None:
+    text = RELATIONS.replace("first name", "größe")
+    embed = "    embed: {r: {one: repo, on: {owner_id: id}}}\n"
+
+    root = built(tmp_path, embed, text)
+
+    assert "`größe`" == root.embeds[0].fields[-1].expression.sql
+
+
 def test_relative_paths_of_sinks_begin_at_the_file(tmp_path: Path) -> None:
     made, _ = examined(tmp_path, "    sink: {files: {path: out}}\n")
 
@@ -414,3 +423,31 @@ products: {p: {root: x}}
     ] == found
     alone = relations.replace(", b: {files: {path: b}}", "").replace(", source: c", "")
     assert "a" == built(tmp_path, "", alone).relation.source
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        ("n", []),
+        ("at", []),
+        ("undeclared", []),
+        (
+            "repo_id",
+            [
+                '9:15 PLAN_TYPE_MISMATCH "position" of relation "star" needs a whole number or a'
+                " timestamp, not string"
+            ],
+        ),
+        (
+            "later",
+            ['9:15 PLAN_KEY "position" of relation "star" names the derived column "later"'],
+        ),
+    ],
+)
+def test_a_position_is_a_column_of_the_messages(
+    tmp_path: Path, position: str, expected: list[str]
+) -> None:
+    star = f"at: timestamp, n: int}}\n    position: {position}\n    derive: {{later: n + 1}}\n"
+    text = RELATIONS.replace("at: timestamp, n: int}\n", star)
+
+    assert expected == examined(tmp_path, "", text)[1]

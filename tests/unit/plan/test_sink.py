@@ -129,3 +129,31 @@ def test_the_brokers_of_the_source_come_with_its_security_only(tmp_path: Path) -
         "properties": (("sasl.mechanism", "PLAIN"),),
     }
     assert expected == options
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        ("bus", []),
+        ("{files: {path: letters}}", []),
+        ("nowhere", ['13:21 PLAN_UNKNOWN_SINK there is no sink "nowhere"']),
+        ("lake", ['13:21 SPEC_DEAD_LETTERS dead letters cannot be kept in "postgres"']),
+        ("{console: {}}", ['13:21 SPEC_DEAD_LETTERS dead letters cannot be kept in "console"']),
+    ],
+)
+def test_a_place_that_cannot_hold_dead_letters_is_told(
+    tmp_path: Path, letters: str, expected: list[str]
+) -> None:
+    text = f"  p: {{root: user}}\nrun: {{dead_letters: {letters}}}\n"
+
+    assert expected == problems(tmp_path, text)
+
+
+def test_a_kind_without_options_is_no_named_sink(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(PROJECT + "  p: {root: user, sink: console}\n", encoding="utf-8")
+
+    (found,) = check(file)
+
+    assert "PLAN_UNKNOWN_SINK" == found.code
+    assert "Write {console: {…}} for a sink of this kind, with its options." == found.hint
