@@ -1,7 +1,7 @@
 """One request to a store, made again until it is answered, never faster than allowed.
 
 Invariant: every request, a repeated one too, has taken a slot and a place in the pace, and
-has passed the breaker.
+has passed the breaker. None is made before the time that the store has asked for.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from joinery.plan.stream import Limits
 
 _log = logging.getLogger(__name__)
 _SLICE_S = 0.1
+_LONGEST_REST_S = 600.0
 _PATIENCE = Patience()
 
 
@@ -68,6 +69,7 @@ class Guard:
         self._pace = Pace(limits.per_second, limits.warm_up_ms / 1000)
         self._breaker = Breaker(patience.failures, patience.rest_s)
         self._lock = threading.Lock()
+        self._not_before = 0.0
         self._waiting: Waiting | None = None
 
     def request(self, keys: Sequence[Key]) -> Reply:
@@ -93,18 +95,28 @@ class Guard:
             self._pause(wait_s)
         with self._slots.one():
             self._pace.wait(self._pause)
+            while (wait_s := self._not_before - time.monotonic()) > 0:
+                self._pause(wait_s)
             read_at = time.monotonic()
             self._counted("requests")
             try:
                 answers = self._store.fetch(keys)
-            except LookupUnavailableError:
+            except LookupUnavailableError as error:
                 self._counted("failures")
+                self._rest(error.after_s)
                 if self._breaker.failed(time.monotonic()):
                     _log.warning("a lookup store is left alone", extra=self._facts())
                 raise
         self._breaker.succeeded()
         self._over()
         return Reply(answers, read_at)
+
+    def _rest(self, asked_s: float | None) -> None:
+        """Leave the store alone for as long as it asks, within reason."""
+        if asked_s is not None:
+            until = time.monotonic() + min(asked_s, _LONGEST_REST_S)
+            with self._lock:
+                self._not_before = max(self._not_before, until)
 
     def _pause(self, seconds: float) -> None:
         if not self._sleep(seconds):

@@ -4,13 +4,17 @@
 that holds the list under `rows`; a key of one column is its value, one of several an object.
 `each` is an address with a `{column}` for each key column: `GET` answers with one object, or
 with 404 where there is no row.
+
+Where the service asks for patience, `Retry-After` says for how long (RFC 9110, 10.2.3).
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -122,7 +126,7 @@ class HttpStore:
         if response.status in _PASSING:
             raise LookupUnavailableError(
                 f"could not read from {self.target}", detail=f"It answered {response.status}."
-            )
+            ).after(retry_after_s(response.headers.get("Retry-After"), time.time()))
         if response.status != 200:
             raise self._refused(f"It answered {response.status}.")
         return response.data
@@ -139,6 +143,29 @@ class HttpStore:
             detail=why,
             hint="Check its address, its headers, and what it answers to one key.",
         )
+
+
+def retry_after_s(told: str | None, now: float) -> float | None:
+    """Return the seconds that a `Retry-After` header asks for; None where it cannot be read.
+
+    Args:
+        told: Its value: seconds, or a date of HTTP.
+        now: Seconds since 1970.
+
+    Example:
+        >>> retry_after_s("120", 0.0)
+        120.0
+        >>> retry_after_s("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
+        40.0
+    """
+    text = (told or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, at.timestamp() - now) if at.tzinfo is not None else None
 
 
 def http_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> HttpStore:

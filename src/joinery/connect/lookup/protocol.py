@@ -28,9 +28,19 @@ class LookupStoreError(RunError):
 
 
 class LookupUnavailableError(LookupStoreError):
-    """A lookup store cannot be reached, or is overloaded: the same request may succeed later."""
+    """A lookup store cannot be reached, or is overloaded: the same request may succeed later.
+
+    Attributes:
+        after_s: How many seconds the store asks to be left alone; None where it does not say.
+    """
 
     code = "RUN_LOOKUP_UNAVAILABLE"
+    after_s: float | None = None
+
+    def after(self, seconds: float | None) -> LookupUnavailableError:
+        """Return the error with how long the store asks to be left alone."""
+        self.after_s = seconds
+        return self
 
 
 @dataclass(frozen=True, slots=True)
