@@ -19,8 +19,9 @@ from joinery.connect.line import read_rows
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.spark.connector import kafka_jars
+from joinery.spark.failure import QueryFailedError
 from joinery.spark.kernel import add_jars
-from joinery.spark.run import QueryFailedError, Run, run
+from joinery.spark.run import Run, run
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
 from joinery.stack.service import Service

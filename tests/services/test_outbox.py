@@ -16,9 +16,10 @@ from tests.services.log import Log
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.spark.connector import kafka_jars
+from joinery.spark.failure import QueryFailedError
 from joinery.spark.kernel import add_jars
 from joinery.spark.outbox import OutboxRefusedError
-from joinery.spark.run import QueryFailedError, Run, RunOptions, run
+from joinery.spark.run import Run, RunOptions, run
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
 from joinery.stack.service import Service

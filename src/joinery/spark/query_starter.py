@@ -1,0 +1,125 @@
+"""Starts the queries of a run in a session, in batches or in real-time mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
+
+from joinery.plan.nodes import Product
+from joinery.spark.checkpoint import committed_positions
+from joinery.spark.quarantine import Quarantine
+from joinery.spark.query import KernelLike, QueryRun
+from joinery.spark.query_kernel import lower_query
+from joinery.spark.ready import Ends
+from joinery.spark.real_time import kafka_topics
+from joinery.spark.real_time_run import RealTimeRun
+from joinery.spark.source import open_sources, sources_of
+from joinery.spark.store_kernel import StoreKernel
+from joinery.spark.store_thread import StoreThread
+from joinery.spark.tick import TICK_MS, ticking, ticks
+from joinery.spark.uncommitted import RealTimeMark
+from joinery.spark.undertaking import Undertaking
+from joinery.spec.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from joinery.spark.asking import Asking
+    from joinery.spark.change_feed import ChangeFeed
+    from joinery.spark.kernel import Kernel
+
+
+class KernelOpener(Protocol):
+    """Opens the kernel of one query in a session."""
+
+    def __call__(
+        self,
+        spark: SparkSession,
+        products: Sequence[Product],
+        spec: ProjectSpec,
+        asking: Asking | None,
+    ) -> KernelLike:
+        """Return the kernel for `products`, whose stores `asking` asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStarter:
+    """Starts any query of one run, the first time and after an outage.
+
+    Attributes:
+        spark: The session.
+        opener: Opens the kernel of a query.
+        spec: The project.
+        undertaking: Where the queries stand.
+        stores: By query, the store that keeps its join state, where Spark does not.
+        real_time: The real-time side of the run, if it has one.
+        once: Whether a query ends at the end that its logs have when it starts.
+    """
+
+    spark: SparkSession
+    opener: KernelOpener
+    spec: ProjectSpec
+    undertaking: Undertaking
+    stores: Mapping[str, StoreThread]
+    real_time: RealTimeRun | None
+    once: bool
+
+    def __call__(self, query: QueryRun) -> StreamingQuery:
+        """Start a query where its checkpoint stands."""
+        opened = self.opener(self.spark, query.products, self.spec, query.asking)
+        kernel = self._with_store(query, opened)
+        start = partial(self._start_batches, kernel, query)
+        if self.real_time is None:
+            return start(at_end=self.once)
+        return self.real_time.start(
+            self.spark,
+            query.name,
+            cast("Kernel", kernel),
+            checkpoint=self.undertaking.place(query.name).checkpoint,
+            lease=query.lease,
+            catch_up=partial(start, at_end=True),
+        )
+
+    def _with_store(self, query: QueryRun, kernel: KernelLike) -> KernelLike:
+        store = self.stores.get(query.name)
+        if store is None:
+            return kernel
+        return StoreKernel(
+            cast("ChangeFeed", kernel),
+            store,
+            query.products,
+            self.undertaking.place(query.name).checkpoint,
+            retention_us=self.spec.run.tombstone_retention_ms * 1000,
+        )
+
+    def _start_batches(
+        self, kernel: KernelLike, query: QueryRun, *, at_end: bool
+    ) -> StreamingQuery:
+        """Start a query in batches; `at_end` ends it at the end that its logs have now."""
+        spark, spec = self.spark, self.spec
+        reads = sources_of(spec, query.products)
+        checkpoint = self.undertaking.place(query.name).checkpoint
+        if self.undertaking.waits(query.products):
+            Ends(checkpoint, reads).take(spark, spec)
+        raw = open_sources(spark, spec, reads, committed_positions(checkpoint))
+        query.lost = raw.lost
+        documents = [each for each in query.products if each.stream is None]
+        pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
+        quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
+        records = quarantine.apply(raw.frame, raw.topics)
+        writer = (
+            kernel.chain(records, raw.topics, pending)
+            .writeStream.queryName(query.name)
+            .outputMode("update")
+            .option("checkpointLocation", str(checkpoint))
+            .foreachBatch(partial(query.run_batch, kernel))
+        )
+        if at_end:
+            return writer.trigger(availableNow=True).start()
+        waits = ticks(lower_query(query.products, spec.run))
+        trigger_ms = max(spec.run.trigger_ms, TICK_MS if waits else 0)
+        with ticking(spark, waits):
+            return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()

@@ -1,0 +1,139 @@
+"""Watches the queries of a run: ends those that are to end, begins again what an outage ended.
+
+Invariant: when one query fails, the others end after the batch that is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from joinery.errors import JoineryError
+from joinery.spark.failure import QueryFailedError, died, failed_query, spark_died
+from joinery.spark.kafka_client import KafkaUnreachableError
+from joinery.spark.outage import Outage, outage_of
+from joinery.spark.progress import ProgressBoard
+from joinery.spark.query import BatchRefusedError, QueryRun
+from joinery.spark.real_time_run import RealTimeRun
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class Watch:
+    """The queries of one run, all started.
+
+    Args:
+        queries: The queries.
+        start: Starts one, now and after an outage.
+        real_time: The real-time side of the run, if it has one; it knows no outages.
+        board: Told of what is waited for.
+
+    Attributes:
+        error: Why the run failed, once it has.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[QueryRun],
+        start: Callable[[QueryRun], StreamingQuery],
+        real_time: RealTimeRun | None,
+        board: ProgressBoard,
+    ) -> None:
+        self._queries = queries
+        self._start = start
+        self._real_time = real_time
+        self._board = board
+        names = () if real_time else [each.name for each in queries]
+        self._outages: dict[str, Outage] = {each: outage_of(each, board.wait) for each in names}
+        self._active: dict[str, StreamingQuery] = {}
+        self.error: JoineryError | None = None
+
+    def begin(self) -> None:
+        """Start all queries, or none."""
+        try:
+            for query in self._queries:
+                self._active[query.name] = self._start(query)
+        except BaseException:
+            for active in self._active.values():
+                active.stop()
+            raise
+
+    def request_stop(self) -> None:
+        """Ask all queries to end after the batch that is under way; returns at once."""
+        for query in self._queries:
+            query.ending.set()
+
+    def broke_off(self, error: Exception) -> None:
+        """Note that the watch itself failed, as it does when Spark's process died."""
+        if isinstance(error, JoineryError):
+            self.error = self.error or error
+        elif spark_died(error):
+            failed = (each.died_of for each in self._queries)
+            self.error = self.error or died(next((why for why in failed if why), ""))
+        else:
+            self.error = self.error or QueryFailedError(f"the run ended: {error}")
+
+    def running(self) -> bool:
+        """Look after every query once; return whether one still runs or is waited for."""
+        running = [query for query in self._queries if self._still_running(query)]
+        return bool(running)
+
+    def _still_running(self, query: QueryRun) -> bool:
+        active = self._active[query.name]
+        if active.isActive:
+            if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
+                active.stop()
+            return True
+        failure = query.lease.lost or query.failure or active.exception()
+        if failure is not None and not isinstance(failure, BatchRefusedError):
+            if self._waits(query, failure):
+                return not query.ending.is_set() and self._begin_again(query)
+            self._fail(failed_query(query.name, failure))
+        elif self._real_time and not query.ending.is_set():
+            following = self._real_time.after(query.name, active)
+            if following is not None:
+                self._active[query.name] = following
+            return following is not None
+        return False
+
+    def _waits(self, query: QueryRun, failure: Exception) -> bool:
+        """Return whether a query ended by an outage of its sources, which is waited for."""
+        latest = self._board.progress.latest.get(query.name)
+        outage = self._outages.get(query.name)
+        if outage is None or query.lease.lost:
+            return False
+        return outage.may_wait(failure, latest.batch_id if latest else None)
+
+    def _begin_again(self, query: QueryRun) -> bool:
+        """Start a query again that an outage ended; return whether it runs, or still waits."""
+        outage = self._outages[query.name]
+        if not outage.due():
+            return True
+        try:
+            started = self._start(query)
+        except KafkaUnreachableError as error:
+            outage.note(error)
+            return True
+        except JoineryError as error:
+            self._fail(error)
+            return False
+        query.failure = None
+        self._active[query.name] = started
+        outage.over()
+        return True
+
+    def _fail(self, error: JoineryError) -> None:
+        self.error = self.error or error
+        self.request_stop()
+
+    def _may_stop(self, query: QueryRun, active: StreamingQuery) -> bool:
+        """True between two batches; real-time mode has no such moment."""
+        live = self._real_time is not None and self._real_time.live(query.name)
+        return live or _idle(active)
+
+
+def _idle(active: StreamingQuery) -> bool:
+    """Return whether a query is between batches; while it looks for data, it is."""
+    status: Mapping[str, Any] = active.status
+    return not status["isTriggerActive"] or str(status["message"]).startswith("Getting offsets")
