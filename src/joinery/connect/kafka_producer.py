@@ -234,7 +234,21 @@ class Producer:
         try:
             return act()
         except kafka_errors() as error:
-            raise self._failure(error, what) from error
+            raise self._failure(self._told(error), what) from error
+
+    def _told(self, error: Exception) -> Exception:
+        """Return an error of the client with its reason.
+
+        A fatal error that the client meets while it waits may come as a bare SystemError; it
+        stays with the client, which tells it when asked for anything of the transaction.
+        """
+        if isinstance(error, SystemError) and error.__cause__ is None and self._transactional:
+            try:
+                self._client.abort_transaction(_ABORT_S)
+            except kafka_errors() as fatal:
+                reason: Exception = fatal
+                return reason
+        return error
 
     def _failure(self, error: Any, what: str) -> Exception:
         return failure(self._brokers, error, what, self._reason())
