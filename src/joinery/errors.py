@@ -21,7 +21,8 @@ class JoineryError(Exception):
     """Anything Joinery refuses, told in three parts.
 
     The message names the object and what is wrong with it; `detail` is a sentence of
-    facts; `hint` is an action. Subclasses set `code`, which never changes.
+    facts; `hint` is an action, and stands below the message of a traceback. Subclasses set
+    `code`, which never changes.
     """
 
     code = "JOINERY"
@@ -42,6 +43,8 @@ class JoineryError(Exception):
         self.location = location
         if code is not None:
             self.code = code
+        if hint:
+            self.add_note(f"hint: {hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -82,6 +85,14 @@ class ProjectErrors(JoineryError):
     def __init__(self, problems: tuple[JoineryError, ...]) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))
         self.problems = problems
+        for problem in problems:
+            self.add_note(_told(problem))
+
+
+def _told(problem: JoineryError) -> str:
+    place = f"{problem.location}: " if problem.location else ""
+    hint = f"\n  hint: {problem.hint}" if problem.hint else ""
+    return f"{place}{problem}{hint}"
 
 
 def _rebuild(

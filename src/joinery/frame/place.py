@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from joinery.errors import SpecError
+
 _KAFKA = "kafka://"
 _POSTGRES = ("postgres://", "postgresql://")
 
@@ -17,6 +19,9 @@ def source_data(source: str | Mapping[str, Any] | None) -> dict[str, Any]:
         source: `kafka://host:9092`, a folder, a kind with its options, or None for the
             folder `data`.
 
+    Raises:
+        SpecError: It is a URL of another kind.
+
     Example:
         >>> source_data("kafka://localhost:9092"), source_data(None)
         ({'kafka': {'bootstrap': 'localhost:9092'}}, {'files': {'path': 'data'}})
@@ -25,14 +30,24 @@ def source_data(source: str | Mapping[str, Any] | None) -> dict[str, Any]:
         return dict(source)
     if source is not None and source.startswith(_KAFKA):
         return {"kafka": {"bootstrap": source.removeprefix(_KAFKA)}}
+    _refuse_url(source, "source", 'Write "kafka://host:9092", or the path of a folder.')
     return {"files": {"path": source or "data"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The database of an app: a URL of PostgreSQL, else a file of SQLite."""
+    """The database of an app: a URL of PostgreSQL, else a file of SQLite.
+
+    Raises:
+        SpecError: It is a URL of another kind.
+    """
 
     place: str
+
+    def __post_init__(self) -> None:
+        if self.kind == "sqlite":
+            hint = 'Write "postgresql://user@host/database", or the path of a file of SQLite.'
+            _refuse_url(self.place, "database", hint)
 
     @property
     def kind(self) -> str:
@@ -50,3 +65,10 @@ class Database:
         """Return the store that a lookup of `table` asks."""
         where = "url" if self.kind == "postgres" else "path"
         return {self.kind: {where: self.place, "table": table}}
+
+
+def _refuse_url(text: str | None, what: str, hint: str) -> None:
+    """Refuse a URL where only a path is left, so that none becomes the name of a folder."""
+    scheme, mark, _ = (text or "").partition("://")
+    if mark:
+        raise SpecError(f'"{what}" cannot be a URL of {scheme}', code="SPEC_VALUE", hint=hint)

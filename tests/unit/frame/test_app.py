@@ -309,6 +309,16 @@ class Frame:
         return [Column(name, FakeType(text)) for name, text in self.columns]
 
 
+@pytest.mark.parametrize(
+    "places", [{"source": "mysql://host/shop"}, {"database": "sqlite:///coffee.db"}]
+)
+def test_a_url_that_means_nothing_is_no_path(places: dict[str, str]) -> None:
+    with pytest.raises(SpecError, match="cannot be a URL of") as refused:
+        jn.App("coffee", **places)
+
+    assert "SPEC_VALUE" == refused.value.code
+
+
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
 
