@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from random import Random
 
 from joinery.testing.changes import RowChange, delete, insert, update
@@ -62,3 +63,18 @@ def cut(random: Random, *logs: Log) -> list[Log]:
             batches.append([])
         batches[-1].append(each)
     return batches
+
+
+def told_again(random: Random, batches: list[Log]) -> list[Log]:
+    """Return the batches with some orders told again in a later one, also under another key."""
+    told: list[RowChange] = []
+    out: list[Log] = []
+    for each in batches:
+        again = random.sample(told, k=min(len(told), random.randrange(3)))
+        changed = [
+            replace(one, columns={**one.columns, "sku": random.choice((*KEYS, "d", None))})
+            for one in again
+        ]
+        told += [one for one in each if one.relation == "orders"]
+        out.append([*each, *changed])
+    return out

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.oracle.compare import difference
-from tests.oracle.stream_history import Log, cut, orders, rows, versions
+from tests.oracle.stream_history import Log, cut, orders, rows, told_again, versions
 
 from joinery.errors import ProjectErrors
 from joinery.model.change import Change
@@ -104,7 +104,7 @@ def _logs(random: Random, relations: dict[str, Relation]) -> list[Log]:
     batches: list[Log] = [[] for _ in range(BATCHES)]
     for number, each in enumerate(cut(random, *read)):
         batches[min(number, BATCHES - 1)] += each
-    return batches
+    return told_again(random, batches)
 
 
 def _step(random: Random) -> str:

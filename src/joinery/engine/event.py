@@ -45,7 +45,8 @@ class DeadEvent:
     """An event that ends in the dead letters.
 
     Attributes:
-        reason: A stable word: `lookup_miss`, `event_without_time` or `map_failed`.
+        reason: A stable word: `lookup_miss`, `event_without_time`, `event_too_late` or
+            `map_failed`.
         detail: A sentence of facts.
     """
 

@@ -20,8 +20,6 @@ from joinery.engine.scope import Scope, guarded
 from joinery.model.change import Change, Row
 from joinery.plan.stream import Lookup
 
-_Place = tuple[Key, Identity]
-
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
@@ -58,8 +56,8 @@ class CurrentLookup:
         wide = {**scope, **{each.name: each.expression.type for each in lookup.fields}}
         self._where = guarded(lookup.where, wide, failed) if lookup.where else None
         self._rows: dict[Key, Standing] = {}
-        self._waiting: dict[_Place, _Waiting] = {}
-        self._sent: dict[_Place, _Sent] = {}
+        self._waiting: dict[Identity, _Waiting] = {}
+        self._sent: dict[Identity, _Sent] = {}
         self._ticked_us = 0
 
     def process(
@@ -92,12 +90,11 @@ class CurrentLookup:
         return whole if self._merge.visible(whole) else None
 
     def _arrive(self, event: Event, time_us: int, found: Findings) -> list[Event]:
-        """Answer an event; it takes the place of one remembered under its key and identity."""
+        """Answer an event; it takes the place of one remembered under its identity."""
         key = self._fields.key(event.row)
         row = self._row(key)
-        if key is not None:
-            self._waiting.pop((key, event.identity), None)
-            self._sent.pop((key, event.identity), None)
+        self._waiting.pop(event.identity, None)
+        self._sent.pop(event.identity, None)
         if row is None:
             found.counters["lookup_misses"] += 1
             return self._missed(event, key, time_us, found)
@@ -114,7 +111,7 @@ class CurrentLookup:
                 return []
             case "wait" if key is not None:
                 until_us = time_us + (self._lookup.wait_ms or 0) * 1000
-                self._waiting[key, event.identity] = _Waiting(event, key, until_us)
+                self._waiting[event.identity] = _Waiting(event, key, until_us)
                 return []
         return [self._send(event, key, None, time_us)]
 
@@ -123,19 +120,19 @@ class CurrentLookup:
         if self._lookup.on_change != "keep" and key is not None:
             until_us = time_us + (self._lookup.for_ms or 0) * 1000
             text = self._fields.text(fields)
-            self._sent[key, event.identity] = _Sent(event, key, text, until_us)
+            self._sent[event.identity] = _Sent(event, key, text, until_us)
         return event.with_row({**event.row, **fields})
 
     def _released(self, time_us: int, found: Findings) -> list[Event]:
         """Return the events whose row came, and those that waited long enough."""
         out: list[Event] = []
-        for place, each in list(self._waiting.items()):
+        for identity, each in list(self._waiting.items()):
             row = self._row(each.key)
             if row is None and time_us < each.until_us:
                 continue
             if row is None:
                 found.counters["waits_over"] += 1
-            del self._waiting[place]
+            del self._waiting[identity]
             out.append(self._send(each.event, each.key, row, time_us))
         return out
 
@@ -145,15 +142,15 @@ class CurrentLookup:
         if periodic and not self._ticks(time_us):
             return []
         out: list[Event] = []
-        for place, each in list(self._sent.items()):
+        for identity, each in list(self._sent.items()):
             over = time_us >= each.until_us
             if periodic or not over:
-                out += self._correction(place, each)
+                out += self._correction(each)
             if over:
-                del self._sent[place]
+                del self._sent[identity]
         return out
 
-    def _correction(self, place: _Place, sent: _Sent) -> list[Event]:
+    def _correction(self, sent: _Sent) -> list[Event]:
         row = self._row(sent.key)
         if row is None and self._lookup.on_miss in ("drop", "dead_letter"):
             return []
@@ -161,7 +158,7 @@ class CurrentLookup:
         text, whole = self._fields.text(fields), {**sent.event.row, **fields}
         if text == sent.text or (self._where is not None and self._where(whole) is not True):
             return []
-        self._sent[place] = _Sent(sent.event, sent.key, text, sent.until_us)
+        self._sent[sent.event.identity] = _Sent(sent.event, sent.key, text, sent.until_us)
         return [sent.event.corrected().with_row(whole)]
 
     def _ticks(self, time_us: int) -> bool:

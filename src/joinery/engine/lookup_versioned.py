@@ -32,9 +32,6 @@ class _Version:
     row: Row = field(compare=False, default_factory=dict)
 
 
-_Place = tuple[Key, Identity]
-
-
 @dataclass(frozen=True, slots=True)
 class _Open:
     """An event without its last answer; `text` is of the fields it was sent with, if it was."""
@@ -58,7 +55,7 @@ class VersionedLookup:
         self._merge = RowMerge(lookup.table, failed)
         self._fields = LookupFields(lookup, failed)
         self._versions: dict[Key, list[_Version]] = {}
-        self._open: dict[_Place, _Open] = {}
+        self._open: dict[Identity, _Open] = {}
         self._newest_us: int | None = None
         self._quiet_since_us: int | None = None
 
@@ -90,6 +87,13 @@ class VersionedLookup:
     def _final(self, event_us: int, idle: bool) -> bool:
         watermark_us = self._watermark_us
         return idle or (watermark_us is not None and watermark_us > event_us)
+
+    def _forgotten(self, event_us: int) -> bool:
+        """Whether versions of this time need not be there any more."""
+        history_ms, watermark_us = self._lookup.history_ms, self._watermark_us
+        if history_ms is None or watermark_us is None:
+            return False
+        return event_us < watermark_us - history_ms * 1000
 
     def _change(self, change: Change, watermark_us: int | None, found: Findings) -> None:
         if change.after is None:
@@ -136,7 +140,8 @@ class VersionedLookup:
         return whole if self._merge.visible(whole) else None
 
     def _arrive(self, event: Event, idle: bool, found: Findings) -> list[Event]:
-        """Answer an event, or keep it until its answer is final."""
+        """Answer an event, or keep it until its answer is final; forget what was told before."""
+        self._open.pop(event.identity, None)
         at = event.row[self._lookup.event_time or ""]
         if not isinstance(at, datetime):
             column = self._lookup.event_time
@@ -145,15 +150,17 @@ class VersionedLookup:
             )
             return []
         key, time_us = self._fields.key(event.row), micros_of(at)
-        if key is not None:
-            self._open.pop((key, event.identity), None)
+        if self._forgotten(time_us):
+            detail = f"It is further behind {self._lookup.table.name} than its versions are kept."
+            found.dead.append(DeadEvent(event, "event_too_late", detail))
+            return []
         if key is None or self._final(time_us, idle):
             return self._answer(event, key, time_us, found)
         if self._lookup.late == "hold":
-            self._open[key, event.identity] = _Open(event, key, time_us)
+            self._open[event.identity] = _Open(event, key, time_us)
             return []
         fields = self._fields.of(self._row(key, time_us))
-        self._open[key, event.identity] = _Open(event, key, time_us, self._fields.text(fields))
+        self._open[event.identity] = _Open(event, key, time_us, self._fields.text(fields))
         return [event.with_row({**event.row, **fields})]
 
     def _answer(self, event: Event, key: Key | None, time_us: int, found: Findings) -> list[Event]:
@@ -172,20 +179,20 @@ class VersionedLookup:
     def _settled(self, idle: bool, found: Findings) -> list[Event]:
         """Return the open events that are answered now, or whose answer is another."""
         out: list[Event] = []
-        for place, each in list(self._open.items()):
+        for identity, each in list(self._open.items()):
             final = self._final(each.time_us, idle)
             if each.text is not None:
-                out += self._correction(place, each)
+                out += self._correction(each)
             elif final:
                 out += self._answer(each.event, each.key, each.time_us, found)
             if final:
-                del self._open[place]
+                del self._open[identity]
         return out
 
-    def _correction(self, place: _Place, sent: _Open) -> list[Event]:
+    def _correction(self, sent: _Open) -> list[Event]:
         fields = self._fields.of(self._row(sent.key, sent.time_us))
         text = self._fields.text(fields)
         if text == sent.text:
             return []
-        self._open[place] = _Open(sent.event, sent.key, sent.time_us, text)
+        self._open[sent.event.identity] = _Open(sent.event, sent.key, sent.time_us, text)
         return [sent.event.corrected().with_row({**sent.event.row, **fields})]

@@ -67,7 +67,7 @@ class _Parts:
             on_miss=spec.on_miss,
             wait_ms=spec.wait_ms,
             on_change=spec.on_change,
-            for_ms=spec.for_ms,
+            for_ms=spec.for_ms if spec.on_change != "keep" else None,
             every_ms=self.every_ms(),
             where=self.where(fields),
             cache=spec.cache,
@@ -192,6 +192,7 @@ class _Parts:
             valid_from=valid_from,
             max_delay_ms=watermark.delay_ms,
             idle_ms=watermark.idle_ms,
+            history_ms=self.spec.for_ms,
             late=self.spec.late,
         )
 

@@ -144,10 +144,18 @@ def _runs(lookup: Lookup) -> str:
     told = f"its changes are kept as state under {key}, beside the events of the same key"
     if lookup.as_of == "processing":
         return f"{told}; on replay an event may meet a newer row"
+    versions = _versions(lookup)
     if lookup.late == "correct":
-        return f"{told}, all versions; an event is sent at once and corrected"
+        return f"{told}, {versions}; an event is sent at once and corrected"
     waits = f"an event waits until they are {duration_text(lookup.max_delay_ms)} past its time"
     if lookup.idle_ms is None:
-        return f"{told}, all versions; {waits}; the same on replay"
+        return f"{told}, {versions}; {waits}; the same on replay"
     quiet = f"or quiet for {duration_text(lookup.idle_ms)}"
-    return f"{told}, all versions; {waits}, {quiet}; but for the quiet the same on replay"
+    return f"{told}, {versions}; {waits}, {quiet}; but for the quiet the same on replay"
+
+
+def _versions(lookup: Lookup) -> str:
+    """Return which versions are kept."""
+    if lookup.history_ms is None:
+        return "all versions"
+    return f"the versions of the last {duration_text(lookup.history_ms)} before its watermark"

@@ -36,6 +36,8 @@ class Lookup:
         valid_from: The table's column under `as_of: event`.
         max_delay_ms: The table's watermark is the newest `valid_from` less this.
         idle_ms: After so long without a change the table holds nobody up; None waits on.
+        history_ms: Under `as_of: event`, how far an event may be behind the table's watermark;
+            None for any distance, so that all versions are kept.
         late: Under `as_of: event`, whether an event waits for the table's watermark, or goes
             at once and is corrected.
         wait_ms: How long an event waits for a missing row (`on_miss` is `wait`).
@@ -55,6 +57,7 @@ class Lookup:
     valid_from: str | None = None
     max_delay_ms: int = 0
     idle_ms: int | None = None
+    history_ms: int | None = None
     late: Late = "hold"
     on_miss: Miss = "null"
     wait_ms: int | None = None

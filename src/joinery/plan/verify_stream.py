@@ -73,7 +73,9 @@ def _lookup(stream: Stream, lookup: Lookup, columns: tuple[Field, ...]) -> None:
     stored = lookup.read == "database"
     _require(stored == (lookup.store is not None), stream, "a store is named where one is asked")
     _require(not (lookup.remembers and lookup.read != "state"), stream, "state alone remembers")
-    if lookup.as_of == "event":
+    versioned = lookup.as_of == "event"
+    _require(versioned or lookup.history_ms is None, stream, "versions alone have a history")
+    if versioned:
         valid_from = lookup.table.type_of(lookup.valid_from or "")
         timed = types.get(lookup.event_time or "") == TIMESTAMP == valid_from
         _require(timed, stream, "both sides of a temporal join have a time")

@@ -107,7 +107,11 @@ LOOKUP: Names = {
         "description": "An event without a row: null, drop, dead_letter, or wait:5m.",
     },
     "on_change": _word(CHANGES, "What a changed row does to events that were sent."),
-    "for": _ref("duration", "How long an event is remembered for a changed row."),
+    "for": _ref(
+        "duration",
+        "How long an event is remembered for a changed row; under as_of: event, how far"
+        " an event may be behind the table.",
+    ),
     "every": _ref("duration", "How often corrections are sent; on_change: correct."),
     "where": _ref("expression", "Which events are sent again, over their columns and fields."),
     "cache": _ref("cache", "How long an answer of the store may be used again."),

@@ -93,12 +93,13 @@ def _check_together(reader: Reader, parts: Parts, what: str) -> None:
     """Refuse words that mean nothing without another."""
     values = {name: getattr(each, "text", "") for name, each in parts.items()}
     remembers = values.get("on_change") in ("re_emit", "correct")
+    versioned = values.get("as_of") == "event"
     wanted = (
-        ("for", remembers, "on_change: re_emit"),
+        ("for", remembers or versioned, "on_change: re_emit"),
         ("where", remembers, "on_change: re_emit"),
         ("every", values.get("on_change") == "correct", "on_change: correct"),
-        ("late", values.get("as_of") == "event", "as_of: event"),
-        ("time", values.get("as_of") == "event", "as_of: event"),
+        ("late", versioned, "as_of: event"),
+        ("time", versioned, "as_of: event"),
         *((name, values.get("read") == "database", "read: database") for name in _STORE_WORDS),
     )
     for name, fits, beside in wanted:

@@ -82,6 +82,8 @@ class LookupSpec:
         on: Table column and event column, pair by pair, as in an embed.
         fields: Over the table's row; None means all columns that `on` does not name.
         time: The event's time; by default that of the stream's relation.
+        for_ms: How long an event is remembered (`on_change`), or how far it may be behind the
+            table (`as_of: event`).
         every_ms: How often corrections are sent (`on_change: correct`).
     """
 

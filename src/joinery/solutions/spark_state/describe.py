@@ -15,6 +15,7 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     Branch,
     ChildUse,
+    Claim,
     Enrich,
     Fold,
     KernelNode,
@@ -150,7 +151,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case Enrich() | AsOf() | MapEvents():
+        case Enrich() | AsOf() | Claim() | MapEvents():
             yield from _stream_node(program, node)
         case Match():
             for arm in node.arms:
@@ -171,6 +172,9 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
     title = f'stream node "{node.name}"'
     yield f"{title}: kept by", f"{node_title(node)} at level {node.level}"
     yield f"{title}: events", _types(node.event.fields)
+    if isinstance(node, Claim):
+        yield f"{title}: follows events to", claim_text(program, node)
+        return
     if not isinstance(node, MapEvents):
         yield f"{title}: rows", program.relations[node.relation].name
         yield f"{title}: a missing row", node.miss
@@ -183,13 +187,22 @@ def event_memory(node: Enrich | AsOf) -> str:
     """Return which events a lookup of a stream remembers."""
     if isinstance(node, AsOf):
         what = "corrected" if node.corrects else "held"
-        return f"events that are {what} until the table is {node.max_delay_micros // 1000} ms past"
+        past = f"events that are {what} until the table is {node.max_delay_micros // 1000} ms past"
+        kept = node.history_micros // 1000
+        return past if node.history_micros < 0 else f"{past}, and the versions of {kept} ms"
     told = []
     if node.miss == "wait":
         told.append(f"events that wait up to {node.wait_micros // 1000} ms")
     if node.for_micros >= 0:
         told.append(f"events of the last {node.for_micros // 1000} ms")
     return ", ".join(told) or "no events"
+
+
+def claim_text(program: KernelProgram, node: Claim) -> str:
+    """Return where events go that may be told again, by what, and how they are shared out."""
+    row = [Slot(each.name, each.type) for each in node.event.fields]
+    target = node_title(program.nodes[node.target])
+    return f"{target} by {columns_of(row, node.on)}, in {node.buckets} shares"
 
 
 def onward_text(program: KernelProgram, onward: Onward) -> str:

@@ -10,6 +10,7 @@ from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     AsOf,
     ChildUse,
+    Claim,
     Enrich,
     Fold,
     KernelNode,
@@ -85,6 +86,9 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             assert merge is not None
             row = visible_row(program, merge.relation)
             yield _upward(row, merge.upward, "assembled rows")
+        case Claim():
+            event = [Slot(each.name, each.type) for each in node.event.fields]
+            yield Arrow("events", node.target, columns_of(event, node.on))
         case Enrich() | AsOf() | MapEvents():
             yield from (_onward(program, each) for each in node.onward)
         case Fold():

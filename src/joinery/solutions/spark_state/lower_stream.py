@@ -17,6 +17,9 @@ from joinery.plan.stream import Lookup, MapRows, Step, Stream
 from joinery.solutions.spark_state.flow import flows_of
 from joinery.solutions.spark_state.program import (
     ROLE_PRIMARY,
+    Address,
+    AsOf,
+    Enrich,
     Entry,
     KernelProgram,
     Onward,
@@ -32,6 +35,7 @@ from joinery.solutions.spark_state.stream_node import (
     Place,
     added_by,
     event_address,
+    make_claim,
     make_node,
     own_after,
 )
@@ -107,6 +111,7 @@ class _Lowering:
         self._relations = Relations(self._flows)
         self._nodes: list[StreamNode] = []
         self._known: list[tuple[object, int]] = []
+        self._claims: dict[int, int | None] = {}
         self._routes: list[Route] = []
         self.steps: list[Lookup | MapRows] = []
 
@@ -178,8 +183,24 @@ class _Lowering:
         event = _event(columns, _needed(tails, columns, (step,)))
         assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
         node = self._node(name, step, event, tails)
-        address = None if isinstance(step, MapRows) else event_address(step, event)
+        if isinstance(step, MapRows):
+            return Onward(assembler, node, _NOWHERE, None)
+        address = event_address(step, event)
+        claim = self._claim(node, step, address)
+        if claim is not None:
+            return Onward(assembler, claim, _NOWHERE, None)
         return Onward(assembler, node, _NOWHERE, address)
+
+    def _claim(self, lookup: int, step: Lookup, on: Address) -> int | None:
+        """Return the claim before a lookup, made once; None where it needs none."""
+        if lookup not in self._claims:
+            node = self._nodes[lookup]
+            made = make_claim(node, lookup, on) if isinstance(node, Enrich | AsOf) else None
+            self._claims[lookup] = None if made is None else len(self._nodes)
+            if made is not None:
+                self._nodes.append(made)
+                self.steps.append(step)
+        return self._claims[lookup]
 
     def _node(
         self,
@@ -204,7 +225,8 @@ class _Lowering:
         given = _Given(own_after(step, place), added_by(step, place))
         if isinstance(step, MapRows):
             given = _Given(given.inputs)
-        self._nodes[index] = replace(node, onward=self._onwards(tails, given))
+        onward = self._onwards(tails, given)
+        self._nodes[index] = replace(node, onward=onward)
         return index
 
     def _route(self, lookup: Lookup, node: int) -> None:

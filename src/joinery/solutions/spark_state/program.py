@@ -245,7 +245,7 @@ class Onward:
         assembler: Of an event's columns, then of what the lookup before it added.
         target: The next node; -1 at the end of the stream.
         product: Whose event it is then; -1 before the end.
-        address: Over the assembled columns; None at the end and before a function.
+        address: Over the assembled columns; None at the end, before a function or a claim.
         marked: Whether the assembler's last input tells a correction.
     """
 
@@ -304,6 +304,8 @@ class AsOf:
         event_time: The place of the event's time in `event`.
         valid_from: The place in the table's row of the time from which a version is valid.
         idle_micros: After so long without a change the table holds nobody up; -1 for never.
+        history_micros: How far an event may be behind the table's watermark, so which versions
+            are kept; -1 for all.
         corrects: Whether an event goes at once and is corrected, else it waits.
         buckets: How many addresses the table's keys are shared among.
     """
@@ -322,6 +324,7 @@ class AsOf:
     valid_from: int
     max_delay_micros: int
     idle_micros: int
+    history_micros: int
     corrects: bool
     buckets: int
     onward: tuple[Onward, ...]
@@ -342,8 +345,34 @@ class MapEvents:
     kind: Literal["map"] = "map"
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Remembers under which join value a lookup remembers each event that may be told again.
+
+    Attributes:
+        on: The event's join value, over `event`.
+        target: The lookup's node.
+        buckets: How many addresses the events' identities are shared among.
+        keep_micros: How long the lookup may remember an event; -1 before a versioned lookup.
+        event_time: Before a versioned lookup, the place of the event's time; else -1.
+    """
+
+    name: str
+    level: int
+    owner: str
+    event: Struct
+    on: Address
+    target: int
+    buckets: int
+    keep_micros: int
+    event_time: int
+    max_delay_micros: int
+    idle_micros: int
+    kind: Literal["claim"] = "claim"
+
+
 DocumentNode = Retract | Lookup | Match | Fold
-StreamNode = Enrich | AsOf | MapEvents
+StreamNode = Enrich | AsOf | Claim | MapEvents
 KernelNode = DocumentNode | StreamNode
 
 

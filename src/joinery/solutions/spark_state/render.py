@@ -22,6 +22,7 @@ from joinery.solutions.spark_state.program import (
     Arm,
     AsOf,
     Assembler,
+    Claim,
     Enrich,
     Fold,
     KernelNode,
@@ -90,6 +91,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
                 yield f"holds {branch.name}: {shape}{fused}{fails}"
+        case Claim():
+            yield "remembers where each event is remembered, as it may be told again"
         case MapEvents():
             yield f"gives {', '.join(each.name for each in node.output.fields)}"
         case Enrich() | AsOf():

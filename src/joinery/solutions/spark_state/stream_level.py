@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from joinery.solutions.spark_state.program import (
+    Claim,
     Enrich,
     Entry,
     MapEvents,
-    Onward,
     StreamNode,
 )
 
@@ -25,9 +25,8 @@ def leveled(
     depths = [0] * len(nodes)
     late: set[int] = set()
 
-    def visit(onwards: Sequence[Onward], depth: int, *, behind: bool) -> None:
-        for onward in onwards:
-            index = onward.target
+    def visit(targets: Sequence[int], depth: int, *, behind: bool) -> None:
+        for index in targets:
             if index < 0:
                 continue
             node = nodes[index]
@@ -35,10 +34,10 @@ def leveled(
             if depth > depths[index] or (asked and index not in late):
                 depths[index] = max(depth, depths[index])
                 late.update({index} if asked else ())
-                visit(node.onward, depths[index] + 1, behind=asked)
+                visit(_targets(node), depths[index] + 1, behind=asked)
 
     for entry in entries:
-        visit(entry.onward, 1, behind=False)
+        visit([each.target for each in entry.onward], 1, behind=False)
     places = [
         (index in late, depth, isinstance(node, MapEvents))
         for index, (node, depth) in enumerate(zip(nodes, depths, strict=True))
@@ -50,3 +49,9 @@ def leveled(
         replace(node, level=levels[place]) for node, place in zip(nodes, places, strict=True)
     )
     return placed, early
+
+
+def _targets(node: StreamNode) -> list[int]:
+    if isinstance(node, Claim):
+        return [node.target]
+    return [each.target for each in node.onward]

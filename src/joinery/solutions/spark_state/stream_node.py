@@ -9,22 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from joinery.model.type import Field, Struct
-from joinery.plan.stream import Lookup, MapRows, Stream
+from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.program import (
     Address,
     AsOf,
     Assembler,
+    Claim,
     Enrich,
     MapEvents,
     Slot,
-    StreamNode,
 )
 from joinery.solutions.spark_state.stream_relation import Relations, Rows, struct_of
 
 NEVER = -1
 # Every change of a versioned table tells as many addresses the time.
 _BUCKETS = 32
+# The identities of all events that are remembered are shared among as many.
+_CLAIM_BUCKETS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def own_after(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
     )
 
 
-def make_node(step: Lookup | MapRows, place: Place, relations: Relations) -> StreamNode:
+def make_node(
+    step: Lookup | MapRows, place: Place, relations: Relations
+) -> Enrich | AsOf | MapEvents:
     """Return the node of a step, without what follows on it."""
     if isinstance(step, MapRows):
         event = struct_of(place.event)
@@ -120,10 +124,39 @@ def _as_of(step: Lookup, place: Place, rows: Rows, relations: Relations) -> AsOf
         valid_from=rows.ordinals([step.valid_from])[0],
         max_delay_micros=step.max_delay_ms * 1000,
         idle_micros=NEVER if step.idle_ms is None else step.idle_ms * 1000,
+        history_micros=NEVER if step.history_ms is None else step.history_ms * 1000,
         corrects=step.late == "correct",
         buckets=_BUCKETS,
         onward=(),
     )
+
+
+def make_claim(lookup: Enrich | AsOf, target: int, on: Address) -> Claim | None:
+    """Return what follows events that are told again; None where none is, or none remembered."""
+    versioned = isinstance(lookup, AsOf)
+    keep = 0 if isinstance(lookup, AsOf) else _kept_micros(lookup)
+    if lookup.key.fields == (PLACE,) or (keep == 0 and not versioned):
+        return None
+    return Claim(
+        name=f"{lookup.name}/claim",
+        level=0,
+        owner=lookup.owner,
+        event=lookup.event,
+        on=on,
+        target=target,
+        buckets=lookup.buckets if isinstance(lookup, AsOf) else _CLAIM_BUCKETS,
+        keep_micros=NEVER if versioned else keep,
+        event_time=lookup.event_time if isinstance(lookup, AsOf) else NEVER,
+        max_delay_micros=lookup.max_delay_micros if isinstance(lookup, AsOf) else 0,
+        idle_micros=lookup.idle_micros if isinstance(lookup, AsOf) else NEVER,
+    )
+
+
+def _kept_micros(lookup: Enrich) -> int:
+    """Return how long an event may be remembered: it waits, is sent, and may be sent again."""
+    waits = lookup.wait_micros if lookup.miss == "wait" else 0
+    lasts = lookup.for_micros + lookup.every_micros if lookup.for_micros >= 0 else 0
+    return waits + lasts
 
 
 def event_address(step: Lookup, event: Sequence[Slot]) -> Address:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from joinery.plan.build import build_plan
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
-from joinery.solutions.spark_state.program import AsOf, Enrich, KernelProgram, MapEvents
+from joinery.solutions.spark_state.program import AsOf, Claim, Enrich, KernelProgram, MapEvents
 from joinery.solutions.spark_state.render import render_program
 from joinery.spec.load import load_spec
 
@@ -153,10 +153,39 @@ def test_a_function_stands_between_the_levels_and_sees_every_column(tmp_path: Pa
 def test_a_lookup_as_of_the_event_keeps_versions(tmp_path: Path) -> None:
     made = program(tmp_path, "{lookup: prices, on: [sku], as_of: event, fields: [cents]}")
 
-    (node,) = made.nodes
+    node, claim = made.nodes
     assert isinstance(node, AsOf)
+    assert isinstance(claim, Claim)
+    assert (claim.event_time, claim.buckets) == (node.event_time, node.buckets)
     assert "at" == node.event.fields[node.event_time].name
     assert "since" == made.relations[node.relation].columns[node.valid_from].name
+
+
+def test_events_that_are_remembered_and_may_be_told_again_are_followed(tmp_path: Path) -> None:
+    waits = CUSTOMERS.replace("]}", '], on_miss: "wait:5m"}')
+    again = PRODUCTS.replace("]}", "], on_change: correct, for: 1h, every: 10m}")
+
+    made = program(tmp_path, waits, again)
+
+    kinds = ["enrich", "enrich", "claim", "claim"]
+    assert kinds == [each.kind for each in made.nodes]
+    assert [2, 4, 3, 1] == [each.level for each in made.nodes]
+    kept = {each.target: each.keep_micros for each in made.nodes if isinstance(each, Claim)}
+    assert {0: 300_000_000, 1: 70 * 60_000_000} == kept
+
+
+def test_events_told_by_their_places_are_told_once_and_not_followed(tmp_path: Path) -> None:
+    waits = CUSTOMERS.replace("]}", '], on_miss: "wait:5m"}')
+    text = RELATIONS.replace("    key: [order_id]\n    time", "    time")
+    file = tmp_path / "joinery.yaml"
+    sink = "sink: {files: {path: out}}"
+    told = f"  s: {{from: orders, steps: [{waits}], {sink}}}\n"
+    file.write_text(text + told, encoding="utf-8")
+
+    streams = build_plan(load_spec(file)).streams
+    made = lower_streams(streams, tombstone_retention_micros=1, max_document_bytes=2).program
+
+    assert ["enrich"] == [each.kind for each in made.nodes]
 
 
 def test_a_program_reads_as_text(tmp_path: Path) -> None:
@@ -166,8 +195,12 @@ def test_a_program_reads_as_text(tmp_path: Path) -> None:
         "changes\n"
         "  customers -> Enrich s/customers by id\n"
         "events\n"
-        "  orders to Enrich s/customers by customer_id as long\n"
+        "  orders to Claim s/customers/claim\n"
         "level 1\n"
+        "  Claim s/customers/claim\n"
+        "    remembers where each event is remembered, as it may be told again\n"
+        "    events -> Enrich s/customers by customer_id as long\n"
+        "level 2\n"
         "  Enrich s/customers by id\n"
         "    keeps id, tier\n"
         "    remembers events that wait up to 300000 ms\n"

@@ -31,8 +31,15 @@ def _price(price: float) -> RowChange:
     return update("products", sku="tea", price=price)
 
 
+def _rye(price: float) -> RowChange:
+    return insert("products", sku="rye", price=price, title="Rye")
+
+
 def _sent(price: float | None, number: int = 1, *, again: bool = False) -> Emission:
     return upsert(number, {"price": price, "again": again})
+
+
+_RYE = _rye(7.0)
 
 
 def _first() -> StreamStep:
@@ -144,6 +151,36 @@ CASES = (
             sends=[upsert(1, {"total": 7.0, "again": False})],
         ),
         batch(_price(2.0), sends=[upsert(1, {"total": 14.0, "again": True})]),
+    ),
+    stream_case(
+        "re_emit: an event that is told again under another join value is remembered there alone",
+        _project(_AGAIN),
+        batch(_TEA, _RYE, _ORDER, sends=[_sent(1.0)]),
+        batch(insert("orders", id=1, sku="rye"), sends=[_sent(7.0)]),
+        batch(_price(2.0)),
+        batch(_rye(8.0), sends=[_sent(8.0, again=True)]),
+        batch(_ORDER, sends=[_sent(2.0)]),
+        batch(_rye(9.0), _price(3.0), sends=[_sent(3.0, again=True)]),
+    ),
+    stream_case(
+        "re_emit: an event that is told again without a join value is not remembered",
+        _project(_AGAIN),
+        _first(),
+        batch(insert("orders", id=1, sku=None), sends=[_sent(None)]),
+        batch(_price(2.0)),
+    ),
+    stream_case(
+        "re_emit: of an event that is told twice in a batch the last in the log stands",
+        _project(_AGAIN),
+        batch(_TEA, _RYE, insert("orders", id=1, sku="rye"), _ORDER, sends=[_sent(1.0)]),
+        batch(_rye(8.0)),
+        batch(_price(2.0), sends=[_sent(2.0, again=True)]),
+    ),
+    stream_case(
+        "re_emit: an event that is told again while the row that it left changes is sent once",
+        _project(_AGAIN),
+        batch(_TEA, _RYE, _ORDER, sends=[_sent(1.0)]),
+        batch(_price(2.0), insert("orders", id=1, sku="rye"), sends=[_sent(7.0)]),
     ),
     stream_case(
         "re_emit: a correction that a later filter keeps out is not sent",

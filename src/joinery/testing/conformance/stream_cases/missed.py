@@ -106,6 +106,22 @@ CASES = (
         batch(),
     ),
     stream_case(
+        "wait: an event that is told again under another join value waits for that row alone",
+        _WAIT,
+        batch(_ORDER),
+        batch(insert("orders", id=1, customer_id=8)),
+        batch(_ADA),
+        batch(insert("customers", id=8, name="bob"), sends=[_sent("bob")]),
+        batch(after="1h"),
+    ),
+    stream_case(
+        "wait: an event that is told again and finds its row no longer waits for another",
+        _WAIT,
+        batch(_ORDER, insert("customers", id=8, name="bob")),
+        batch(insert("orders", id=1, customer_id=8), sends=[_sent("bob")]),
+        batch(_ADA),
+    ),
+    stream_case(
         "wait: later steps see an event when it goes",
         _project("'wait:5m'").replace("- {select", "- {filter: name <> 'bob'}\n      - {select"),
         batch(_ORDER, insert("orders", id=2, customer_id=8)),

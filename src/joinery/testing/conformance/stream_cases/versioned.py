@@ -44,6 +44,7 @@ def _sent(number: int, price: float | None, *, again: bool = False) -> Emission:
 
 
 _CORRECT = _project(", late: correct")
+_MANY = ("tea", "rye", "oat", "fig", "nut", "ale")
 
 CASES = (
     stream_case(
@@ -166,6 +167,50 @@ CASES = (
         batch(_order(1, 25)),
         batch(_version(20, 2.0)),
         batch(_version(30, 3.0), sends=[_sent(1, 2.0)]),
+    ),
+    stream_case(
+        "hold: an event that is told again under another join value is answered once",
+        _project(),
+        batch(_version(10, 1.0), _version(10, 7.0, "rye"), _order(1, 15), _order(2, 15)),
+        batch(_order(1, 15, "rye"), insert("orders", id=2, at=_at(15)), sends=[_sent(2, None)]),
+        batch(_version(30, 3.0), sends=[_sent(1, 7.0)]),
+    ),
+    stream_case(
+        "correct: an event that is told again under another join value is corrected by that alone",
+        _CORRECT,
+        batch(
+            *(_version(10, float(n), name) for n, name in enumerate(_MANY)),
+            *(_order(n, 25, name) for n, name in enumerate(_MANY)),
+            sends=[_sent(n, float(n)) for n in range(len(_MANY))],
+        ),
+        batch(
+            *(_order(n, 25, name) for n, name in enumerate(reversed(_MANY))),
+            sends=[_sent(n, float(len(_MANY) - 1 - n)) for n in range(len(_MANY))],
+        ),
+        batch(_version(20, 9.0, _MANY[0]), sends=[_sent(len(_MANY) - 1, 9.0, again=True)]),
+    ),
+    stream_case(
+        "for: an event that is no further behind the table takes the version of its time",
+        _project(", for: 5m"),
+        batch(_version(1, 1.0), _version(10, 2.0), _version(20, 3.0)),
+        batch(_version(30, 4.0)),
+        batch(_version(40, 5.0)),
+        batch(
+            _order(1, 35),
+            _order(2, 39),
+            _order(3, 34),
+            sends=[_sent(1, 4.0), _sent(2, 4.0)],
+            dead=[3],
+        ),
+        batch(_version(36, 9.0)),
+        batch(_order(4, 37), sends=[_sent(4, 9.0)]),
+        batch(_version(2, 8.0), _order(5, 35), sends=[_sent(5, 4.0)]),
+    ),
+    stream_case(
+        "for: an event that waits is answered however far the table goes on at once",
+        _project(", for: 5m"),
+        batch(_version(10, 1.0), _order(1, 15)),
+        batch(_version(14, 2.0), _version(50, 3.0), sends=[_sent(1, 2.0)]),
     ),
     stream_case(
         "correct: an event goes at once, and again when its version comes late",

@@ -12,7 +12,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * A stream's lookup of the row that was valid at the event's time: remembers, for a share of a
- * table's keys, all versions of their rows, the table's newest time, and the events whose answer is
+ * table's keys, the versions of their rows that an event may still meet, the table's newest time,
+ * and the events whose answer is
  * not final yet; sends each event on with what it met.
  *
  * <p>A version is a row from its time on, until the next of its key. An answer is final once the
@@ -21,6 +22,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  */
 final class AsOf implements Node {
   static final String NO_TIME = "event_without_time";
+  static final String TOO_LATE = "event_too_late";
 
   private final Program.AsOfProgram program;
   private final Counters counters;
@@ -33,7 +35,9 @@ final class AsOf implements Node {
   private final UnsafeRow visible;
   private final List<Onward> onward;
   private final EventLetter letters;
+  private final long farthest;
   private final String noTime;
+  private final String tooLate;
   private final String noRow;
 
   AsOf(Program.AsOfProgram program, Workshop workshop) {
@@ -51,7 +55,10 @@ final class AsOf implements Node {
     this.onward = program.onward().stream().map(each -> new Onward(each, workshop)).toList();
     this.letters = new EventLetter(program.owner(), program.key(), program.event());
     String column = program.event().fields()[program.eventTime()].name();
+    this.farthest =
+        program.historyMicros() < 0 ? -1 : program.maxDelayMicros() + program.historyMicros();
     this.noTime = "Its column " + column + " is null.";
+    this.tooLate = "It is further behind " + rows.name() + " than its versions are kept.";
     this.noRow = "No row of " + rows.name() + " was valid at its time.";
   }
 
@@ -106,6 +113,7 @@ final class AsOf implements Node {
           told = true;
           newest = Math.max(newest, Message.body(message).readLong());
         }
+        case Message.FORGET -> work.memory.close(Message.body(message).rest());
         default -> events.add(Event.read(message));
       }
     }
@@ -142,6 +150,9 @@ final class AsOf implements Node {
         changed |= apply(change, versions, work);
       }
       if (changed) {
+        if (farthest >= 0) {
+          versions.forgetBefore(work.memory.before(farthest));
+        }
         work.changed.add(key);
         work.memory.put(key, versions);
       }
@@ -182,6 +193,10 @@ final class AsOf implements Node {
       return;
     }
     long time = event.getLong(program.eventTime());
+    if (farthest >= 0 && work.memory.isPast(time, farthest)) {
+      work.outbox.emit(letters.of(each, TOO_LATE, tooLate));
+      return;
+    }
     boolean joins = !on.anyNull(event);
     Slice key = Slice.of(on.encode(event));
     if (!joins || work.isFinal(time)) {

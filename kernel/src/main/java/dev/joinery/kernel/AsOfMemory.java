@@ -77,6 +77,11 @@ final class AsOfMemory {
     return newest != UNKNOWN && newest - maxDelayMicros > time;
   }
 
+  /** The time so long before the newest one; the least number where none is known. */
+  long before(long micros) {
+    return newest == UNKNOWN ? UNKNOWN : newest - micros;
+  }
+
   boolean isIdle(long timestamp, long idleMicros) {
     return idleMicros >= 0 && quietSince != UNKNOWN && timestamp - quietSince >= idleMicros;
   }

@@ -46,14 +46,16 @@ final class Enrich implements Node {
     long timestamp = Message.latest(messages);
     List<RawChange> changes = new ArrayList<>();
     List<Event> events = new ArrayList<>(messages.size());
+    List<Slice> gone = new ArrayList<>();
     for (byte[] message : messages) {
-      if (Message.kind(message) == Message.RAW) {
-        changes.add(RawChange.read(message));
-      } else {
-        events.add(Event.read(message));
+      switch (Message.kind(message)) {
+        case Message.RAW -> changes.add(RawChange.read(message));
+        case Message.FORGET -> gone.add(Message.body(message).rest());
+        default -> events.add(Event.read(message));
       }
     }
     EnrichMemory memory = EnrichMemory.read(program, state);
+    gone.forEach(memory::forget);
     TableFields.Answer before = program.remembers() ? answer(memory.cell()) : null;
     if (!changes.isEmpty() && rows.apply(memory.cell(), changes, timestamp, outbox)) {
       memory.touch();

@@ -139,15 +139,24 @@ final class EnrichMemory {
     return recent.size() > 0;
   }
 
-  /** Forgets what is remembered of an event that comes again; {@code kept} is replaced anyway. */
-  void replace(Event event, boolean kept) {
-    if (waiting.size() > 0 && waiting.get(event.key()) != null) {
-      waiting.remove(event.key());
+  /** Forgets an event that was told again elsewhere. */
+  void forget(Slice identity) {
+    remove(waiting, identity);
+    remove(recent, identity);
+  }
+
+  private void remove(EntryMap events, Slice identity) {
+    if (events.size() > 0 && events.get(identity) != null) {
+      events.remove(identity);
       touched = true;
     }
-    if (!kept && recent.size() > 0 && recent.get(event.key()) != null) {
-      recent.remove(event.key());
-      touched = true;
+  }
+
+  /** Forgets what is remembered of an event that comes again; {@code kept} is replaced anyway. */
+  void replace(Event event, boolean kept) {
+    remove(waiting, event.key());
+    if (!kept) {
+      remove(recent, event.key());
     }
   }
 

@@ -4,6 +4,7 @@ import dev.joinery.kernel.format.ChangeSink;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -43,10 +44,21 @@ final class Entrance implements Ingress.Destination {
     List<Clock> clocks = new ArrayList<>();
     for (int i = 0; i < workshop.program().nodes().size(); i++) {
       if (workshop.program().nodes().get(i) instanceof Program.AsOfProgram asOf) {
-        clocks.add(new Clock(i, asOf, workshop.rows(asOf.relation())));
+        clocks.add(new Clock(listeners(workshop.program(), i), asOf, workshop));
       }
     }
     return clocks;
+  }
+
+  /** Who hears of the time of a lookup's table: the lookup, and the claim before it. */
+  private static int[] listeners(Program program, int lookup) {
+    return IntStream.range(0, program.nodes().size())
+        .filter(
+            each ->
+                each == lookup
+                    || (program.nodes().get(each) instanceof Program.ClaimProgram claim
+                        && claim.target() == lookup))
+        .toArray();
   }
 
   @Override
@@ -81,19 +93,21 @@ final class Entrance implements Ingress.Destination {
     shipment.value().giveBack(workshop);
   }
 
-  /** The newest time of one table's changes, for one node. */
+  /** The newest time of one table's changes, for one lookup. */
   static final class Clock {
-    private final int node;
+    private final int[] listeners;
+    private final Program whole;
     private final Program.AsOfProgram program;
     private final RelationRows rows;
     private final UnsafeRow visible;
     private boolean heard;
     private long newest = Long.MIN_VALUE;
 
-    private Clock(int node, Program.AsOfProgram program, RelationRows rows) {
-      this.node = node;
+    private Clock(int[] listeners, Program.AsOfProgram program, Workshop workshop) {
+      this.listeners = listeners;
+      this.whole = workshop.program();
       this.program = program;
-      this.rows = rows;
+      this.rows = workshop.rows(program.relation());
       this.visible = new UnsafeRow(rows.visibleColumns());
     }
 
@@ -111,8 +125,13 @@ final class Entrance implements Ingress.Destination {
     }
 
     void tell(long timestamp, Outbox outbox) {
-      for (int i = 0; heard && i < program.buckets(); i++) {
-        outbox.send(node, Bucket.key(i), Message.watermark(timestamp, newest));
+      if (heard) {
+        byte[] message = Message.watermark(timestamp, newest);
+        for (int node : listeners) {
+          for (int i = 0; i < whole.bucketsOf(node); i++) {
+            outbox.send(node, Bucket.key(i), message);
+          }
+        }
       }
       heard = false;
     }
@@ -126,6 +145,7 @@ final class Entrance implements Ingress.Destination {
     private final UnsafeProjection key;
     private final UnsafeRowWriter place = new UnsafeRowWriter(1, 64);
     private final List<Onward> onward;
+    private final boolean placed;
 
     Gate(Program.EntryProgram entry, Workshop workshop) {
       this.rows = workshop.rows(entry.relation());
@@ -133,6 +153,7 @@ final class Entrance implements Ingress.Destination {
       boolean keyed = workshop.program().relations().get(entry.relation()).key().length > 0;
       this.key = keyed ? workshop.keyProjection(entry.relation()) : null;
       this.onward = entry.onward().stream().map(each -> new Onward(each, workshop)).toList();
+      this.placed = workshop.program().claims();
     }
 
     void send(
@@ -148,7 +169,8 @@ final class Entrance implements Ingress.Destination {
         return;
       }
       Slice identity = key == null ? placeOf(change, file, topic) : keyOf(seen);
-      Event event = new Event(false, timestamp, timestamp, identity, seen);
+      Event.Place at = placed ? new Event.Place(change.major(), change.minor()) : null;
+      Event event = new Event(false, timestamp, timestamp, at, identity, seen);
       for (Onward each : onward) {
         each.send(event, NO_INPUTS, outbox);
       }

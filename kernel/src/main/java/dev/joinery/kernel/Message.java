@@ -25,6 +25,7 @@ final class Message {
   static final int PENDING = 13;
   static final int EVENT = 14;
   static final int WATERMARK = 15;
+  static final int FORGET = 16;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   static final int ROLE_PARENT = 1;
@@ -140,6 +141,11 @@ final class Message {
   /** The newest time of a table's rows that a task read; the least number where none has one. */
   static byte[] watermark(long timestamp, long newest) {
     return start(WATERMARK, timestamp, 8).writeLong(newest).toBytes();
+  }
+
+  /** Tells a lookup that an event was told again under another address. */
+  static byte[] forget(long timestamp, Slice identity) {
+    return start(FORGET, timestamp, identity.length()).writeRaw(identity).toBytes();
   }
 
   static byte[] deadLetter(long timestamp, byte[] json) {

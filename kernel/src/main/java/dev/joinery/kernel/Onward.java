@@ -12,8 +12,7 @@ final class Onward {
   private final Workshop workshop;
   private final Assembler assembler;
   private final UnsafeRow own;
-  private final UnsafeRow shaped;
-  private final KeyCodec address;
+  private final JoinAddress address;
   private final int buckets;
   private final String owner;
 
@@ -23,12 +22,11 @@ final class Onward {
     this.workshop = workshop;
     this.assembler = workshop.assembler(program.assembler());
     this.own = new UnsafeRow(shape.own().size());
-    this.shaped = new UnsafeRow(shape.output().length);
+    this.buckets = program.target() < 0 ? 0 : workshop.program().bucketsOf(program.target());
     this.address =
         program.address() == null
             ? null
-            : Upward.codec(program.address(), Workshop.slotsOf(shape.type()));
-    this.buckets = program.target() < 0 ? 0 : workshop.program().bucketsOf(program.target());
+            : new JoinAddress(program.address(), shape.type(), buckets);
     this.owner = workshop.productOf(program.assembler());
   }
 
@@ -57,17 +55,11 @@ final class Onward {
   }
 
   private byte[] addressOf(Event event, Slice row) {
-    if (address == null) {
-      // A node that remembers nothing: whatever spreads its events.
-      return event.key().toBytes();
+    if (address != null) {
+      return address.of(event.key(), row);
     }
-    Row.point(shaped, row);
-    if (buckets > 0) {
-      return Bucket.of(address.encode(shaped), buckets);
-    }
-    // An event without a join value has an address of its own, where no row ever comes.
-    return address.anyNull(shaped)
-        ? Lookup.addressOfNull(event.key().toBytes())
-        : address.encode(shaped);
+    // Before a claim, or a node that remembers nothing: what spreads the events.
+    byte[] identity = event.key().toBytes();
+    return buckets > 0 ? Bucket.of(identity, buckets) : identity;
   }
 }

@@ -79,6 +79,7 @@ record Program(
           FoldProgram,
           EnrichProgram,
           AsOfProgram,
+          ClaimProgram,
           MapProgram {
     String name();
 
@@ -163,7 +164,7 @@ record Program(
    * The steps up to the next lookup, then that lookup's node with its address over the shaped row,
    * or a product. Exactly one of {@code target} and {@code product} is at least 0.
    *
-   * @param address null at the end, and before a node that remembers nothing
+   * @param address null at the end, before a claim, and before a node that remembers nothing
    * @param marked whether the assembler's last input tells a correction
    */
   record Onward(int assembler, int target, int product, Address address, boolean marked)
@@ -234,6 +235,7 @@ record Program(
    * @param eventTime over {@code event}, {@code validFrom} over the table's visible row
    * @param maxDelayMicros the table's watermark is the newest time less this
    * @param idleMicros after so long without a change the table holds nobody up; -1 for never
+   * @param historyMicros how far an event may be behind the watermark; -1 for any distance
    * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
    * @param buckets how many addresses the table's keys are shared among
    */
@@ -252,6 +254,7 @@ record Program(
       int validFrom,
       long maxDelayMicros,
       long idleMicros,
+      long historyMicros,
       boolean corrects,
       int buckets,
       List<Onward> onward)
@@ -262,9 +265,51 @@ record Program(
     }
   }
 
+  /**
+   * Before a lookup that remembers events: where each of them is remembered.
+   *
+   * @param on the event's join value, over {@code event}
+   * @param target the lookup's node
+   * @param buckets how many addresses the events' identities are shared among
+   * @param keepMicros how long the lookup may remember an event; -1 where {@code eventTime} tells
+   * @param eventTime over {@code event}, before a versioned lookup, as what follows; else -1
+   */
+  record ClaimProgram(
+      String name,
+      int level,
+      String owner,
+      StructType event,
+      Address on,
+      int target,
+      int buckets,
+      long keepMicros,
+      int eventTime,
+      long maxDelayMicros,
+      long idleMicros)
+      implements NodeProgram {
+    /** Whether the lookup remembers an event until the table's watermark is past its time. */
+    boolean isVersioned() {
+      return eventTime >= 0;
+    }
+
+    @Override
+    public boolean isTimed() {
+      return !isVersioned();
+    }
+  }
+
   /** How many addresses the keys of a node are shared among; 0 where each has its own. */
   int bucketsOf(int node) {
-    return nodes.get(node) instanceof AsOfProgram asOf ? asOf.buckets() : 0;
+    NodeProgram program = nodes.get(node);
+    if (program instanceof ClaimProgram claim) {
+      return claim.buckets();
+    }
+    return program instanceof AsOfProgram asOf ? asOf.buckets() : 0;
+  }
+
+  /** Whether an event that is told again has to be followed. */
+  boolean claims() {
+    return nodes.stream().anyMatch(ClaimProgram.class::isInstance);
   }
 
   /** A user's function, which is called outside the kernel; it remembers nothing. */

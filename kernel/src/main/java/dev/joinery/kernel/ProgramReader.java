@@ -104,6 +104,7 @@ final class ProgramReader {
       case "match" -> match(node);
       case "enrich" -> enrich(node);
       case "as_of" -> asOf(node);
+      case "claim" -> claim(node);
       case "map" ->
           new Program.MapProgram(
               text(node, "name"),
@@ -165,9 +166,25 @@ final class ProgramReader {
         node.get("valid_from").asInt(),
         node.get("max_delay_micros").asLong(),
         node.get("idle_micros").asLong(),
+        node.get("history_micros").asLong(),
         node.get("corrects").asBoolean(),
         node.get("buckets").asInt(),
         list(node.get("onward"), ProgramReader::onward));
+  }
+
+  private static Program.ClaimProgram claim(JsonNode node) {
+    return new Program.ClaimProgram(
+        text(node, "name"),
+        node.get("level").asInt(),
+        text(node, "owner"),
+        struct(node.get("event")),
+        address(node.get("on")),
+        node.get("target").asInt(),
+        node.get("buckets").asInt(),
+        node.get("keep_micros").asLong(),
+        node.get("event_time").asInt(),
+        node.get("max_delay_micros").asLong(),
+        node.get("idle_micros").asLong());
   }
 
   private static Program.Use use(JsonNode node) {

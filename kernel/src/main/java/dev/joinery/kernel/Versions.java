@@ -47,6 +47,14 @@ final class Versions {
     return true;
   }
 
+  /** Forgets the versions that ended before a time: all but the last at or before it. */
+  void forgetBefore(long time) {
+    int place = placeOf(time);
+    if (place > 0) {
+      versions.subList(0, place).clear();
+    }
+  }
+
   /** The last version at or before a time, -1 where there is none. */
   private int placeOf(long time) {
     int low = 0;

@@ -46,6 +46,8 @@ final class Workshop {
         nodes[index] = new Enrich(enrich, this);
       } else if (program instanceof Program.AsOfProgram asOf) {
         nodes[index] = new AsOf(asOf, this);
+      } else if (program instanceof Program.ClaimProgram claim) {
+        nodes[index] = new Claim(claim, this);
       } else {
         nodes[index] = new Fold((Program.FoldProgram) program, this);
       }

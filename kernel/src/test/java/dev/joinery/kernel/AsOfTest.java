@@ -122,6 +122,39 @@ class AsOfTest {
   }
 
   @Test
+  void whatNoEventCanMeetAnyMoreIsForgotten() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.asOf(Program.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
+    long early = 0;
+    for (long at = 0; at < 3000; at++) {
+      run.batch(START + at, price(at % 3, at, at));
+      if (at == 100) {
+        early = run.keptBytes();
+      }
+    }
+
+    assertTrue(run.keptBytes() <= early + early / 10, early + " became " + run.keptBytes());
+    assertEquals(
+        List.of(sold(1, 2973L, false), sold(2, 2993L, false)),
+        told(run.batch(START + 4000, sale(1, 0, 2975), sale(2, 2, 2993))));
+  }
+
+  @Test
+  void anEventTooFarBehindIsADeadLetter() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.asOf(Program.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
+    run.batch(START, price(1, 10, 0), price(1, 20, 100));
+
+    assertEquals(
+        List.of("event_too_late {\"id\":1}", "sales {\"id\":2}"),
+        run.batch(START + 1, sale(1, 1, 74), sale(2, 1, 75)).stream()
+            .map(each -> each.product() + " " + each.key())
+            .toList());
+  }
+
+  @Test
   void theAnswersDoNotDependOnHowTheLogsAreCutIntoBatches() {
     Random random = new Random(11);
     List<StreamRun.Input> log = new ArrayList<>();

@@ -39,6 +39,10 @@ final class MemoryState implements State {
     return value == null && pages.isEmpty();
   }
 
+  long allBytes() {
+    return valueBytes() + pages.values().stream().mapToLong(each -> each.length).sum();
+  }
+
   int valueBytes() {
     return value == null ? 0 : value.length;
   }

@@ -80,6 +80,11 @@ final class StreamRun {
     return states.values().stream().filter(each -> !each.isEmpty()).count();
   }
 
+  /** How many bytes stand in all states. */
+  long keptBytes() {
+    return states.values().stream().mapToLong(MemoryState::allBytes).sum();
+  }
+
   private void send(Input input, long timestamp, Outbox outbox) {
     int relation = 0;
     while (!program.relations().get(relation).name().equals(input.table().name())) {

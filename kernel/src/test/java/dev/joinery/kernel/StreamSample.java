@@ -134,6 +134,16 @@ final class StreamSample {
   /** Each sale with the price that was valid at its time, and whether it is a correction. */
   static Program asOf(
       Program.Miss miss, long maxDelayMicros, long idleMicros, boolean corrects) {
+    return asOf(miss, maxDelayMicros, idleMicros, -1, corrects);
+  }
+
+  /** The same, where an event may be so far behind the prices and no further. */
+  static Program asOf(
+      Program.Miss miss,
+      long maxDelayMicros,
+      long idleMicros,
+      long historyMicros,
+      boolean corrects) {
     StructType value = StructType.fromDDL("id long, price long, again boolean");
     Program.Address bySku = new Program.Address(new int[] {0}, new DataType[] {LONG});
     Program.Address ofSale = new Program.Address(new int[] {1}, new DataType[] {LONG});
@@ -156,6 +166,7 @@ final class StreamSample {
                 2,
                 maxDelayMicros,
                 idleMicros,
+                historyMicros,
                 corrects,
                 4,
                 List.of(new Program.Onward(4, -1, 0, null, true)))),
@@ -177,6 +188,76 @@ final class StreamSample {
         List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
         1 << 20);
+  }
+
+  /** A program of one lookup, before which events are followed that are told again. */
+  static Program claimed(Program program, long keepMicros) {
+    Program.NodeProgram node = program.nodes().get(0);
+    Program.Onward into = program.entries().get(0).onward().get(0);
+    boolean versioned = node instanceof Program.AsOfProgram;
+    Program.ClaimProgram claim =
+        new Program.ClaimProgram(
+            node.name() + "/claim",
+            1,
+            node.name().split("/")[0],
+            versioned ? SALE.type() : ORDER.type(),
+            into.address(),
+            0,
+            4,
+            keepMicros,
+            versioned ? 2 : -1,
+            node instanceof Program.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,
+            node instanceof Program.AsOfProgram asOf ? asOf.idleMicros() : -1);
+    Program.Onward first = new Program.Onward(into.assembler(), 1, -1, null, false);
+    return new Program(
+        2,
+        program.relations(),
+        List.of(second(node), claim),
+        program.assemblers(),
+        program.products(),
+        program.routes(),
+        List.of(new Program.EntryProgram(0, List.of(first))),
+        program.tombstoneRetentionMicros(),
+        program.maxDocumentBytes());
+  }
+
+  private static Program.NodeProgram second(Program.NodeProgram node) {
+    if (node instanceof Program.AsOfProgram each) {
+      return new Program.AsOfProgram(
+          each.name(),
+          2,
+          each.owner(),
+          each.relation(),
+          each.key(),
+          each.event(),
+          each.fields(),
+          each.miss(),
+          each.on(),
+          each.table(),
+          each.eventTime(),
+          each.validFrom(),
+          each.maxDelayMicros(),
+          each.idleMicros(),
+          each.historyMicros(),
+          each.corrects(),
+          each.buckets(),
+          each.onward());
+    }
+    Program.EnrichProgram each = (Program.EnrichProgram) node;
+    return new Program.EnrichProgram(
+        each.name(),
+        2,
+        each.owner(),
+        each.relation(),
+        each.key(),
+        each.event(),
+        each.fields(),
+        each.miss(),
+        each.waitMicros(),
+        each.forMicros(),
+        each.everyMicros(),
+        each.where(),
+        each.onward());
   }
 
   private static Program.RelationProgram relation(Table table, int view) {
