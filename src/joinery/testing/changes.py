@@ -13,11 +13,13 @@ from typing import Any, Literal
 from joinery.engine.json_value import typed
 from joinery.errors import JoineryError
 from joinery.model.change import Change
+from joinery.model.type import DataType
 from joinery.plan.nodes import Relation
+from joinery.testing.fit import fits
 
 
 class ChangeError(JoineryError):
-    """A test names a relation or a column that the product does not read."""
+    """A test names a relation or a column that is not there, or gives a value of another type."""
 
     code = "TEST_CHANGE"
 
@@ -44,7 +46,8 @@ class RowChange:
         """Return the change of `relation` that this tells, with typed values.
 
         Raises:
-            ChangeError: A column is not declared, or a key column is missing or null.
+            ChangeError: A column is not declared, a value is not of its column's type, or a
+                key column is missing or null.
         """
         values = {name: self._typed(name, value, relation) for name, value in self.columns.items()}
         return Change(
@@ -67,7 +70,21 @@ class RowChange:
                 f'relation "{relation.name}" has no column "{name}"',
                 detail=f"Its columns are {', '.join(types)}.",
             )
-        return typed(value, types[name])
+        return self._fitting(name, value, types[name])
+
+    def _fitting(self, name: str, value: Any, type_: DataType) -> Any:
+        try:
+            found = typed(value, type_)
+            fitting = fits(found, type_)
+        except (ArithmeticError, AttributeError, TypeError, ValueError):
+            fitting = False
+        if not fitting:
+            raise ChangeError(
+                f'{self.op} of "{self.relation}": "{name}" cannot be {value!r}',
+                detail=f"The column is declared {type_}.",
+                hint="A source's value of a wrong type is a dead letter, and reaches no product.",
+            )
+        return found
 
     def _key_value(self, column: str, values: Mapping[str, Any]) -> Any:
         if values.get(column) is None:

@@ -133,6 +133,23 @@ def test_a_change_of_a_column_that_is_not_there_is_refused(driver: Driver) -> No
         driver.send(insert("user", id=1, nam="a"))
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"user_id": "1", "line": 1},
+        {"user_id": True, "line": 1},
+        {"user_id": 2**63, "line": 1},
+        {"user_id": 1, "line": 1, "total": 10**8},
+        {"user_id": 1, "line": 1, "total": "much"},
+        {"user_id": 1, "line": 1, "at": "yesterday"},
+        {"user_id": 1, "line": 1, "at": dt.date(2024, 1, 1)},
+    ],
+)
+def test_a_value_of_another_type_is_refused(driver: Driver, columns: dict[str, object]) -> None:
+    with pytest.raises(ChangeError, match="cannot be"):
+        driver.send(insert("order", **columns))
+
+
 def test_a_change_of_a_relation_that_is_not_read_is_refused(driver: Driver) -> None:
     with pytest.raises(ChangeError, match='product "profile" reads no relation "users"'):
         driver.send(insert("users", id=1))
