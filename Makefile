@@ -59,7 +59,7 @@ check: setup ## Lint, types, import contracts, unit tests: under a minute
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(PYTEST) -q tests/unit tests/architecture
+	@$(PYTEST) -q --numprocesses $(WORKERS) tests/unit tests/architecture
 
 format: $(READY) ## Format the Python sources, apply safe fixes
 	@$(BIN)/ruff check --fix --quiet || true
