@@ -7,7 +7,7 @@ with the exact range.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from joinery.errors import RunError
@@ -69,19 +69,31 @@ def check_loss(
     gaps = list(_gaps(begun, edges))
     if not gaps:
         return {}
-    more = f"; and {len(gaps) - _TOLD} partitions more" if len(gaps) > _TOLD else ""
-    told = "; ".join(str(each) for each in gaps[:_TOLD]) + more
+    error = lost_error(source, gaps)
     if options.fail_on_data_loss:
-        raise RecordsLostError(
-            f'source "{source}" lost records before they were read',
-            detail=f"{told[0].upper()}{told[1:]}.",
-            hint=_HINT,
-        )
-    log.warning('source "%s" lost records before they were read: %s', source, told)
+        raise error
+    log.warning("%s: %s", error.message, error.detail)
     lost: dict[str, int] = {}
     for gap in gaps:
         lost[gap.topic] = lost.get(gap.topic, 0) + max(0, (gap.found or gap.wanted) - gap.wanted)
     return lost
+
+
+def gone(client: KafkaClient, read: Positions) -> list[Gap]:
+    """Return the partitions that end before what was read: deleted, or made anew."""
+    edges = {(topic, place): (low, high) for (topic, place), low, high in client.edges_of(read)}
+    return [each for each in _gaps(read, edges) if each.found is None]
+
+
+def lost_error(source: str, gaps: Sequence[Gap]) -> RecordsLostError:
+    """Return the error that tells what a source lost."""
+    more = f"; and {len(gaps) - _TOLD} partitions more" if len(gaps) > _TOLD else ""
+    told = "; ".join(str(each) for each in gaps[:_TOLD]) + more
+    return RecordsLostError(
+        f'source "{source}" lost records before they were read',
+        detail=f"{told[0].upper()}{told[1:]}.",
+        hint=_HINT,
+    )
 
 
 def lost_midway(reasons: Iterable[str]) -> RecordsLostError | None:

@@ -17,6 +17,7 @@ from joinery.plan.stream_product import outputs_of
 from joinery.spark.clone import clone_session
 from joinery.spark.isolate import Suspect, isolate
 from joinery.spark.kafka_group import KafkaGroups
+from joinery.spark.kafka_watch import KafkaWatch
 from joinery.spark.operate import Operation
 from joinery.spark.outbox import check_rebuildable
 from joinery.spark.progress import BatchTimes, ProgressBoard
@@ -215,11 +216,14 @@ class Run:
             real_time=self._real_time,
             once=self._once,
         )
-        watch = Watch(self._queries, start, self._real_time, self._board)
+        places = {each: self._undertaking.place(each).checkpoint for each in reads}
+        topics = KafkaWatch(spark, reads, places)
+        watch = Watch(self._queries, start, self._real_time, self._board, topics)
         times = BatchTimes(spark, self._board, reads, groups)
         try:
             watch.begin()
         except BaseException:
+            watch.close()
             times.close()
             raise
         return watch, times
@@ -239,6 +243,7 @@ class Run:
         except Exception as error:
             watch.broke_off(error)
         finally:
+            watch.close()
             try:
                 self._close()
             finally:

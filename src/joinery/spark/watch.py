@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import JoineryError
 from joinery.spark.failure import QueryFailedError, died, failed_query, spark_died
 from joinery.spark.kafka_client import KafkaUnreachableError
+from joinery.spark.kafka_watch import KafkaWatch
 from joinery.spark.outage import Outage, outage_of
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.query import BatchRefusedError, QueryRun
@@ -28,6 +29,7 @@ class Watch:
         start: Starts one, now and after an outage.
         real_time: The real-time side of the run, if it has one; it knows no outages.
         board: Told of what is waited for.
+        topics: Tells what the sources of a query have lost for good; closed with this.
 
     Attributes:
         error: Why the run failed, once it has.
@@ -39,7 +41,9 @@ class Watch:
         start: Callable[[QueryRun], StreamingQuery],
         real_time: RealTimeRun | None,
         board: ProgressBoard,
+        topics: KafkaWatch,
     ) -> None:
+        self._topics = topics
         self._queries = queries
         self._start = start
         self._real_time = real_time
@@ -58,6 +62,10 @@ class Watch:
             for active in self._active.values():
                 active.stop()
             raise
+
+    def close(self) -> None:
+        """Look after nothing any more."""
+        self._topics.close()
 
     def request_stop(self) -> None:
         """Ask all queries to end after the batch that is under way; returns at once."""
@@ -81,6 +89,8 @@ class Watch:
 
     def _still_running(self, query: QueryRun) -> bool:
         active = self._active[query.name]
+        if (lost := self._topics.found(query.name)) is not None:
+            self._fail(lost)
         if active.isActive:
             if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
                 active.stop()
