@@ -99,7 +99,9 @@ def _java(heap: str) -> tuple[str, ...]:
 
 
 def _format(folder: Path, settings: Path) -> None:
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # An id that begins with "-" would be taken for an option: 128 bits, the first of them 0.
+    number = uuid.uuid4().int >> 1
+    cluster = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")
     command = (*_java("128m"), "kafka.tools.StorageTool", "format", "-t", cluster)
     done = subprocess.run(
         [*command, "-c", str(settings)], cwd=folder, capture_output=True, text=True, check=False
