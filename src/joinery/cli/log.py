@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from joinery.errors import RunError
+
 _KEPT_BYTES = 20 * 1024 * 1024
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -33,9 +35,19 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to(file: Path) -> None:
-    """Let everything under the logger `joinery` go to `file`; warnings to nowhere else."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handler = RotatingFileHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
+    """Let everything under the logger `joinery` go to `file`; warnings to nowhere else.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
+    except OSError as error:
+        raise RunError(
+            f"could not write into {file.parent}: {error.strerror}",
+            hint="The checkpoint needs a folder of its own: run.checkpoint says which.",
+        ) from error
     handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("joinery")
     for old in list(logger.handlers):

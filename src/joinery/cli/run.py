@@ -139,6 +139,7 @@ class Command:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
         try:
             log_to(self._own_log)
+            self._warnings.begin(self._spec)
             plan = self._plan or self._analysed()
             if self._arguments.rebuild:
                 self._undertake(plan, rebuild=True)

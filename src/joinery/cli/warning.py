@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from joinery.model.progress import BatchProgress
+from joinery.spec.product import ProjectSpec
 
 _TOLD = {
     "lost": "its log lost records before they were read; the documents may lack them. Raise the"
@@ -23,6 +24,17 @@ class Warnings:
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
+
+    def begin(self, spec: ProjectSpec) -> None:
+        """Write what is missing before anything is read."""
+        for source in spec.sources:
+            folder = dict(source.options).get("path") if source.kind == "files" else None
+            if folder is not None and not spec.path_of(str(folder)).exists():
+                where = spec.path_of(str(folder))
+                sys.stderr.write(
+                    f'warning: source "{source.name}": there is no folder {where} yet;'
+                    " it is read once it is there.\n"
+                )
 
     def note(self, batch: BatchProgress) -> None:
         """Write what this batch is the first to show."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from joinery.spark.source import SourceNotThereError
 from joinery.spark.topic import RawStream
 from joinery.spec.product import ProjectSpec, SourceSpec
 
@@ -21,8 +22,17 @@ _NO_LIMIT = (1 << 63) - 1
 def open_files(
     spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
 ) -> RawStream:
-    """Return the raw stream of some topics, numbered in their order."""
+    """Return the raw stream of some topics, numbered in their order.
+
+    Raises:
+        SourceNotThereError: Something else than a folder is in its place.
+    """
     folder = spec.path_of(str(dict(source.options)["path"]))
+    if folder.exists() and not folder.is_dir():
+        raise SourceNotThereError(
+            f'source "{source.name}" reads a folder, and {folder} is none',
+            hint="Name the folder that has a folder for each topic.",
+        )
     frame = (
         spark.readStream.format(_FILES)
         .option("path", str(folder))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from joinery.spark.topic import Topic
 if TYPE_CHECKING:
     from joinery.spark.uncommitted import PendingRoots
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FORGET_EVERY = 100
 _COUNTERS = {"tombstones_ignored": "tombstones"}
 _UNTOLD = "applied"
@@ -78,15 +80,25 @@ class StoreKernel:
         at = Batch(label.query_id, label.number, label.epoch, time_us)
         with not_collecting():
             outcome = self.store.apply(self.feed.changes(folder), at)
-            write_outcome(outcome, self.products, folder)
+            write_outcome(outcome, self.products, folder, time_us=time_us)
         if label.number % _FORGET_EVERY == _FORGET_EVERY - 1:
             self.store.forget(time_us - self.retention_us)
         return {**counted(counts, outcome, folder), "store": dict(outcome.usage)}
 
 
-def write_outcome(outcome: Outcome, products: Sequence[Product], folder: Path) -> None:
-    """Write documents as lines of the files sink, a folder a product, and dead letters."""
+def write_outcome(
+    outcome: Outcome, products: Sequence[Product], folder: Path, *, time_us: int
+) -> None:
+    """Write documents as lines of the files sink, a folder a product, and dead letters.
+
+    Args:
+        outcome: What a batch gave.
+        products: Those of the query.
+        folder: Where the batch is staged.
+        time_us: The time of the batch, which is that of its dead letters.
+    """
     letters: list[str] = []
+    at = (_EPOCH + timedelta(microseconds=time_us)).isoformat().replace("+00:00", "Z")
     for product in products:
         emitted = outcome.emitted.get(product.name, Emitted())
         relation = product.root.relation
@@ -101,7 +113,7 @@ def write_outcome(outcome: Outcome, products: Sequence[Product], folder: Path) -
                 ),
             )
         for key, (reason, detail) in emitted.dead.items():
-            told = {"reason": reason, "detail": detail, "product": product.name}
+            told = {"reason": reason, "detail": detail, "time": at, "product": product.name}
             told["key"] = document_json(key_row(relation, key), kind)
             letters.append(json.dumps(told, ensure_ascii=False) + "\n")
     if letters:

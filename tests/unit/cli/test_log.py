@@ -6,7 +6,10 @@ import json
 import logging
 from pathlib import Path
 
+import pytest
+
 from joinery.cli.log import log_to
+from joinery.errors import RunError
 
 
 def test_an_event_is_one_line_with_its_facts(tmp_path: Path) -> None:
@@ -29,3 +32,10 @@ def test_a_second_run_writes_to_its_own_file(tmp_path: Path) -> None:
 
     assert (tmp_path / "a.jsonl").read_text() == ""
     assert "run ended" in (tmp_path / "b.jsonl").read_text()
+
+
+def test_a_place_that_is_no_folder_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").write_text("")
+
+    with pytest.raises(RunError, match=r"could not write into .*_logs: Not a directory"):
+        log_to(tmp_path / "checkpoint" / "_logs" / "joinery.jsonl")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from joinery.cli.warning import Warnings
 from joinery.model.progress import BatchProgress
+from joinery.spec.product import ProjectSpec, SourceSpec
 
 
 def batch(**counts: int) -> BatchProgress:
@@ -44,3 +47,15 @@ def test_a_quiet_batch_warns_of_nothing(capsys: pytest.CaptureFixture[str]) -> N
     Warnings().note(batch(read=5))
 
     assert "" == capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    sources = tuple(SourceSpec(name, "files", (("path", name),)) for name in ("there", "elsewhere"))
+
+    Warnings().begin(ProjectSpec("shop", sources, folder=tmp_path))
+
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f'warning: source "elsewhere": there is no folder {tmp_path}/elsewhere')

@@ -110,7 +110,7 @@ def test_an_outcome_is_staged_as_lines(products: Sequence[Product], tmp_path: Pa
         relations={"user": {"applied": 2, "stale": 1}},
     )
 
-    write_outcome(outcome, products, tmp_path)
+    write_outcome(outcome, products, tmp_path, time_us=1_500_000)
     counts = counted({"relations": {"user": {"read": 3}}}, outcome, tmp_path)
 
     lines = (tmp_path / "profile" / "part-00000.jsonl").read_bytes()
@@ -122,6 +122,7 @@ def test_an_outcome_is_staged_as_lines(products: Sequence[Product], tmp_path: Pa
     assert {
         "reason": "overflow",
         "detail": "Too many.",
+        "time": "1970-01-01T00:00:01.500000Z",
         "product": "profile",
         "key": '{"id":3}',
     } == json.loads(letter)

@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 
 /** Says why a document cannot go to the sinks: an embed overflowed, or it is too large. */
 final class DocumentLimit {
@@ -40,12 +42,13 @@ final class DocumentLimit {
         : "the document has " + out.size() + " bytes, more than the " + maxBytes + " it may have";
   }
 
-  byte[] deadLetter(String detail, boolean overflow, Slice key) {
+  byte[] deadLetter(String detail, boolean overflow, Slice key, long timestamp) {
     ByteSink keyText = new ByteSink(256);
     new JsonWriter(product.key()).write(Row.of(key, product.key().length()), keyText);
     ObjectNode letter = new ObjectMapper().createObjectNode();
     letter.put("reason", overflow ? "overflow" : "document_too_large");
     letter.put("detail", detail);
+    letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
     letter.put("product", product.name());
     letter.put("key", new String(keyText.array(), 0, keyText.size(), StandardCharsets.UTF_8));
     return letter.toString().getBytes(StandardCharsets.UTF_8);

@@ -257,8 +257,9 @@ final class Fold implements Node {
       failed = reason != null;
       if (failed) {
         if (!wasFailed) {
-          outbox.emit(
-              Message.deadLetter(timestamp, limit.deadLetter(reason, document.flags() != 0, keyRow(after))));
+          boolean overflow = document.flags() != 0;
+          byte[] letter = limit.deadLetter(reason, overflow, keyRow(after), timestamp);
+          outbox.emit(Message.deadLetter(timestamp, letter));
         }
         return;
       }
