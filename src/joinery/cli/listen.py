@@ -19,6 +19,8 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.listen import Listener, Published
 from joinery.solutions.relational.trigger_open import open_listener
+from joinery.spark.place import Place
+from joinery.spark.stores import owner_of
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
 
@@ -97,5 +99,13 @@ def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
         outlets[product.name].open()
     limit = spec.run.max_document_bytes
     options = dict(products[0].solution_options)
-    name = standing_name(spec, products[0].query)
-    return open_listener(products, options, outlets, name=name, max_document_bytes=limit)
+    query = products[0].query
+    checkpoint = Place.of(spec.path_of(spec.run.checkpoint), query).checkpoint
+    return open_listener(
+        products,
+        options,
+        outlets,
+        name=standing_name(spec, query),
+        owner=owner_of(spec, checkpoint),
+        max_document_bytes=limit,
+    )

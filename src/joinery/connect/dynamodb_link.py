@@ -16,6 +16,16 @@ _BUSY = (
     "ServiceUnavailable",
     "ThrottlingException",
 )
+_AWAY = (
+    "ConnectTimeoutError",
+    "ConnectionClosedError",
+    "ConnectionError",
+    "EndpointConnectionError",
+    "HTTPClientError",
+    "ProxyConnectionError",
+    "ReadTimeoutError",
+    "ResponseStreamingError",
+)
 
 
 class DynamoError(RunError):
@@ -35,6 +45,11 @@ class DynamoError(RunError):
     def busy(self) -> bool:
         """Whether the same request may pass a moment later."""
         return self.reason in _BUSY
+
+    @property
+    def passing(self) -> bool:
+        """Whether the service is away or overloaded, so that waiting may help."""
+        return self.busy or self.reason in _AWAY
 
 
 def open_dynamodb(endpoint: str, region: str, connections: int) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from joinery.connect.dead_letters import DeadLetterWriter
 from joinery.connect.guarantee import Guarantee
+from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import StagedBatch, Written
-from joinery.connect.retry import PatientSink
 from joinery.model.progress import Waiting
 from joinery.model.type import Struct
 

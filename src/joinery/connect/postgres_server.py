@@ -81,15 +81,15 @@ def reason(error: Exception, url: str) -> str:
 def failure(error: Exception, url: str, what: str) -> SinkError:
     """Return the error that tells a failure of the driver."""
     message = f"{what} postgres at {shown(url)}"
-    if _passes(error):
+    if passes(error):
         hint = "Check that the server is up, and has room."
         return SinkUnavailableError(message, detail=reason(error, url), hint=hint)
     hint = "Check the URL, what its user may do, and the table."
     return SinkError(message, detail=reason(error, url), hint=hint)
 
 
-def _passes(error: Exception) -> bool:
-    """Return whether waiting may help."""
+def passes(error: BaseException | None) -> bool:
+    """Return whether waiting may help with an error of the driver."""
     import psycopg
 
     state = getattr(error, "sqlstate", None)

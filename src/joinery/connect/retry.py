@@ -1,10 +1,7 @@
-"""A sink that waits for its target: full jitter between attempts, a breaker against hammering.
+"""Waits for what is away: full jitter between attempts, a breaker against hammering.
 
-It wraps any sink. A `SinkUnavailableError` is waited out, without end unless the run ends;
-meanwhile the batch is not committed, so the stream waits too. Everything else passes.
-
-Invariant: before each attempt after the first the batch's lease is checked, and the inner
-sink has been closed and opened again.
+An error that tells of an outage is waited out, without end unless the run ends; meanwhile the
+batch is not committed, so the stream waits too. Everything else passes.
 """
 
 from __future__ import annotations
@@ -13,22 +10,23 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from joinery.connect.guarantee import Guarantee
-from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch, Written
+from joinery.errors import JoineryError
 from joinery.model.progress import Waiting
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _SLICE_S = 0.1
+_HINT = "The batch was not committed; it runs again at the next start."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How a sink waits.
+    """How an outage is waited for.
 
     Attributes:
         first_s: The first wait is a random time up to this; the bound doubles each time.
@@ -43,76 +41,63 @@ class Patience:
     rest_s: float = 5.0
 
 
-class PatientSink:
-    """Writes to `sink`, and waits as long as its target is not there.
+PATIENCE = Patience()
+
+
+class Retry:
+    """Makes attempts at one target until one succeeds.
 
     Args:
-        sink: Not yet opened.
-        product: Whose documents it takes.
+        kind: What the target is, for the log: `sink`.
+        product: Whose documents wait.
+        target: What is waited for, in words.
+        outage: The kind of error that tells of an outage.
         ended: True once the run is to end; a wait ends then.
         tell: Told what is waited for, and None once that is over.
+        patience: How it waits.
     """
 
     def __init__(
         self,
-        sink: Sink,
+        kind: str,
         product: str,
+        target: Callable[[], str],
         *,
-        ended: Callable[[], bool] = lambda: False,
-        tell: Callable[[Waiting | None], None] = lambda waiting: None,
-        patience: Patience = Patience(),
+        outage: type[JoineryError],
+        ended: Callable[[], bool],
+        tell: Callable[[Waiting | None], None],
+        patience: Patience,
     ) -> None:
         from pybreaker import CircuitBreaker
 
-        self._sink = sink
-        self._product = product
+        self._kind, self._product, self._target = kind, product, target
+        self._outage = outage
         self._ended = ended
         self._tell = tell
         self._patience = patience
-        self._open = False
         self._waiting: Waiting | None = None
         self._breaker = CircuitBreaker(
             fail_max=patience.failures,
             reset_timeout=patience.rest_s,
-            exclude=[lambda error: not isinstance(error, SinkUnavailableError)],
+            exclude=[lambda error: not isinstance(error, outage)],
             throw_new_error_on_trip=False,
         )
 
-    @property
-    def wrapped(self) -> Sink:
-        """The sink that it waits for."""
-        return self._sink
+    def until_done(self, attempt: Callable[[], _T], failed: str) -> _T:
+        """Return what `attempt` gives, however long its target takes.
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the wrapped sink."""
-        return self._sink.guarantee
-
-    @property
-    def target(self) -> str:
-        """That of the wrapped sink."""
-        return self._sink.target
-
-    def open(self) -> None:
-        """Open the sink; one whose target is not there now is opened with the first batch."""
-        try:
-            self._sink.open()
-            self._open = True
-        except SinkUnavailableError as error:
-            self._sink.close()
-            self._note(error, 1)
-
-    def write(self, batch: StagedBatch) -> Written:
-        """Write `batch`, however long its target takes.
+        Args:
+            attempt: May be made again.
+            failed: Says that it failed, should the run end meanwhile.
 
         Raises:
-            SinkUnavailableError: The run ended while the target was not there.
+            JoineryError: An `outage`: the run ended while the target was not there.
         """
         from pybreaker import CircuitBreakerError
         from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
 
         retrying = Retrying(
-            retry=retry_if_exception_type((SinkUnavailableError, CircuitBreakerError)),
+            retry=retry_if_exception_type((self._outage, CircuitBreakerError)),
             wait=wait_random_exponential(
                 multiplier=self._patience.first_s, max=self._patience.longest_s
             ),
@@ -122,56 +107,38 @@ class PatientSink:
             reraise=True,
         )
         try:
-            written: Written = retrying(self._breaker.call, self._attempt, batch)
+            done: _T = retrying(self._breaker.call, attempt)
         except CircuitBreakerError as error:
-            raise SinkUnavailableError(
-                f"could not write to {self.target}",
-                detail=self._waiting.reason if self._waiting else "",
-                hint="The batch was not committed; it runs again at the next start.",
-            ) from error
+            reason = self._waiting.reason if self._waiting else ""
+            raise self._outage(failed, detail=reason, hint=_HINT) from error
         self._over()
-        return written
+        return done
 
-    def close(self) -> None:
-        """Close the sink."""
-        self._open = False
-        self._sink.close()
-
-    def _attempt(self, batch: StagedBatch) -> Written:
-        batch.check()
-        if not self._open:
-            self._sink.close()
-            self._sink.open()
-            self._open = True
-        try:
-            return self._sink.write(batch)
-        except SinkUnavailableError:
-            self._open = False
-            raise
-
-    def _failed(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, SinkUnavailableError):
-            self._note(error, state.attempt_number)
-
-    def _note(self, error: SinkUnavailableError, attempts: int) -> None:
+    def note(self, error: JoineryError, attempts: int) -> None:
+        """Note an outage, and tell it."""
         since = self._waiting.since if self._waiting else time.time()
         if self._waiting is None:
-            facts = {"product": self._product, "target": self.target, "reason": error.detail}
-            _log.warning("waiting for a sink", extra=facts)
+            facts = {"product": self._product, "target": self._target(), "reason": error.detail}
+            _log.warning(f"waiting for a {self._kind}", extra=facts)
         self._waiting = Waiting(
             product=self._product,
-            target=self.target,
+            target=self._target(),
             reason=" ".join(part for part in (error.message, error.detail) if part),
             attempts=attempts,
             since=since,
         )
         self._tell(self._waiting)
 
+    def _failed(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, self._outage):
+            self.note(error, state.attempt_number)
+
     def _over(self) -> None:
         if self._waiting is not None:
             waited = round(time.time() - self._waiting.since, 1)
-            _log.warning("a sink is back", extra={"target": self.target, "waited_s": waited})
+            facts = {"target": self._target(), "waited_s": waited}
+            _log.warning(f"a {self._kind} is back", extra=facts)
             self._waiting = None
             self._tell(None)
 

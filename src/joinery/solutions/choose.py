@@ -15,6 +15,7 @@ from typing import Protocol, cast
 
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.store import StoreSolution
 from joinery.spec.read_solution import DEFAULT, ENTRY_POINTS
 
@@ -41,12 +42,14 @@ class SolutionPlace:
         query: The query's name, by which stores that are shared keep queries apart.
         project: Where relative paths of options begin.
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
+        owner: Whose join state it is; a store refuses to mix that of two projects.
     """
 
     folder: Path
     query: str
     project: Path = Path()
     max_document_bytes: int | None = None
+    owner: Owner = NOBODY
 
 
 class SolutionFactory(Protocol):

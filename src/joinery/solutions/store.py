@@ -31,6 +31,12 @@ class StoreError(RunError):
     code = "STORE"
 
 
+class StoreUnavailableError(StoreError):
+    """A store cannot be reached or is overloaded: the same call may succeed later."""
+
+    code = "STORE_UNAVAILABLE"
+
+
 class FencedError(StoreError):
     """A run with a higher epoch writes to the store; this one writes nothing more."""
 

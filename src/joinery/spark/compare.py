@@ -126,7 +126,7 @@ def _run(
         checkpoint.mkdir(parents=True, exist_ok=True)
         if measured.solution != SPARK_STATE:
             store_name(checkpoint, query, beside=True)
-    runs.append(Run(spec, plan, RunOptions(once=True, on_batch=note)))
+    runs.append(Run(spec, plan, RunOptions(once=True, patient=False, on_batch=note)))
     runs[0].prepare()
     runs[0].start(spark)
     runs[0].await_termination()

@@ -26,14 +26,14 @@ from joinery.connect.dead_letters import DeadLetterWriter
 from joinery.connect.lease import Lease
 from joinery.connect.outlet import Delaying, Outcome, Outlet
 from joinery.connect.patient_letters import PatientLetters
+from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
-from joinery.connect.retry import PatientSink
 from joinery.connect.spool import SpoolingSink, SpoolPlace
-from joinery.errors import RunError
+from joinery.errors import RunError, SpecError
 from joinery.model.progress import BatchProgress, Counts, with_ages
 from joinery.plan.nodes import Product, Relation
-from joinery.solutions.store import StoreError
+from joinery.solutions.store import StoreError, StoreUnavailableError
 from joinery.spark.attempt import Attempts
 from joinery.spark.batch_label import BatchLabel
 from joinery.spark.delay import Delay, undelayed
@@ -239,13 +239,11 @@ class QueryRun:
             if self.ending.is_set():
                 raise BatchRefusedError(f'query "{self.name}" is ending')
             self._take(kernel, frame, batch_id)
-        except SinkUnavailableError as error:
+        except (SinkUnavailableError, StoreUnavailableError) as error:
             if not self.ending.is_set():
                 self.failure = self.failure or error
                 raise
-            raise BatchRefusedError(
-                f'query "{self.name}" ended while it waited for a sink'
-            ) from error
+            raise BatchRefusedError(f'query "{self.name}" ended while it waited') from error
         except Exception as error:
             self.failure = self.failure or error
             raise
@@ -292,7 +290,7 @@ class QueryRun:
         """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
         try:
             summary = kernel.stage(frame, folder, label)
-        except StoreError:
+        except (StoreError, SpecError):
             raise
         except Exception as error:
             if self._attempts is not None and not self.ended():

@@ -32,7 +32,7 @@ from joinery.spark.selection import select_queries
 from joinery.spark.session import RUN_SETTINGS
 from joinery.spark.source import sources_of
 from joinery.spark.store_thread import StoreThread
-from joinery.spark.stores import is_store_backed, open_store, solution_of
+from joinery.spark.stores import StoreWait, is_store_backed, open_store, solution_of
 from joinery.spark.undertaking import Keeping, Undertaking
 from joinery.spark.watch import Watch
 from joinery.spec.product import ProjectSpec
@@ -63,6 +63,7 @@ class RunOptions:
         once: Read what there is at the start, then end.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
+        patient: Wait for a store of join state that is not there; else that ends the run.
         on_batch: Called for each batch once it is through.
         on_wait: Called when a sink has to be waited for, and with None once it is back.
     """
@@ -70,6 +71,7 @@ class RunOptions:
     once: bool = False
     products: tuple[str, ...] = ()
     rebuild: bool = False
+    patient: bool = True
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
     on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
 
@@ -94,6 +96,7 @@ class Run:
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
         self._rebuild = options.rebuild
+        self._patient = options.patient
         self._stores: dict[str, StoreThread] = {}
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
@@ -157,8 +160,16 @@ class Run:
         if is_store_backed(query.products):
             checkpoint = self._undertaking.place(query.name).checkpoint
             self._stores[query.name] = open_store(
-                self._spec, query.name, query.products, checkpoint, beside=self._rebuild
+                self._spec,
+                query.name,
+                query.products,
+                checkpoint,
+                beside=self._rebuild,
+                wait=self._wait_for_store(query) if self._patient else None,
             )
+
+    def _wait_for_store(self, query: QueryRun) -> StoreWait:
+        return StoreWait(check=query.lease.check, ended=query.ended, tell=self._board.wait)
 
     def start(self, spark: SparkSession, opener: KernelOpener = open_query_kernel) -> None:
         """Start all queries in `spark`, once the run is prepared."""

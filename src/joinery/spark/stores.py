@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product
 from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.owner import Owner
+from joinery.solutions.patient import PatientSolution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
+from joinery.solutions.store import StoreSolution
 from joinery.spark.store_thread import StoreThread
 from joinery.spec.product import ProjectSpec
 
 FILE_NAME = "joinery.store.json"
 _FOLDER = "store"
+_METADATA = "metadata"  # of Spark, which notes a query's id there
 
 
 def solution_of(products: Sequence[Product]) -> str:
@@ -32,10 +38,31 @@ def is_store_backed(products: Sequence[Product]) -> bool:
     return solution_of(products) != SPARK_STATE and not products[0].outbox
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreWait:
+    """How the run of a query waits for its store.
+
+    Attributes:
+        check: Raises once another run has taken over.
+        ended: True once the run is to end; a wait ends then.
+        tell: Told by target what is waited for, and None once that is over.
+    """
+
+    check: Callable[[], None]
+    ended: Callable[[], bool]
+    tell: Callable[[str, Waiting | None], None]
+
+
 def open_store(
-    spec: ProjectSpec, query: str, products: Sequence[Product], checkpoint: Path, *, beside: bool
+    spec: ProjectSpec,
+    query: str,
+    products: Sequence[Product],
+    checkpoint: Path,
+    *,
+    beside: bool,
+    wait: StoreWait | None = None,
 ) -> StoreThread:
-    """Open the store of a query.
+    """Open the store of a query; one that is not there is opened with the first batch.
 
     Args:
         spec: The project.
@@ -43,6 +70,7 @@ def open_store(
         products: Of the query.
         checkpoint: That the store belongs to; it is there.
         beside: Give a store that is new a name that no other has.
+        wait: How an outage is waited for; without it one is an error.
 
     Raises:
         StoreError: The store cannot be used.
@@ -54,10 +82,25 @@ def open_store(
         query=store_name(checkpoint, query, beside=beside),
         project=spec.path_of("."),
         max_document_bytes=spec.run.max_document_bytes,
+        owner=owner_of(spec, checkpoint),
     )
     options = dict(products[0].solution_options)
     make = partial(open_solution, solution_of(products), products, options, place)
-    return StoreThread(make)
+    return StoreThread(make if wait is None else partial(_patient, make, query, wait))
+
+
+def _patient(make: Callable[[], StoreSolution], query: str, wait: StoreWait) -> StoreSolution:
+    target = f"the store of {query}"
+    tell = partial(wait.tell, target)
+    return PatientSolution(make, query, target, check=wait.check, ended=wait.ended, tell=tell)
+
+
+def owner_of(spec: ProjectSpec, checkpoint: Path) -> Owner:
+    """Return whose the store of a checkpoint is."""
+    root = spec.path_of(spec.run.checkpoint).resolve()
+    file = checkpoint / _METADATA
+    known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return Owner(f"{spec.name}, whose checkpoints are in {root}", known.get("id"))
 
 
 def store_name(checkpoint: Path, query: str, *, beside: bool) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from joinery.connect.dynamodb_link import DynamoError, open_dynamodb
 from joinery.solutions.key_value.dynamodb_create import ensure_table
+from joinery.solutions.key_value.dynamodb_failure import store_error
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.slices import slices
@@ -101,4 +102,4 @@ def open_client(endpoint: str, region: str) -> object:
     try:
         return open_dynamodb(endpoint, region, THREADS)
     except DynamoError as error:
-        raise StoreError(error.message, detail=error.detail, hint=error.hint) from error
+        raise store_error(error) from error

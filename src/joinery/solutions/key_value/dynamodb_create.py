@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from joinery.connect.dynamodb_link import DynamoError, ask
+from joinery.solutions.key_value.dynamodb_failure import store_error
 from joinery.solutions.store import StoreError
 
 _KEYS = {"pk": "HASH", "sk": "RANGE"}
@@ -41,7 +42,19 @@ def ensure_table(
                 _add(client, name, slot)
                 _wait(client, name, pause)
     except DynamoError as error:
-        raise StoreError(error.message, detail=error.detail, hint=error.hint) from error
+        raise store_error(error) from error
+
+
+def table_stands(client: Any, name: str) -> bool:
+    """Return whether the table is there.
+
+    Raises:
+        StoreError: DynamoDB refuses.
+    """
+    try:
+        return _described(client, name) is not None
+    except DynamoError as error:
+        raise store_error(error) from error
 
 
 def _described(client: Any, name: str) -> Mapping[str, Any] | None:

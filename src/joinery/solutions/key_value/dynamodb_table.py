@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from joinery.connect.dynamodb_link import DynamoError, ask
+from joinery.solutions.key_value.dynamodb_failure import store_error
 from joinery.solutions.key_value.dynamodb_usage import Usage
 from joinery.solutions.key_value.slices import slices
 from joinery.solutions.store import StoreError
@@ -106,7 +107,7 @@ class DynamoTable:
             self._ask("PutItem", request)
         except DynamoError as refused:
             if refused.reason != "ConditionalCheckFailedException":
-                raise _told(refused) from refused
+                raise store_error(refused) from refused
             return False
         return True
 
@@ -180,7 +181,7 @@ class DynamoTable:
                 return self._ask(operation, request, again=again or attempt > 0)
             except DynamoError as error:
                 if not error.busy or attempt == _TRIES - 1:
-                    raise _told(error) from error
+                    raise store_error(error) from error
                 self._wait(attempt)
         raise AssertionError("the last try returns or raises")
 
@@ -280,7 +281,3 @@ def _key(place: Place) -> dict[str, Any]:
 
 def _place(item: Mapping[str, Any]) -> Place:
     return item["pk"]["S"], item["sk"]["S"]
-
-
-def _told(error: DynamoError) -> StoreError:
-    return StoreError(error.message, detail=error.detail, hint=error.hint)

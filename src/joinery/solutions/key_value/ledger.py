@@ -28,6 +28,7 @@ from joinery.solutions.key_value.codec import KeyCodec, dump
 from joinery.solutions.key_value.key_text import key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore
 from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.store import (
     Batch,
     Emitted,
@@ -44,13 +45,14 @@ _CHARACTERS_A_CHUNK = 200_000
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """Who writes: the checkpoint and its epoch, and how often its batch was begun before."""
+    """Who writes: project, checkpoint and epoch, and how often the batch was begun before."""
 
     epoch: int
     query_id: str
     number: int
     attempt: int
     generation: int
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +73,31 @@ class _Done:
 
 
 class Ledger:
-    """The batches of one query."""
+    """The batches of one query.
 
-    def __init__(self, products: Sequence[Product], store: KeyValueStore) -> None:
+    Args:
+        products: Of the query.
+        store: Where everything is kept.
+        owner: Who keeps join state there.
+
+    Raises:
+        OwnedError: The store holds the join state of another project.
+    """
+
+    def __init__(
+        self, products: Sequence[Product], store: KeyValueStore, owner: Owner = NOBODY
+    ) -> None:
         self._store = store
+        self._owner = owner
+        self._query = products[0].query
         self._keys = {
             each.name: KeyCodec([each.root.relation.type_of(c) for c in each.root.relation.key])
             for each in products
         }
         self._fence: _Fence | None = None
         self._mark_count = 0
+        if owner.project:
+            self._check_owner(_fence_of(store.get_many([_FENCE])[0]))
 
     @property
     def head(self) -> bytes:
@@ -239,13 +256,23 @@ class Ledger:
     def _claim(self, batch: Batch) -> None:
         """Put the fence of a batch that begins in place of the one that stands."""
         before = self._store.get_many([_FENCE])[0]
-        fence = _next_fence(_fence_of(before), batch)
+        self._check_owner(_fence_of(before))
+        fence = replace(_next_fence(_fence_of(before), batch), project=self._owner.project)
         after = dump(asdict(fence))
         if (claim := getattr(self._store, "claim", None)) is not None:
             claim(_FENCE, before, after)
         else:
             self._store.put_many({_FENCE: after})
         self._fence, self._mark_count = fence, 0
+
+    def _check_owner(self, stood: _Fence | None) -> None:
+        if stood is not None:
+            self._owner.check(
+                stood.project,
+                stood.query_id,
+                place=f"{self._query} in the store",
+                hint="Give the solution another place (`prefix`, `path`, `table`, `url`)",
+            )
 
     def _clear(self, generation: int) -> None:
         """Remove what all generations before this one left, where the store can."""

@@ -48,7 +48,11 @@ def kv(
             'solution "kv" needs the package orjson', hint="Run `pip install 'joinery[kv]'`."
         ) from missing
     store = open_store(str(options.get("store") or _DEFAULT), options, place)
-    state = KeyValueJoinState(products, store)
+    try:
+        state = KeyValueJoinState(products, store, place.owner)
+    except BaseException:
+        store.close()
+        raise
     return StoreDriver(products, state, max_document_bytes=place.max_document_bytes)
 
 

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from joinery.connect.protocol import SinkError
+from joinery.connect.protocol import SinkError, SinkUnavailableError
 from joinery.connect.redis_link import failure, open_redis, redis_errors, shown
 from joinery.solutions.key_value.option import StoreOptionError, check_options
 from joinery.solutions.key_value.slices import slices
 from joinery.solutions.key_value.store import Address
-from joinery.solutions.store import FencedError, StoreError
+from joinery.solutions.store import FencedError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -173,7 +173,8 @@ class RedisStore:
         if "FENCED" in str(error):
             return FencedError("another run has taken over the store", hint="Stop one of the two.")
         told = failure(error, self._target, f"could not {what}")
-        return StoreError(told.message, detail=told.detail, hint=told.hint)
+        kind = StoreUnavailableError if isinstance(told, SinkUnavailableError) else StoreError
+        return kind(told.message, detail=told.detail, hint=told.hint)
 
 
 def redis_store(options: Mapping[str, object], place: SolutionPlace) -> RedisStore:

@@ -14,15 +14,18 @@ from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.sides import join_sides
 from joinery.solutions.key_value.store import KeyValueStore
 from joinery.solutions.key_value.tables import KeyedRows
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
 
 
 class KeyValueJoinState:
-    """Keeps the rows that some products read, and their documents, in `store`."""
+    """Keeps the rows that some products read, and their documents, in `store`, for `owner`."""
 
-    def __init__(self, products: Sequence[Product], store: KeyValueStore) -> None:
+    def __init__(
+        self, products: Sequence[Product], store: KeyValueStore, owner: Owner = NOBODY
+    ) -> None:
         self._store = store
-        self._ledger = Ledger(products, store)
+        self._ledger = Ledger(products, store, owner)
         self._sides = join_sides(products)
         self._relations = list(dict.fromkeys(r for product in products for r in product.relations))
         self._tables: dict[str, KeyedRows] = {}

@@ -39,12 +39,12 @@ def open_state(
 ) -> JoinState:
     """Return the join state in the database of a URL; an empty one is a file in the checkpoint."""
     if not database:
-        return SqliteState(products, place.folder / FILE, name=place.query)
+        return SqliteState(products, place.folder / FILE, name=place.query, owner=place.owner)
     if database.startswith(_SQLITE) and len(database) > len(_SQLITE):
         path = place.project / Path(database.removeprefix(_SQLITE)).expanduser()
-        return SqliteState(products, path.absolute(), name=place.query)
+        return SqliteState(products, path.absolute(), name=place.query, owner=place.owner)
     if database.startswith(("postgresql://", "postgres://")):
-        return PostgresState(products, database, schema=schema, name=place.query)
+        return PostgresState(products, database, schema=schema, name=place.query, owner=place.owner)
     raise SpecError(
         'option "database" of "rdbms-store" names no database that it knows',
         detail=f"It begins with {database.partition(':')[0][:20]}:.",

@@ -9,6 +9,7 @@ from typing import Any
 from joinery.connect.postgres_link import shown
 from joinery.connect.postgres_server import database_errors
 from joinery.plan.nodes import Product
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -36,6 +37,7 @@ _FENCE = {
     "number": "bigint",
     "escaped": "boolean",
 }
+_PROJECT = "project"
 
 
 class PostgresState(RelationalState[Any]):
@@ -46,6 +48,7 @@ class PostgresState(RelationalState[Any]):
         url: `postgresql://…`, or what else libpq takes.
         schema: Of the tables; created where it is missing.
         name: Leads the names of the tables, so that queries can share a schema.
+        owner: Who keeps join state here.
     """
 
     _BEGIN = "BEGIN"
@@ -53,7 +56,13 @@ class PostgresState(RelationalState[Any]):
     _PARAMETERS = ("$1", "$2")
 
     def __init__(
-        self, products: Sequence[Product], url: str, *, schema: str = "joinery", name: str = ""
+        self,
+        products: Sequence[Product],
+        url: str,
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
     ) -> None:
         name = name or products[0].query
         self._url = url
@@ -70,6 +79,8 @@ class PostgresState(RelationalState[Any]):
             open_database(url, schema),
             shown(url),
             fence=quoted(self._fence_table),
+            owner=owner,
+            elsewhere='Name another "schema" in the solution\'s options',
             tables=self._row_tables,
             documents=self._document_tables,
         )
@@ -78,10 +89,12 @@ class PostgresState(RelationalState[Any]):
         # One at a time, since two that create a table at once make one of them fail.
         self._link.execute("SELECT pg_advisory_xact_lock(hashtext('joinery'), 0)")
         standing = columns_of_table(self._link, self._fence_table)
-        if standing and standing != _FENCE:
+        if standing and {**standing, _PROJECT: "text"} != {**_FENCE, _PROJECT: "text"}:
             raise foreign_table(self._fence_table, f"Its columns are {', '.join(standing)}.")
         typed = ", ".join(f"{name} {type}" for name, type in _FENCE.items())
         self._link.execute(f"CREATE TABLE IF NOT EXISTS {self._fence} ({typed}, PRIMARY KEY (id))")
+        if _PROJECT not in standing:
+            self._link.execute(f"ALTER TABLE {self._fence} ADD COLUMN {_PROJECT} text")
         self._link.execute(
             f"INSERT INTO {self._fence} (id, escaped) VALUES (0, FALSE) ON CONFLICT DO NOTHING"
         )

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from joinery.connect.postgres_link import shown
-from joinery.connect.postgres_server import connect, database_errors, reason
-from joinery.connect.protocol import SinkError
+from joinery.connect.postgres_server import connect, database_errors, passes, reason
+from joinery.connect.protocol import SinkError, SinkUnavailableError
 from joinery.model.type import Field
 from joinery.solutions.relational.cells import Cells
 from joinery.solutions.relational.postgres_value import array_text, column_type
-from joinery.solutions.store import StoreError
+from joinery.solutions.store import StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -40,13 +40,15 @@ def open_database(url: str, schema: str) -> Connection:
     """Connect, with the tables of `schema` in sight; it is created where it is missing.
 
     Raises:
-        StoreError: The server cannot be reached, does not let us in, or refuses the schema.
+        StoreUnavailableError: The server cannot be reached now.
+        StoreError: It does not let us in, or refuses the schema.
     """
     try:
         connection = connect(url)
     except SinkError as error:
         message = error.message.replace('sink "postgres"', '"rdbms-store"')
-        raise StoreError(message, detail=error.detail, hint=error.hint) from error
+        kind = StoreUnavailableError if isinstance(error, SinkUnavailableError) else StoreError
+        raise kind(message, detail=error.detail, hint=error.hint) from error
     try:
         from psycopg import RawCursor
 
@@ -151,7 +153,8 @@ def key_of_table(connection: Connection, table: str) -> list[str]:
 
 def failure(error: Exception, url: str) -> StoreError:
     """Return the error that tells a failure of the database, without the password."""
-    return StoreError(
+    kind = StoreUnavailableError if passes(error) else StoreError
+    return kind(
         f"could not use the database {shown(url)}",
         detail=reason(error, url),
         hint="Check that the server is up, the URL, and what its user may do.",

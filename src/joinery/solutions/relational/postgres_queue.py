@@ -12,6 +12,7 @@ from typing import Any
 
 from joinery.connect.postgres_server import connect
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
 from joinery.solutions.relational.statement.layout import QueryLayout
 from joinery.solutions.relational.statement.product import ProductStatements
@@ -32,9 +33,15 @@ class PostgresIngestState(PostgresTriggerState):
     """The tables of a query whose documents a listener publishes: rows in, nothing sent."""
 
     def __init__(
-        self, products: Sequence[Product], url: str, *, schema: str = "joinery", name: str = ""
+        self,
+        products: Sequence[Product],
+        url: str,
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
     ) -> None:
-        super().__init__(products, url, schema=schema, name=name)
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
         queue = queue_of(products, name or products[0].query, schema)
         self.define(queue.create())
 
@@ -52,6 +59,7 @@ class PostgresQueueState(PostgresTriggerState):
         statements: By product, how changed rows lead to roots.
         schema: Of the tables.
         name: Of the query.
+        owner: Who keeps join state in the tables.
     """
 
     def __init__(
@@ -62,8 +70,9 @@ class PostgresQueueState(PostgresTriggerState):
         *,
         schema: str = "joinery",
         name: str = "",
+        owner: Owner = NOBODY,
     ) -> None:
-        super().__init__(products, url, schema=schema, name=name)
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
         self._queue = queue_of(products, name or products[0].query, schema)
         self._statements = statements
         self._roots: Mapping[str, Relation] = {e.name: e.root.relation for e in products}

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from joinery.connect.postgres_server import database_errors
+from joinery.connect.postgres_server import database_errors, passes
 from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.cells import rows_from, values_to_cells
 from joinery.solutions.relational.postgres import PostgresState
-from joinery.solutions.relational.postgres_database import copy_rows, quoted
+from joinery.solutions.relational.postgres_database import copy_rows, failure, quoted
 from joinery.solutions.relational.postgres_value import (
     column_type,
     escaped_cells,
@@ -33,9 +34,15 @@ class PostgresTriggerState(PostgresState):
     _escaped = False
 
     def __init__(
-        self, products: Sequence[Product], url: str, *, schema: str = "joinery", name: str = ""
+        self,
+        products: Sequence[Product],
+        url: str,
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
     ) -> None:
-        super().__init__(products, url, schema=schema, name=name)
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
         with self._told():
             self._link.execute(f"SET search_path = {quoted(schema)}, public")
 
@@ -63,6 +70,8 @@ class PostgresTriggerState(PostgresState):
         try:
             self._link.execute(f"EXPLAIN {sql}".encode())
         except database_errors() as error:
+            if passes(error):
+                raise failure(error, self._url) from error
             return str(error).splitlines()[0]
         return ""
 

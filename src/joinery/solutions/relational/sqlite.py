@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from joinery.plan.nodes import Product
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -26,6 +27,7 @@ from joinery.solutions.relational.sqlite_table import SqliteTable
 from joinery.solutions.relational.state import RelationalState
 
 _FENCE_COLUMNS = ("id", "owner", "epoch", "query_id", "number")
+_PROJECT = "project"
 
 
 class SqliteState(RelationalState[sqlite3.Connection]):
@@ -35,13 +37,16 @@ class SqliteState(RelationalState[sqlite3.Connection]):
         products: They share the tables of their relations.
         path: The file; created where it is missing.
         name: Leads the names of the tables, so that queries can share a file.
+        owner: Who keeps join state here.
     """
 
     _BEGIN = "BEGIN IMMEDIATE"
     _LOCK = ""
     _PARAMETERS = ("?", "?")
 
-    def __init__(self, products: Sequence[Product], path: Path, *, name: str = "") -> None:
+    def __init__(
+        self, products: Sequence[Product], path: Path, *, name: str = "", owner: Owner = NOBODY
+    ) -> None:
         name = name or products[0].query
         self._path = path
         self._fence_table = fence_name(name)
@@ -49,6 +54,8 @@ class SqliteState(RelationalState[sqlite3.Connection]):
             open_database(path),
             str(path),
             fence=quoted(self._fence_table),
+            owner=owner,
+            elsewhere='Name another "database" in the solution\'s options',
             tables={
                 relation: SqliteTable(table, rows_name(name, relation))
                 for relation, table in relation_tables(products).items()
@@ -61,12 +68,15 @@ class SqliteState(RelationalState[sqlite3.Connection]):
 
     def _create_fence(self) -> None:
         standing = columns_of_table(self._link, self._fence_table)
-        if standing and tuple(standing) != _FENCE_COLUMNS:
+        if standing and tuple(each for each in standing if each != _PROJECT) != _FENCE_COLUMNS:
             raise foreign_table(self._fence_table, f"Its columns are {', '.join(standing)}.")
         self._link.execute(
             f"CREATE TABLE IF NOT EXISTS {self._fence}"
-            " (id INTEGER PRIMARY KEY, owner TEXT, epoch INTEGER, query_id TEXT, number INTEGER)"
+            " (id INTEGER PRIMARY KEY, owner TEXT, epoch INTEGER, query_id TEXT, number INTEGER,"
+            f" {_PROJECT} TEXT)"
         )
+        if standing and _PROJECT not in standing:
+            self._link.execute(f"ALTER TABLE {self._fence} ADD COLUMN {_PROJECT} TEXT")
         self._link.execute(f"INSERT OR IGNORE INTO {self._fence} (id) VALUES (0)")
 
     def _in_transaction(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product, Relation
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.cells import rows_from, values_to_cells
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.relational.sqlite_database import listed, quoted
@@ -23,8 +24,10 @@ from joinery.solutions.relational.trigger import Given, fields_of
 class SqliteTriggerState(SqliteState):
     """The rows and documents of one query's products, and what SQL makes of them."""
 
-    def __init__(self, products: Sequence[Product], path: Path, *, name: str = "") -> None:
-        super().__init__(products, path, name=name)
+    def __init__(
+        self, products: Sequence[Product], path: Path, *, name: str = "", owner: Owner = NOBODY
+    ) -> None:
+        super().__init__(products, path, name=name, owner=owner)
         for function, compute in FUNCTIONS.items():
             self._link.create_function(function, 1, compute, deterministic=True)
 

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from joinery.model.change import Row
+from joinery.solutions.owner import Owner
 from joinery.solutions.relational.fence import check_claim, is_last
 from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
 
@@ -75,6 +76,8 @@ class RelationalState(ABC, Generic[Link]):
         link: In autocommit mode, with an `execute` of its own.
         place: The database's name, for messages.
         fence: The quoted name of the table that tells who writes.
+        owner: Who keeps join state here.
+        elsewhere: How to name another place, for who is refused.
         tables: By relation.
         documents: By product.
     """
@@ -92,6 +95,8 @@ class RelationalState(ABC, Generic[Link]):
         place: str,
         *,
         fence: str,
+        owner: Owner,
+        elsewhere: str,
         tables: Mapping[str, RowTable[Link]],
         documents: Mapping[str, DocumentTable[Link]],
     ) -> None:
@@ -103,6 +108,7 @@ class RelationalState(ABC, Generic[Link]):
         try:
             with self._told(), self._transaction():
                 self._create_fence()
+                self._mark(owner, elsewhere)
                 for table in tables.values():
                     table.create(link)
                 for each in documents.values():
@@ -182,6 +188,15 @@ class RelationalState(ABC, Generic[Link]):
     @abstractmethod
     def _create_fence(self) -> None:
         """Create the table of one row that tells who writes, or refuse one of another."""
+
+    def _mark(self, owner: Owner, elsewhere: str) -> None:
+        """Mark the tables as the owner's, or refuse those of another."""
+        project, query_id = self._one("project, owner")
+        what = f"{self._fence[1:-1].removesuffix('__batch')} in {self._place}"
+        owner.check(project, query_id, place=what, hint=elsewhere)
+        if owner.project and owner.project != project:
+            statement = f"UPDATE {self._fence} SET project = {self._PARAMETERS[0]}"
+            self._link.execute(statement, [owner.project])
 
     @abstractmethod
     def _in_transaction(self) -> bool:

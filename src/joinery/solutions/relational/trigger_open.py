@@ -11,6 +11,7 @@ from joinery.engine.driver import StoreDriver
 from joinery.engine.tactic import Tactic
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.custom import (
     CustomSql,
     custom_sql,
@@ -77,6 +78,7 @@ def open_listener(
     outlets: Mapping[str, Outlet],
     *,
     name: str = "",
+    owner: Owner = NOBODY,
     max_document_bytes: int | None = None,
 ) -> Listener:
     """Return what publishes from the queue of one query's products.
@@ -86,6 +88,7 @@ def open_listener(
         options: Of the solution; `database` is in PostgreSQL.
         outlets: By product, opened.
         name: Leads the names of the tables; the query's by default.
+        owner: Who keeps join state in them.
         max_document_bytes: Above it a document is kept back; None sets no bound.
 
     Raises:
@@ -95,7 +98,7 @@ def open_listener(
     query = name or products[0].query
     url, schema = _server(options)
     statements = {each.name: statements_of(each, query, options) for each in products}
-    state = PostgresQueueState(products, url, statements, schema=schema, name=query)
+    state = PostgresQueueState(products, url, statements, schema=schema, name=query, owner=owner)
 
     def tactic(product: Product, max_bytes: int | None) -> Tactic:
         fits = fitting(product, statements[product.name], state)
@@ -163,7 +166,7 @@ def _ingest(
     products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
 ) -> SelectingState:
     url, schema = _server(options)
-    return PostgresIngestState(products, url, schema=schema, name=place.query)
+    return PostgresIngestState(products, url, schema=schema, name=place.query, owner=place.owner)
 
 
 def _open_state(
@@ -171,12 +174,16 @@ def _open_state(
 ) -> SelectingState:
     database = str(options.get("database", ""))
     if not database:
-        return SqliteTriggerState(products, place.folder / FILE, name=place.query)
+        return SqliteTriggerState(
+            products, place.folder / FILE, name=place.query, owner=place.owner
+        )
     if _in_postgres(options):
         schema = _schema(options)
-        return PostgresTriggerState(products, database, schema=schema, name=place.query)
+        return PostgresTriggerState(
+            products, database, schema=schema, name=place.query, owner=place.owner
+        )
     path = place.project / Path(path_of(database)).expanduser()
-    return SqliteTriggerState(products, path.absolute(), name=place.query)
+    return SqliteTriggerState(products, path.absolute(), name=place.query, owner=place.owner)
 
 
 def _check_one(products: Sequence[Product], custom: CustomSql | None) -> None:

@@ -64,10 +64,15 @@ def dynamodb(
     """
     try:
         from joinery.solutions.key_value.dynamodb import THREADS, open_client
-        from joinery.solutions.key_value.dynamodb_create import ensure_table
+        from joinery.solutions.key_value.dynamodb_create import ensure_table, table_stands
         from joinery.solutions.key_value.dynamodb_table import DynamoTable
         from joinery.solutions.single_table.registry import give_slots, open_registry
-        from joinery.solutions.single_table.state import LAG_S, SingleTableState, needs_of
+        from joinery.solutions.single_table.state import (
+            LAG_S,
+            SingleTableState,
+            check_owner,
+            needs_of,
+        )
     except ModuleNotFoundError as missing:
         raise StoreError(
             'solution "dynamodb" needs packages that are not installed',
@@ -78,7 +83,13 @@ def dynamodb(
     registry = open_registry(str(options.get("registry") or ""), name, place.folder / REGISTRY_FILE)
     needs = needs_of(products)
     table = DynamoTable(client, name, threads=THREADS)
-    slots = give_slots(needs, registry, table, lambda slots: ensure_table(client, name, slots))
+    try:
+        if table_stands(client, name):
+            check_owner(products, table, place.query, place.owner)
+        slots = give_slots(needs, registry, table, lambda slots: ensure_table(client, name, slots))
+    except BaseException:
+        table.close()
+        raise
     state = SingleTableState(
         products,
         table,
@@ -86,6 +97,7 @@ def dynamodb(
         query=place.query,
         shards=_whole(options, "shards", 1),
         lag_s=float(_whole(options, "index_lag", int(LAG_S), least=0)),
+        owner=place.owner,
     )
     driver = StoreDriver(products, state, max_document_bytes=place.max_document_bytes)
     return DynamoSolution(driver, table, products[0].name)

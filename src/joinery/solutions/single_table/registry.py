@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from joinery.connect.postgres_link import DatabaseError, open_link
+from joinery.connect.postgres_server import passes
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
 from joinery.solutions.single_table.slots import Need, assign, slot_name
-from joinery.solutions.store import StoreError
+from joinery.solutions.store import StoreError, StoreUnavailableError
 
 _CREATE = """CREATE TABLE IF NOT EXISTS joinery_slots (
     table_name TEXT NOT NULL, relation TEXT NOT NULL, columns TEXT NOT NULL,
@@ -100,7 +101,9 @@ class PostgresRegistry:
         try:
             link = open_link(self._url)
         except DatabaseError as error:
-            raise StoreError(error.message, detail=error.detail, hint=error.hint) from error
+            away = error.__cause__ is not None and passes(error.__cause__)
+            kind = StoreUnavailableError if away else StoreError
+            raise kind(error.message, detail=error.detail, hint=error.hint) from error
         import psycopg
 
         try:
@@ -108,7 +111,8 @@ class PostgresRegistry:
                 link.execute(_CREATE)
                 yield link
         except psycopg.Error as error:
-            raise StoreError("could not use the slot registry", detail=f"{error}.") from error
+            kind = StoreUnavailableError if passes(error) else StoreError
+            raise kind("could not use the slot registry", detail=f"{error}.") from error
 
 
 def open_registry(url: str, table: str, file: Path) -> Registry:

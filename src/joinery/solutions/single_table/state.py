@@ -24,6 +24,7 @@ from joinery.solutions.key_value.sides import join_sides
 from joinery.solutions.key_value.slices import slices
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.single_table.items import ItemTable, Layout, sort_key
 from joinery.solutions.single_table.recent import Recent
 from joinery.solutions.single_table.slots import Need
@@ -53,6 +54,7 @@ class SingleTableState:
         query: The query's name.
         shards: Over how many partition keys each relation is spread.
         lag_s: How far behind an index may be.
+        owner: Who keeps join state in the table.
         pause: Waits so many seconds.
     """
 
@@ -65,6 +67,7 @@ class SingleTableState:
         query: str,
         shards: int = 1,
         lag_s: float = LAG_S,
+        owner: Owner = NOBODY,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = table
@@ -74,7 +77,7 @@ class SingleTableState:
         self._lag_s = lag_s
         self._pause = pause
         self._store = DynamoStore(table, f"{self._query}/")
-        self._ledger = Ledger(products, self._store)
+        self._ledger = Ledger(products, self._store, owner)
         self._sides = join_sides(products)
         relations = dict.fromkeys(r for product in products for r in product.relations)
         self._relations = list(relations)
@@ -180,6 +183,15 @@ class SingleTableState:
         if self._shards == 1 and rows > _HOT_UNITS_A_SECOND and rate > _HOT_UNITS_A_SECOND:
             facts = {"relation": relation, "items_a_second": round(rate)}
             _log.warning("hot partition: spread the relation by the option `shards`", extra=facts)
+
+
+def check_owner(products: Sequence[Product], table: DynamoTable, query: str, owner: Owner) -> None:
+    """Refuse a table whose query of this name is another project's; the table is there.
+
+    Raises:
+        OwnedError: It is.
+    """
+    Ledger(products, DynamoStore(table, f"{escaped(query)}/"), owner)
 
 
 def needs_of(products: Sequence[Product]) -> list[Need]:

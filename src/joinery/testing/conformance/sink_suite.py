@@ -14,8 +14,9 @@ from decimal import Decimal
 from joinery.connect.guarantee import Promise
 from joinery.connect.key import canonical_key
 from joinery.connect.line import StagedRow
+from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import FencedError, StagedBatch, Written, listing_of
-from joinery.connect.retry import Patience, PatientSink
+from joinery.connect.retry import Patience
 from joinery.testing.conformance.sink import (
     BrokenError,
     SinkBench,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinery.connect.guarantee import Guarantee
+from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import (
     FencedError,
     SinkError,
@@ -16,7 +17,7 @@ from joinery.connect.protocol import (
     StagedBatch,
     Written,
 )
-from joinery.connect.retry import Patience, PatientSink
+from joinery.connect.retry import Patience
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
 
