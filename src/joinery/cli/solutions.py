@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from joinery.cli.measuring import measuring_for_output
 from joinery.cli.report import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
@@ -83,14 +84,18 @@ def _measured(
     spec: ProjectSpec, names: Sequence[str], arguments: SolutionsArguments
 ) -> list[Measured]:
     from joinery.spark.analyse import SparkAnalyser
-    from joinery.spark.compare import Sample, measure
+    from joinery.spark.compare import Measurement, Sample, measure
     from joinery.spark.connector import connector_jars
     from joinery.spark.kernel import add_jars
     from joinery.spark.session import open_session
 
     folder = Path(tempfile.mkdtemp(prefix="joinery-solutions-"))
-    session = open_session(spec.name, log=folder / "spark.log", settings=dict(spec.run.spark))
+    display = measuring_for_output(len(names), arguments.changes)
+    display.prepare()
+    session = None
     try:
+        log = folder / "spark.log"
+        session = open_session(spec.name, log=log, settings=dict(spec.run.spark))
         add_jars(session, connector_jars(spec))
         analyser = SparkAnalyser(session)
 
@@ -98,12 +103,16 @@ def _measured(
             return build_plan(each, analyser)
 
         sample = Sample(arguments.changes, arguments.rows)
-        return [
-            measure(session, spec, name, planner=planner, sample=sample, folder=folder / name)
-            for name in names
-        ]
+        measured = []
+        for name in names:
+            display.begin(name)
+            place = Measurement(planner, sample, folder / name, display.batch)
+            measured.append(measure(session, spec, name, place))
+        return measured
     finally:
-        session.stop()
+        display.end()
+        if session is not None:
+            session.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -82,20 +82,29 @@ class Sample:
     rows: int
 
 
-def measure(
-    spark: SparkSession,
-    spec: ProjectSpec,
-    solution: str,
-    *,
-    planner: Callable[[ProjectSpec], Plan],
-    sample: Sample,
-    folder: Path,
-) -> Measured:
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """How one solution is measured.
+
+    Attributes:
+        planner: Builds the plan of a project.
+        sample: What is read.
+        folder: Takes all that is written.
+        on_batch: Called for each batch once it is through.
+    """
+
+    planner: Callable[[ProjectSpec], Plan]
+    sample: Sample
+    folder: Path
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None
+
+
+def measure(spark: SparkSession, spec: ProjectSpec, solution: str, how: Measurement) -> Measured:
     """Run a project on a solution and return what it did; an error is told in it."""
     measured = Measured(solution)
     try:
-        spec = _beside(with_solution(spec, solution), folder, sample)
-        _run(spark, spec, planner(spec), sample, measured)
+        spec = _beside(with_solution(spec, solution), how.folder, how.sample)
+        _run(spark, spec, how, measured)
     except JoineryError as error:
         measured.error = f"{error.message}. {error.detail}".strip()
     checkpoint = spec.path_of(spec.run.checkpoint)
@@ -108,9 +117,8 @@ def measure(
     return measured
 
 
-def _run(
-    spark: SparkSession, spec: ProjectSpec, plan: Plan, sample: Sample, measured: Measured
-) -> None:
+def _run(spark: SparkSession, spec: ProjectSpec, how: Measurement, measured: Measured) -> None:
+    plan = how.planner(spec)
     runs: list[Run] = []
 
     def note(batch: BatchProgress) -> None:
@@ -118,7 +126,8 @@ def _run(
             measured.batches.append((batch.read, batch.seconds))
         measured.store.update(asked_of_store(batch))
         measured.documents += sum(each.get("upserts", 0) for each in batch.documents.values())
-        if measured.changes >= sample.changes:
+        how.on_batch(batch)
+        if measured.changes >= how.sample.changes:
             runs[0].request_stop()
 
     for query in {product.query for product in plan.products}:
