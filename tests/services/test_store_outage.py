@@ -31,9 +31,9 @@ products:
     embed: {{stars: {{many: star, on: {{user_id: id}}, fields: [repo]}}}}
     sink: {{files: {{path: out}}}}
     solution: {solution}
-run: {{trigger_ms: 100}}
+run: {{trigger: 100ms}}
 """
-USERS, ROUNDS = 40, 8
+USERS, ROUNDS = 40, 3
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -143,6 +143,7 @@ def test_a_run_waits_for_its_store_and_its_documents_are_those_of_one_without_ou
     assert (0, "") == (code, errors)
 
 
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
 def test_after_an_outage_the_next_start_goes_on(server: Service, tmp_path: Path) -> None:
     random = Random(6)
     declare(tmp_path, server)

@@ -10,7 +10,7 @@ Limits: the rows of one batch, and those below `together` roots, are in memory a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,14 +106,11 @@ class StoreDriver:
         return net
 
     def _by_key(self, changes: Sequence[Change]) -> Mapping[str, dict[Key, list[Change]]]:
-        found: dict[str, dict[Key, list[Change]]] = {}
-        readers = {name: table.key_of for name, table in self._tables.items()}
+        parted: dict[str, list[Change]] = {name: [] for name in self._tables}
         for change in changes:
-            key_of = readers.get(change.relation)
-            if key_of is not None:
-                keyed = found.setdefault(change.relation, {})
-                keyed.setdefault(key_of(change.key), []).append(change)
-        return found
+            if change.relation in parted:
+                parted[change.relation].append(change)
+        return {name: self._tables[name].by_key(some) for name, some in parted.items() if some}
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
         """Return the counters of the batch; failures of rows count with the first product."""
@@ -140,7 +137,19 @@ class _Table:
         self._name = relation.name
         self._findings = Findings()
         self._merge = RowMerge(relation, self._findings)
-        self.key_of: Callable[[Row], Key] = key_reader(relation)
+        self._key_of: Callable[[Row], Key] = key_reader(relation)
+
+    def by_key(self, changes: Iterable[Change]) -> dict[Key, list[Change]]:
+        """Return the changes of each key, in their order."""
+        keyed: dict[Key, list[Change]] = {}
+        key_of = self._key_of
+        for change in changes:
+            key = key_of(change.key)
+            if (some := keyed.get(key)) is None:
+                keyed[key] = [change]
+            else:
+                some.append(change)
+        return keyed
 
     def net(
         self,
@@ -152,8 +161,14 @@ class _Table:
         """Add what `keyed` changes make of `stored` rows to `net`."""
         rows, images = net.rows.setdefault(self._name, {}), net.images[self._name]
         apply, verdicts = self._merge.apply, list[str]()
+        first, seen = self._first, 0
         for key, changes in keyed.items():
             old = stored.get(key)
+            if old is None and len(changes) == 1 and changes[0].after is not None:
+                new = rows[key] = first(changes[0], timestamp_us)
+                images.append((None, new.row if new.visible else None))
+                seen += 1
+                continue
             standing = _standing(old)
             applied = [apply(standing, change) for change in changes]
             verdicts += applied
@@ -163,12 +178,21 @@ class _Table:
                 continue
             new = rows[key] = self._stored(standing, timestamp_us)
             images.append((_seen(old), _seen(new)))
-        net.counts.setdefault(self._name, Counter()).update(verdicts)
+        counts = net.counts.setdefault(self._name, Counter())
+        counts.update(verdicts)
+        if seen:
+            counts["applied"] += seen
 
     def failures(self) -> int:
         """Return how many expressions failed since the last call."""
         failures, self._findings.failures = self._findings.failures, 0
         return failures
+
+    def _first(self, change: Change, timestamp_us: int) -> StoredRow:
+        """Return what the only change of a new key makes of it: most rows of a first load."""
+        row = self._merge.first(change)
+        visible = self._merge.visible(row)
+        return StoredRow(row, visible, change.position, False, timestamp_us, change.place)
 
     def _stored(self, standing: Standing, timestamp_us: int) -> StoredRow:
         row = None if standing.row is None else self._merge.derived(standing.row)

@@ -55,6 +55,10 @@ class RowMerge:
         standing.place = change.place
         return "applied"
 
+    def first(self, change: Change) -> Row:
+        """Return the row, with its derived columns, that an upsert makes of a new key."""
+        return self.derived(self._merged(None, change))
+
     def derived(self, row: Row) -> Row:
         """Return a row with its derived columns."""
         if not self._derived:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from joinery.errors import RunError
 from joinery.model.change import Change, Row
@@ -60,8 +60,7 @@ class Batch:
     timestamp_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRow:
+class StoredRow(NamedTuple):
     """The newest state of one key.
 
     Attributes:

@@ -243,7 +243,9 @@ class QueryRun:
             if not self.ending.is_set():
                 self.failure = self.failure or error
                 raise
-            raise BatchRefusedError(f'query "{self.name}" ended while it waited') from error
+            refused = BatchRefusedError(f'query "{self.name}" ended while it waited')
+            self.failure = self.failure or refused
+            raise refused from error
         except Exception as error:
             self.failure = self.failure or error
             raise

@@ -18,8 +18,9 @@ ConvertOf = Callable[[DataType], Convert | None]
 
 def cells_of(fields: Sequence[Field], to_cell: ConvertOf) -> Callable[[Row], Cells]:
     """Return the function from a row to the cells of `fields`."""
-    read, convert = values_reader([each.name for each in fields]), values_to_cells(fields, to_cell)
-    return read if convert is None else lambda row: convert(read(row))
+    read = values_reader([each.name for each in fields])
+    odd = [(at, convert) for at, each in enumerate(fields) if (convert := to_cell(each.type))]
+    return (lambda row: _converted(read(row), odd)) if odd else read
 
 
 def values_to_cells(

@@ -13,13 +13,12 @@ from zlib import crc32
 from joinery.engine.key import key_reader
 from joinery.model.change import Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
-from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from, table_from
+from joinery.solutions.relational.cells import Cells, probe_cells, rows_from, table_from
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     AFTER_DELETE,
     CHANGED,
     DELETED,
-    HIDDEN,
     OFFSET,
     OWN_COLUMNS,
     PLACE,
@@ -47,6 +46,7 @@ from joinery.solutions.relational.postgres_value import (
     unescaped_cells,
     widens,
 )
+from joinery.solutions.relational.stored import stored_cells
 from joinery.solutions.store import JoinValue, Key, StoredRow
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ _OWN = (
     Field(OFFSET, LONG),
 )
 _NEEDED = (STATE, AFTER_DELETE, CHANGED)
-_NOWHERE = (None, None)
 
 
 class PostgresTable:
@@ -80,7 +79,7 @@ class PostgresTable:
         self._fields = {each.name: each for each in table.columns}
         self._key_fields = [self._fields[column] for column in table.relation.key]
         self._key_of = key_reader(table.relation)
-        self._to_cells = cells_of(table.columns, to_cell)
+        self._to_cells = stored_cells(table.relation, to_cell)
         self._rows = rows_from(table.columns, from_cell)
         self._shown = table_from(table.shown, from_cell)
         self._probes: dict[tuple[str, ...], Any] = {}
@@ -140,7 +139,8 @@ class PostgresTable:
         """Store rows in place of those under their keys; return whether texts were escaped."""
         asked, standing = self._known
         new = [key for key in rows if key in asked and key not in standing]
-        cells, rest = self._written(rows, new), self._written(rows, rows.keys() - set(new))
+        cells = self._to_cells((key, rows[key]) for key in new)
+        rest = self._to_cells((key, rows[key]) for key in rows.keys() - set(new))
         escape = needs_escape([*cells, *rest], self._all)
         if escape:
             cells, rest = [*map(escaped_cells, cells)], [*map(escaped_cells, rest)]
@@ -163,18 +163,6 @@ class PostgresTable:
     @property
     def _all(self) -> list[Field]:
         return [*self._fields.values(), *_OWN]
-
-    def _written(self, rows: Mapping[Key, StoredRow], keys: Iterable[Key]) -> list[Cells]:
-        to_cells, blank, written = self._to_cells, dict.fromkeys(self._fields), []
-        for key in keys:
-            stored = rows[key]
-            row, state = stored.row, VISIBLE if stored.visible else HIDDEN
-            if row is None:
-                state = DELETED
-                row = {**blank, **dict(zip(self._relation.key, key, strict=True))}
-            own = (state, stored.position, stored.after_delete, stored.changed_us)
-            written.append(to_cells(row) + own + (stored.place or _NOWHERE))
-        return written
 
     def _found(
         self,

@@ -8,19 +8,18 @@ Invariant: identifiers are quoted; values are parameters.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from joinery.engine.key import key_reader
 from joinery.engine.order import is_ordered_itself
 from joinery.model.change import Row
 from joinery.model.type import Field
-from joinery.solutions.relational.cells import Cells, cells_of, probe_cells, rows_from, table_from
+from joinery.solutions.relational.cells import probe_cells, rows_from, table_from
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     CHANGED,
     DELETED,
-    HIDDEN,
     OFFSET,
     OWN_COLUMNS,
     PLACE,
@@ -36,9 +35,8 @@ from joinery.solutions.relational.sqlite_database import (
     quoted,
 )
 from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
+from joinery.solutions.relational.stored import stored_cells
 from joinery.solutions.store import JoinValue, Key, StoredRow
-
-_NOWHERE = (None, None)
 
 
 class SqliteTable:
@@ -57,7 +55,7 @@ class SqliteTable:
         self._key_fields = [self._fields[column] for column in table.relation.key]
         self._rest = [each for each in table.columns if each.name not in table.relation.key]
         self._key_of = key_reader(table.relation)
-        self._to_cells = cells_of(table.columns, to_cell)
+        self._to_cells = stored_cells(table.relation, to_cell)
         self._key_cells = probe_cells(self._key_fields, to_cell)
         self._rows = rows_from(table.columns, from_cell)
         self._shown = table_from(table.shown, from_cell)
@@ -128,7 +126,7 @@ class SqliteTable:
 
     def write(self, database: sqlite3.Connection, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows in place of those under their keys."""
-        cells = list(self._written(rows))
+        cells = self._to_cells(rows.items())
         if self._sortable:
             cells.sort(key=self._place)  # neighbours share a page
         database.executemany(self._upsert, cells)
@@ -143,16 +141,6 @@ class SqliteTable:
     def clear(self, database: sqlite3.Connection) -> None:
         """Forget all rows."""
         database.execute(f"DELETE FROM {quoted(self.name)}")
-
-    def _written(self, rows: Mapping[Key, StoredRow]) -> Iterable[Cells]:
-        to_cells, blank = self._to_cells, dict.fromkeys(self._fields)
-        for key, stored in rows.items():
-            row, state = stored.row, VISIBLE if stored.visible else HIDDEN
-            if row is None:
-                state = DELETED
-                row = {**blank, **dict(zip(self._relation.key, key, strict=True))}
-            own = (state, stored.position, stored.after_delete, stored.changed_us)
-            yield to_cells(row) + own + (stored.place or _NOWHERE)
 
     def _create_statement(self) -> str:
         columns = [self._defined(each) for each in self._fields.values()]

@@ -35,7 +35,8 @@ def exact_text(kind: Decimal) -> Convert:
 
 def utc_text(value: dt.datetime) -> str:
     """Return a moment as ISO 8601 text in UTC, to the microsecond."""
-    return value.astimezone(dt.UTC).isoformat(timespec="microseconds")
+    moment = value if value.tzinfo is dt.UTC else value.astimezone(dt.UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 def local_text(value: dt.datetime) -> str:
