@@ -1,6 +1,7 @@
 """The store `redis`: one entry of a partition as a text, several as a hash, under a prefix.
 
-All that one call asks for goes in few requests: `MGET` for texts, and scripts for hashes.
+All that one call asks for goes in few requests: `MGET` for texts, and scripts for hashes. Two
+are under way at a time, so that the server works while the next one is made.
 A script also compares the fence before it writes, so a run that was replaced writes nothing.
 
 Limits: one Redis, or a primary with replicas; no cluster. What a call wrote is as durable as
@@ -9,8 +10,10 @@ that Redis is set up to be (`appendonly`, `appendfsync`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from joinery.connect.protocol import SinkError, SinkUnavailableError
@@ -31,22 +34,33 @@ _KEYS_A_REQUEST = 2_000
 _BYTES_A_REQUEST = 4 << 20
 _LARGE_HASH = 20_000
 _NOTHING = b"-"
+_AT_A_TIME = 2
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
-# KEYS: the fence, then one of each entry. ARGV: what the fence must hold (empty: anything, `-`:
-# nothing), then sort key and value of each: `-` removes, `+…` puts.
+# KEYS: the fence, then those of texts to put, of texts to remove, and of fields. ARGV: what the
+# fence must hold (empty: anything, `-`: nothing), how many texts are put, how many removed; the
+# texts; then sort key and value of each field: `-` removes, `+…` puts. Lua unpacks a few thousand.
 _PUT = """
 if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then
   return redis.error_reply('FENCED')
 end
-for i = 2, #KEYS do
-  local sort, value = ARGV[2 * i - 2], ARGV[2 * i - 1]
-  if sort == '' then
-    if value == '-' then
-      redis.call('DEL', KEYS[i])
-    else
-      redis.call('SET', KEYS[i], string.sub(value, 2))
-    end
-  elseif value == '-' then
+local put, gone = tonumber(ARGV[2]), tonumber(ARGV[3])
+for first = 1, put, 1000 do
+  local pairs = {}
+  for i = first, math.min(first + 999, put) do
+    pairs[#pairs + 1] = KEYS[1 + i]
+    pairs[#pairs + 1] = ARGV[3 + i]
+  end
+  redis.call('MSET', unpack(pairs))
+end
+for first = put + 1, put + gone, 1000 do
+  redis.call('DEL', unpack(KEYS, 1 + first, 1 + math.min(first + 999, put + gone)))
+end
+for i = 2 + put + gone, #KEYS do
+  local at = 3 + put + 2 * (i - 1 - put - gone)
+  local sort, value = ARGV[at - 1], ARGV[at]
+  if value == '-' then
     redis.call('HDEL', KEYS[i], sort)
   else
     redis.call('HSET', KEYS[i], sort, string.sub(value, 2))
@@ -79,6 +93,7 @@ class RedisStore:
     def __init__(self, url: str, prefix: str) -> None:
         self._target = f"redis {shown(url)}, keys {prefix}:*"
         self._head = f"{prefix}:".encode()
+        self._threads = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="joinery-redis")
         self._guard: tuple[bytes, bytes] = (self._head, b"")
         try:
             self._client: Redis = open_redis(url, {})
@@ -99,29 +114,20 @@ class RedisStore:
     def get_many(self, addresses: Sequence[Address]) -> list[bytes | None]:
         """Return the value at each address."""
         values: list[bytes | None] = []
-        for some in slices(addresses, _KEYS_A_REQUEST):
-            if any(sort for _, sort in some):
-                values += self._asked("read", self._fields, some)
-            else:
-                keys = [self._head + partition for partition, _ in some]
-                values += self._asked("read", self._client.mget, keys)
+        for found in self._overlapped(self._values, slices(addresses, _KEYS_A_REQUEST)):
+            values += found
         return values
 
     def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
         """Put and remove entries."""
-        fence, expected = self._guard
-        for some in _sized(entries.items()):
-            keys = [fence, *(self._head + partition for (partition, _), _ in some)]
-            arguments = [expected]
-            for (_, sort), value in some:
-                arguments += (sort, b"-" if value is None else b"+" + value)
-            self._asked("write", self._put, keys, arguments)
+        for _ in self._overlapped(self._write, _sized(entries.items())):
+            pass
 
     def scan(self, partitions: Sequence[bytes]) -> Iterator[tuple[Address, bytes]]:
         """Yield all entries of some partitions, which hold several each."""
-        for some in slices(partitions, _KEYS_A_REQUEST):
+        asked = list(slices(partitions, _KEYS_A_REQUEST))
+        for some, found in zip(asked, self._overlapped(self._hashes, asked), strict=True):
             keys = [self._head + partition for partition in some]
-            found = self._asked("read", self._scan, keys, [_LARGE_HASH])
             for partition, key, fields in zip(some, keys, found, strict=True):
                 for sort, value in self._large(key) if fields is None else _pairs(fields):
                     yield (partition, sort), value
@@ -136,7 +142,54 @@ class RedisStore:
 
     def close(self) -> None:
         """Disconnect."""
+        self._threads.shutdown()
         self._client.close()
+
+    def _overlapped(self, ask: Callable[[_A], _B], requests: Iterable[_A]) -> Iterator[_B]:
+        """Yield what `ask` gives for each request, in their order; the next ones are under way."""
+        waiting: deque[Future[_B]] = deque()
+        try:
+            for request in requests:
+                waiting.append(self._threads.submit(ask, request))
+                if len(waiting) > _AT_A_TIME:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            wait(waiting)
+
+    def _values(self, some: Sequence[Address]) -> list[bytes | None]:
+        if any(sort for _, sort in some):
+            found: list[bytes | None] = self._asked("read", self._fields, some)
+        else:
+            keys = [self._head + partition for partition, _ in some]
+            found = self._asked("read", self._client.mget, keys)
+        return found
+
+    def _hashes(self, some: Sequence[bytes]) -> Sequence[Any]:
+        keys = [self._head + partition for partition in some]
+        found: Sequence[Any] = self._asked("read", self._scan, keys, [_LARGE_HASH])
+        return found
+
+    def _write(self, some: Sequence[tuple[Address, bytes | None]]) -> None:
+        """Put and remove some entries in one request, if the fence still stands."""
+        fence, expected = self._guard
+        put: dict[bytes, bytes] = {}
+        gone: list[bytes] = []
+        fields: list[bytes] = []
+        arguments: list[bytes] = []
+        for (partition, sort), value in some:
+            key = self._head + partition
+            if sort:
+                fields.append(key)
+                arguments += (sort, b"-" if value is None else b"+" + value)
+            elif value is None:
+                gone.append(key)
+            else:
+                put[key] = value
+        keys = [fence, *put, *gone, *fields]
+        sizes = (b"%d" % len(put), b"%d" % len(gone))
+        self._asked("write", self._put, keys, [expected, *sizes, *put.values(), *arguments])
 
     def _fields(self, some: Sequence[Address]) -> list[bytes | None]:
         pipeline: Any = self._client.pipeline(transaction=False)
