@@ -21,7 +21,7 @@ SEED ?=
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
 
-setup: $(READY) kernel ## Create .venv with the locked dependencies, build the kernel
+setup: $(READY) kernel classes ## Create .venv with the locked dependencies, build the kernel
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Joinery needs Python 3.11 or newer with venv and pip (Debian: apt install python3-venv), or name one: make setup PYTHON=/path/to/python3" >&2; exit 2; }
@@ -33,6 +33,9 @@ $(READY): requirements.lock pyproject.toml
 
 kernel: $(READY) jdk
 	@$(BIN)/python -m joinery.spark.jar >/dev/null
+
+classes: kernel
+	@$(BIN)/python -m joinery.cli.class_archive
 
 jdk:
 	@version=$$($(JAVA_BIN)javac -version 2>&1 | sed -nE 's/^javac ([0-9]+).*/\1/p'); \
@@ -92,4 +95,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel jdk demo demo-real coffee-shop social-network test check format golden oracle chaos bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check format golden oracle chaos bench docs wheel clean

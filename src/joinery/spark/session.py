@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
+from joinery.spark.class_archive import archive_option
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,10 +136,10 @@ def session_settings(
             # Spark's own ones fork a process for each file of a checkpoint.
             "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
         }
-    tuning = _LOCAL_JVM if chosen.startswith("local") else ""
+    tuning = (_LOCAL_JVM, archive_option()) if chosen.startswith("local") else ()
     options = user.pop("spark.driver.extraJavaOptions", "")
     made["spark.driver.extraJavaOptions"] = " ".join(
-        each for each in (_logging(log), tuning, options) if each
+        each for each in (_logging(log), *tuning, options) if each
     )
     return {**made, **user, "spark.master": chosen}
 
