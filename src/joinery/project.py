@@ -52,10 +52,15 @@ class Product:
     def documents(self, spark: Any, frames: Mapping[str, Any], **options: Any) -> Any:
         """Return a DataFrame of documents: key, value, version.
 
+        It belongs to a clone of the session: `.sparkSession` of the result, not `spark`,
+        knows its temporary views, its streaming queries, and the table of a memory sink.
+
         Args:
-            spark: The session to work in; its settings are left alone.
-            frames: For each relation, a DataFrame of its changes, all streaming or none.
-            **options: Such as `format="json"` and `dead_letters=True`.
+            spark: The session to clone; its settings are left alone.
+            frames: For each relation, a DataFrame of its changes, all streaming or none: the
+                relation's columns, `__op` and `__position` where there are some, or a
+                source's records. A relation without a frame is empty.
+            **options: `format="json"` for text; `dead_letters=True` for a column `error`.
         """
         self.project.ask(spark)
         door = import_module("joinery.spark.documents")

@@ -71,7 +71,10 @@ def load_parts(
     """
     problems: list[JoineryError] = []
     files = project_files(path, problems)
-    trees = [tree for file in files if (tree := _tree(file, problems, instead or {})) is not None]
+    given, alone = instead or {}, len(files) == 1
+    trees = [
+        tree for file in files if (tree := _tree(file, problems, given, alone=alone)) is not None
+    ]
     if len(trees) < max(len(files), 1):
         return None, tuple(problems)
     tree = _merge(trees)
@@ -140,8 +143,10 @@ def _problem(code: str, message: str, place: Location, hint: str = "") -> SpecEr
     return SpecError(message, code=code, location=place, hint=hint)
 
 
-def _tree(file: str, problems: list[JoineryError], instead: Mapping[str, str]) -> Tree | None:
-    """Return the tree of one file, or note why there is none."""
+def _tree(
+    file: str, problems: list[JoineryError], instead: Mapping[str, str], *, alone: bool
+) -> Tree | None:
+    """Return the tree of one file, or note why there is none; it may be empty among others."""
     text = instead[file] if file in instead else _text(file, problems)
     if text is None:
         return None
@@ -150,6 +155,8 @@ def _tree(file: str, problems: list[JoineryError], instead: Mapping[str, str]) -
     except YAMLError as error:
         problems.append(_syntax(error, file))
         return None
+    if node is None and not alone:
+        return MapTree((), Mark(Location(file)))
     if node is None:
         problems.append(_problem("SPEC_SHAPE", f'file "{file}" is empty', Location(file)))
         return None

@@ -55,12 +55,11 @@ class Reader:
         for entry in tree.entries:
             if entry.name in first:
                 before = first[entry.name].place
-                seen = f"It stands in line {before.line} already." if before else ""
                 self.refuse(
                     "SPEC_DUPLICATE_KEY",
                     f'{what} has "{entry.name}" twice',
                     entry.place,
-                    detail=seen,
+                    detail=_seen(before, entry.place),
                     hint="Remove one of the two.",
                 )
             first.setdefault(entry.name, entry)
@@ -195,6 +194,13 @@ class Reader:
                 place,
                 hint="Use a name without /, that does not begin with __.",
             )
+
+
+def _seen(before: Location | None, again: Location | None) -> str:
+    if before is None or again is None:
+        return ""
+    where = f"in line {before.line}" if before.file == again.file else f"at {before}"
+    return f"It stands {where} already."
 
 
 def _kind(tree: Tree) -> str:

@@ -166,6 +166,15 @@ def test_one_name_in_two_files_is_a_duplicate_in_the_second(tmp_path: Path) -> N
 
     places = [str(each.location).rsplit("/", 1)[1] for each in caught.value.problems]
     assert ["b.yaml:2:3", "b.yaml:3:3"] == places
+    first = f"It stands at {tmp_path / 'a.yaml'}:2:3 already."
+    assert first == caught.value.problems[0].detail
+
+
+def test_an_empty_file_is_no_harm_among_others(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("# Products are in b.yaml.\n", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(ROOT, encoding="utf-8")
+
+    assert ["user", "star"] == [each.name for each in load_spec(tmp_path).relations]
 
 
 def test_a_setting_replaces_what_the_file_says(tmp_path: Path) -> None:
