@@ -27,50 +27,43 @@ final class AskedEvents
   @Override
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Tuple2<byte[], byte[]>> rows) {
     Outbox outbox = new Outbox();
-    Workshop workshop = shipment.value().take();
-    Program.EnrichProgram program =
-        (Program.EnrichProgram) workshop.program().nodes().get(node);
-    EventLetter letters = new EventLetter(program.owner(), program.key(), program.event());
-    outbox.later(
-        new Iterator<>() {
-          private long timestamp;
-          private boolean closed;
-
-          @Override
-          public boolean hasNext() {
-            return rows.hasNext() || !closed;
-          }
-
-          @Override
-          public Runnable next() {
-            if (rows.hasNext()) {
-              Tuple2<byte[], byte[]> row = rows.next();
-              return () -> take(row._1(), row._2());
-            }
-            closed = true;
-            return () -> {
-              workshop.counters().drainTo(outbox, timestamp);
-              shipment.value().giveBack(workshop);
-            };
-          }
-
-          private void take(byte[] message, byte[] address) {
-            if (Outbox.nodeOf(address) != node) {
-              outbox.pass(message, address);
-              return;
-            }
-            timestamp = Message.timestamp(message);
-            Slice key = Outbox.keyOf(address);
-            String unfit = answers.value().unfit(key);
-            if (unfit != null) {
-              outbox.emit(letters.of(Event.read(message), REASON, unfit));
-              return;
-            }
-            workshop
-                .node(node)
-                .handle(key, List.of(message), answers.value().state(key), outbox);
-          }
-        });
+    Sender sender = new Sender(shipment.value().take(), outbox);
+    outbox.later(new RowByRow<>(rows, row -> sender.take(row._1(), row._2()), sender::close));
     return outbox;
+  }
+
+  private final class Sender {
+    private final Workshop workshop;
+    private final Outbox outbox;
+    private final EventLetter letters;
+    private long timestamp;
+
+    Sender(Workshop workshop, Outbox outbox) {
+      this.workshop = workshop;
+      this.outbox = outbox;
+      Program.EnrichProgram program =
+          (Program.EnrichProgram) workshop.program().nodes().get(node);
+      this.letters = new EventLetter(program.owner(), program.key(), program.event());
+    }
+
+    void take(byte[] message, byte[] address) {
+      if (Outbox.nodeOf(address) != node) {
+        outbox.pass(message, address);
+        return;
+      }
+      timestamp = Message.timestamp(message);
+      Slice key = Outbox.keyOf(address);
+      String unfit = answers.value().unfit(key);
+      if (unfit != null) {
+        outbox.emit(letters.of(Event.read(message), REASON, unfit));
+        return;
+      }
+      workshop.node(node).handle(key, List.of(message), answers.value().state(key), outbox);
+    }
+
+    void close() {
+      workshop.counters().drainTo(outbox, timestamp);
+      shipment.value().giveBack(workshop);
+    }
   }
 }

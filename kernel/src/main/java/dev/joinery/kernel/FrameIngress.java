@@ -47,25 +47,7 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
     Outbox outbox = new Outbox();
     Sender sender = new Sender(outbox);
-    outbox.later(
-        new Iterator<>() {
-          private boolean closed;
-
-          @Override
-          public boolean hasNext() {
-            return rows.hasNext() || !closed;
-          }
-
-          @Override
-          public Runnable next() {
-            if (rows.hasNext()) {
-              Row row = rows.next();
-              return () -> sender.take(row);
-            }
-            closed = true;
-            return sender::close;
-          }
-        });
+    outbox.later(new RowByRow<>(rows, sender::take, sender::close));
     return outbox;
   }
 
