@@ -76,10 +76,10 @@ oracle: setup ## Compare N random projects with the reference: make oracle N=300
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
 exhaustive: setup ## Whole suites once more: every solution on Spark, real-time mode killed again and again
-	@$(PYTEST) -m exhaustive tests
+	@$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m exhaustive tests
 
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
-	@$(PYTEST) -m chaos tests
+	@$(PYTEST) --numprocesses $(WORKERS) -m chaos tests
 
 bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
 	@$(BIN)/python bench/run.py $(ARGS)
