@@ -61,17 +61,20 @@ class KeyedRows:
             for columns in sides
         }
         self._standing: dict[Key, StoredRow | None] = {}
+        self._sorts: dict[Key, bytes] = {}
         self._stale: set[Address] = set()
 
     def rows(self, keys: Collection[Key]) -> dict[Key, StoredRow]:
         """Return what is stored under `keys`."""
         asked = list(keys)
-        values = self._store.get_many([self._address(key) for key in asked])
+        sorts = list(map(key_text, asked))
+        values = self._store.get_many([(self._place + sort, b"") for sort in sorts])
         found = {
             key: self._texts.stored(value)
             for key, value in zip(asked, values, strict=True)
             if value is not None
         }
+        self._sorts.update(zip(asked, sorts, strict=True))
         self._standing.update(dict.fromkeys(asked))
         self._standing.update(found)
         return found
@@ -106,7 +109,7 @@ class KeyedRows:
         removed: dict[Address, bytes | None] = {}
         written: dict[Address, bytes | None] = {}
         for key, stored in rows.items():
-            sort = key_text(key)
+            sort = self._sorts[key]
             before, after = _seen(self._standing[key]), _seen(stored)
             for head, value_of in self._auxiliary.values():
                 old = None if before is None else value_of(before)

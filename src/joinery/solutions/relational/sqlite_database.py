@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from joinery.solutions.relational.cells import Cells
@@ -13,6 +14,8 @@ from joinery.solutions.store import StoreError
 _WAIT_S = 30.0
 _CACHE_KIB = 256 * 1024
 _SOUGHT = "joinery_sought"
+_ROWS_AT_ONCE = 250
+_VARIABLES = sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def found(
     slots = ", ".join(f"v{at}" for at in range(width))
     database.execute(f"CREATE TABLE IF NOT EXISTS temp.{name} ({slots})")
     database.execute(f"DELETE FROM temp.{name}")
-    database.executemany(f"INSERT INTO temp.{name} VALUES ({', '.join('?' * width)})", sought)
+    insert_rows(database, f"INSERT INTO temp.{name}", sought)
     on = " AND ".join(f"kept.{quoted(each)} = sought.v{at}" for at, each in enumerate(columns))
     shown = ", ".join(f"kept.{quoted(each)}" for each in names)
     # CROSS JOIN keeps the order: each value is looked up, the table is never scanned.
@@ -66,6 +69,29 @@ def found(
         f"SELECT {shown} FROM temp.{name} AS sought CROSS JOIN {quoted(table)} AS kept"
         f" ON {on}{rest}"
     ).fetchall()
+
+
+def insert_rows(
+    database: sqlite3.Connection, insert: str, rows: Sequence[Cells], rest: str = ""
+) -> None:
+    """Insert rows, many by one statement: a statement a row costs several times as much.
+
+    Args:
+        database: The file.
+        insert: The statement up to `VALUES`.
+        rows: Of as many cells each as the statement has columns.
+        rest: The statement from after the values on.
+    """
+    if not rows:
+        return
+    width = len(rows[0])
+    slots = f"({', '.join('?' * width)})"
+    size = max(1, min(_ROWS_AT_ONCE, database.getlimit(_VARIABLES) // width))
+    whole = len(rows) - len(rows) % size
+    together = f"{insert} VALUES {', '.join([slots] * size)}{rest}"
+    for start in range(0, whole, size):
+        database.execute(together, list(chain.from_iterable(rows[start : start + size])))
+    database.executemany(f"{insert} VALUES {slots}{rest}", rows[whole:])
 
 
 def columns_of_table(database: sqlite3.Connection, table: str) -> dict[str, Column]:

@@ -12,6 +12,7 @@ from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
     found,
+    insert_rows,
     listed,
     quoted,
 )
@@ -71,11 +72,11 @@ class SqliteDocuments:
         """Store what a batch did."""
         names = [*self._key, *self._own]
         changed = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in self._own)
-        database.executemany(
-            f"INSERT INTO {quoted(self.name)} ({listed(names)})"
-            f" VALUES ({', '.join('?' * len(names))})"
+        insert_rows(
+            database,
+            f"INSERT INTO {quoted(self.name)} ({listed(names)})",
+            list(self._written(number, emitted)),
             f" ON CONFLICT ({listed(self._key)}) DO UPDATE SET {changed}",
-            self._written(number, emitted),
         )
 
     def emitted(self, database: sqlite3.Connection, number: int) -> Emitted:

@@ -31,6 +31,7 @@ from joinery.solutions.relational.sqlite_database import (
     Column,
     columns_of_table,
     found,
+    insert_rows,
     listed,
     quoted,
 )
@@ -63,7 +64,9 @@ class SqliteTable:
             columns: probe_cells([self._fields[each] for each in columns], to_cell)
             for columns in (table.relation.key, *table.indexes)
         }
-        self._upsert = self._upsert_statement()
+        columns = listed([*self._fields, *OWN_COLUMNS])
+        self._insert = f"INSERT INTO {quoted(name)} ({columns})"
+        self._on_conflict = self._conflict_clause()
         self._sortable = all(is_ordered_itself(each.type) for each in self._key_fields)
         names = list(self._fields)
         self._place = itemgetter(*(names.index(column) for column in table.key))
@@ -129,7 +132,7 @@ class SqliteTable:
         cells = self._to_cells(rows.items())
         if self._sortable:
             cells.sort(key=self._place)  # neighbours share a page
-        database.executemany(self._upsert, cells)
+        insert_rows(database, self._insert, cells, self._on_conflict)
 
     def forget(self, database: sqlite3.Connection, before_us: int) -> None:
         """Forget rows that were deleted before a time."""
@@ -155,15 +158,10 @@ class SqliteTable:
     def _defined(self, field: Field) -> str:
         return f"{quoted(field.name)} {declared_type(field.type)}".rstrip()
 
-    def _upsert_statement(self) -> str:
-        names = [*self._fields, *OWN_COLUMNS]
+    def _conflict_clause(self) -> str:
         # The key's columns, too: a zero of another sign is the same key.
         changed = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in self._updated())
-        return (
-            f"INSERT INTO {quoted(self.name)} ({listed(names)})"
-            f" VALUES ({', '.join('?' * len(names))})"
-            f" ON CONFLICT ({listed(self._table.key)}) DO UPDATE SET {changed}"
-        )
+        return f" ON CONFLICT ({listed(self._table.key)}) DO UPDATE SET {changed}"
 
     def _updated(self) -> list[str]:
         odd = [each.name for each in self._key_fields if str(each.type) in ("float", "double")]
