@@ -62,7 +62,10 @@ def switches(lookup: Lookup) -> list[str]:
 
 def runs(stream: Stream) -> list[str]:
     """Return how each lookup runs and what follows from that, and what the plan moved."""
-    told = [f"{each.table.name}: {_runs(each)}" for each in stream.lookups]
+    told: list[str] = []
+    for each in stream.lookups:
+        told.append(f"{each.table.name}: {_runs(each)}")
+        told += [f"{each.table.name}: {why}" for why in _not_chosen(each)]
     for step in stream.steps:
         told += runs(step.other) if isinstance(step, Union) else []
     return told + list(stream.notes)
@@ -152,6 +155,22 @@ def _runs(lookup: Lookup) -> str:
         return f"{told}, {versions}; {waits}; the same on replay"
     quiet = f"or quiet for {duration_text(lookup.idle_ms)}"
     return f"{told}, {versions}; {waits}, {quiet}; but for the quiet the same on replay"
+
+
+def _not_chosen(lookup: Lookup) -> list[str]:
+    """Return what might have been chosen for a table that is small or lacks keys, and why not."""
+    if lookup.read == "event":
+        return []
+    if lookup.read == "database":
+        negative = duration_text(lookup.cache.negative_ttl_ms)
+        return [
+            f"a key without a row is not asked for again for {negative};"
+            " no filter of all keys, as others may write the store"
+        ]
+    return [
+        "not broadcast, as its changes are state and events meet state by key;"
+        " keys without a row are found absent by the state store's own filter"
+    ]
 
 
 def _versions(lookup: Lookup) -> str:
