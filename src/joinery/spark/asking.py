@@ -16,11 +16,14 @@ from joinery.connect.lookup.coherence import Coherence
 from joinery.connect.lookup.make import make_asker, place_asked, table_of
 from joinery.connect.lookup.protocol import Answer, Key, LookupTable, Unfit
 from joinery.connect.lookup.value import RowReader
-from joinery.engine.render import document_json
+from joinery.engine.render import renderer
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Waiting
 from joinery.model.type import Struct
 from joinery.plan.stream import Lookup
+
+_JSON = json.JSONDecoder(parse_float=Decimal)
+_NEXT = "\n"
 
 
 class Asking:
@@ -106,17 +109,17 @@ class _Way:
         )
         self.table: LookupTable = table_of(lookup)
         self._keys = RowReader(self.table.key)
+        self._names = [each.name for each in (*self.table.columns, *self.table.key)]
         named = {each.name: each for each in (*self.table.columns, *self.table.key)}
-        self._row = Struct(tuple(named.values()))
+        self._render = renderer(Struct(tuple(named.values())))
 
     def answers(self, keys: str) -> str:
-        asked = [self._key(line) for line in keys.splitlines()]
+        objects = _JSON.decode(f"[{keys.rstrip().replace(_NEXT, ',')}]")
+        asked = [self._keys.named(each) for each in objects]
         answers = self.asker.ask([key for key in asked if not isinstance(key, Unfit)])
-        lines = (self._line(key, key if isinstance(key, Unfit) else answers[key]) for key in asked)
-        return "".join(f"{line}\n" for line in lines)
-
-    def _key(self, line: str) -> Key | Unfit:
-        return self._keys.named(json.loads(line, parse_float=Decimal))
+        lines = [self._line(key, key if isinstance(key, Unfit) else answers[key]) for key in asked]
+        lines.append("")
+        return _NEXT.join(lines)
 
     def _line(self, key: Key | Unfit, answer: Answer) -> str:
         if answer is None:
@@ -124,7 +127,4 @@ class _Way:
         if isinstance(answer, Unfit) or isinstance(key, Unfit):
             detail = answer.detail if isinstance(answer, Unfit) else ""
             return "!" + detail.replace("\n", " ")
-        columns = (each.name for each in self.table.columns)
-        names = (each.name for each in self.table.key)
-        row = {**dict(zip(columns, answer, strict=True)), **dict(zip(names, key, strict=True))}
-        return document_json(row, self._row)
+        return self._render(dict(zip(self._names, answer + key, strict=True)))

@@ -22,6 +22,7 @@ from joinery.model.type import Decimal as DecimalType
 from joinery.plan.temporal import date_of, timestamp_of
 
 Read = Callable[[Any], Any]
+_MISFITS = (ValueError, TypeError, ArithmeticError, KeyError)
 _BITS = {"byte": 7, "short": 15, "int": 31, "long": 63}
 _EXACT = Context(prec=60)
 
@@ -35,21 +36,29 @@ class RowReader:
 
     def __init__(self, columns: Sequence[Field]) -> None:
         self._columns = [(each.name, each.type, _reader(each.type)) for each in columns]
+        self._names = [each.name for each in columns]
+        self._reads = [read for _, _, read in self._columns]
 
     def named(self, values: Mapping[str, Any]) -> Row | Unfit:
         """Return a row from values by column; one that is not there is null."""
-        return self.ordered([values.get(name) for name, _, _ in self._columns])
+        return self.ordered([values.get(name) for name in self._names])
 
     def ordered(self, values: Sequence[Any]) -> Row | Unfit:
         """Return a row from values in the order of the columns."""
-        row: list[Any] = []
+        pairs = zip(self._reads, values, strict=True)
+        try:
+            return tuple([None if value is None else read(value) for read, value in pairs])
+        except _MISFITS:
+            return self._misfit(values)
+
+    def _misfit(self, values: Sequence[Any]) -> Unfit:
+        """Return what the first value is that is none of its column."""
         for (name, type, read), value in zip(self._columns, values, strict=True):
             try:
-                row.append(None if value is None else read(value))
-            except (ValueError, TypeError, ArithmeticError, KeyError):
-                shown = type_name(value)
-                return Unfit(f'column "{name}" holds {shown}, which is no {type}')
-        return tuple(row)
+                _ = None if value is None else read(value)
+            except _MISFITS:
+                return Unfit(f'column "{name}" holds {type_name(value)}, which is no {type}')
+        raise ValueError("all values fit")
 
 
 def answers_of(
@@ -113,6 +122,8 @@ def _nullable(read: Read) -> Read:
 
 def _whole(bound: int) -> Read:
     def read(value: Any) -> int:
+        if type(value) is int and -bound <= value < bound:
+            return value
         number = int(value) if _number(value) else None
         if number is None or number != value or not -bound <= number < bound:
             raise ValueError
@@ -151,11 +162,11 @@ def _boolean(value: Any) -> bool:
 
 
 def _string(value: Any) -> str:
-    if isinstance(value, UUID):
-        return str(value)
-    if not isinstance(value, str):
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, UUID):
         raise ValueError
-    return value
+    return str(value)
 
 
 def _binary(value: Any) -> bytes:
