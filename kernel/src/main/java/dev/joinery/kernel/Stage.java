@@ -102,8 +102,7 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
       line.clear();
       lines[product].write(kind, in, line);
       stream(name).write(line.array(), 0, line.size());
-      add("documents", name, kind == Message.DOCUMENT ? "upserts" : "tombstones", 1);
-      add("documents", name, "bytes", line.size());
+      lines[product].count(kind, line.size());
     }
 
     private void deadLetter(Slice json) throws IOException {
@@ -142,6 +141,11 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
     }
 
     Iterator<Count> counts() {
+      for (int i = 0; i < lines.length; i++) {
+        if (lines[i] != null) {
+          lines[i].tell(products.get(i).name(), this);
+        }
+      }
       return counts.entrySet().stream()
           .map(
               each ->
@@ -161,7 +165,7 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
     }
   }
 
-  /** Writes one product's documents as lines of the files sink. */
+  /** Writes one product's documents as lines of the files sink, and counts them. */
   private static final class Lines {
     private static final byte[] KEY = "{\"key\":".getBytes(StandardCharsets.UTF_8);
     private static final byte[] VALUE = ",\"value\":".getBytes(StandardCharsets.UTF_8);
@@ -171,12 +175,34 @@ final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Count>
     private final JsonWriter value;
     private final int keyColumns;
     private final int valueColumns;
+    private long upserts;
+    private long tombstones;
+    private long bytes;
 
     Lines(Program.ProductProgram product) {
       this.key = new JsonWriter(product.key());
       this.value = new JsonWriter(product.value());
       this.keyColumns = columns(product.key());
       this.valueColumns = columns(product.value());
+    }
+
+    void count(int kind, int size) {
+      if (kind == Message.DOCUMENT) {
+        upserts++;
+      } else {
+        tombstones++;
+      }
+      bytes += size;
+    }
+
+    void tell(String name, Parts parts) {
+      if (upserts > 0) {
+        parts.add("documents", name, "upserts", upserts);
+      }
+      if (tombstones > 0) {
+        parts.add("documents", name, "tombstones", tombstones);
+      }
+      parts.add("documents", name, "bytes", bytes);
     }
 
     private static int columns(StructType type) {
