@@ -83,7 +83,12 @@ def _kind(
 ) -> tuple[str, Options]:
     """Return a kind and its options from `{kind: {option: value}}`."""
     entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
-    if len(entries) != 1:
+    if len(entries) > 1:
+        named = ", ".join(each.name for each in entries)
+        message, hint = f"{what} is of one kind, not of {named}", "Keep one of them."
+        reader.refuse("SPEC_SHAPE", message, entries[1].place, hint=hint)
+        return "", ()
+    if not entries:
         reader.shape(tree, what, "a map with one kind", "Write one such as {files: {path: out}}.")
         return "", ()
     entry = entries[0]

@@ -37,6 +37,10 @@ def problems(folder: Path, product: str) -> list[str]:
         ("{kafka: {topic: t}}", []),
         ("{kafka: {topic: t, create: false, partitions: 3, transactions: false}}", []),
         ("{postgres: {url: postgresql://h/d, mode: columns, connections: 2}}", []),
+        (
+            "{console: {}, files: {path: out}}",
+            ['12:39 SPEC_SHAPE "sink" of product "p" is of one kind, not of console, files'],
+        ),
         ("{kafka: {}}", ['12:26 SPEC_MISSING_KEY "kafka" of "sink" of product "p" needs "topic"']),
         (
             "{kafka: {topic: t, partitions: none}}",
