@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(folder: Path) -> Path:
+    (folder / "data").mkdir()
     (folder / "joinery.yaml").write_text(PROJECT)
     return folder
 
