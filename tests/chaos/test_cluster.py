@@ -95,7 +95,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < until, f"{what} did not come up"
         time.sleep(0.1)

@@ -77,6 +77,8 @@ class Watch:
         if isinstance(error, JoineryError):
             self.error = self.error or error
         elif spark_died(error):
+            for query in self._queries:
+                query.died()
             failed = (each.died_of for each in self._queries)
             self.error = self.error or died(next((why for why in failed if why), ""))
         else:
