@@ -8,10 +8,20 @@ Invariant: a batch that went through leaves no trace.
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from joinery.errors import SpecError
+from joinery.solutions.store import StoreError
+from joinery.spark.failure import cause_of
+
 ENOUGH = 2
+_LAST_WORDS_S = 3.0
+_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,47 @@ class Attempts:
 
     def __init__(self, root: Path, query: str) -> None:
         self._file = root / "_attempts" / f"{query}.json"
+        self._counting = threading.Lock()
+        self._at_work: int | None = None
+
+    @contextmanager
+    def at_work(self, batch_id: int, counts: Callable[[], bool]) -> Iterator[None]:
+        """Do a batch's own work in a block: forget its failures, or count one.
+
+        A store that is away and a project that is wrong are not failures of the work.
+
+        Args:
+            batch_id: The batch.
+            counts: Asked after a failure; False for a run that is to end.
+        """
+        self._at_work = batch_id
+        try:
+            yield
+        except (StoreError, SpecError):
+            self._at_work = None
+            raise
+        except Exception as error:
+            self._ended(cause_of(error) if counts() else None)
+            raise
+        self._at_work = None
+        self.passed()
+
+    def died(self) -> None:
+        """Count the batch at work as failed: Spark's process is gone under it.
+
+        The thread that does the work knows why, and is waited for; it may hang with Spark.
+        """
+        until = time.monotonic() + _LAST_WORDS_S
+        while self._at_work is not None and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        self._ended("")
+
+    def _ended(self, why: str | None) -> None:
+        """End the work by a failure, which is counted once whoever tells it first."""
+        with self._counting:
+            batch_id, self._at_work = self._at_work, None
+            if batch_id is not None and why is not None:
+                self.failed(batch_id, why)
 
     def read(self) -> Failures | None:
         """Return what is remembered."""

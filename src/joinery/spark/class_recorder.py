@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,9 +41,13 @@ def record_archive(log: Path, work: Callable[[SparkSession], None]) -> Path:
     session.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(_DUMP_S)
+    try:
+        gateway.proc.wait(_DUMP_S)
+    except subprocess.TimeoutExpired as error:
+        gateway.proc.kill()
+        raise RunError(f"Java did not write its classes within {_DUMP_S:.0f} s") from error
     if not part.exists():
-        raise RunError("Java wrote no archive of classes", hint=f"See {log}.")
+        raise RunError("Java wrote no archive of its classes")
     for old in target.parent.glob("*.jsa"):
         old.unlink()
     return part.replace(target)

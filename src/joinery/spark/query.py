@@ -30,14 +30,13 @@ from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
 from joinery.connect.spool import SpoolingSink, SpoolPlace
-from joinery.errors import RunError, SpecError
+from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Counts, with_ages
 from joinery.plan.nodes import Product, Relation
-from joinery.solutions.store import StoreError, StoreUnavailableError
+from joinery.solutions.store import StoreUnavailableError
 from joinery.spark.attempt import Attempts
 from joinery.spark.batch_label import BatchLabel
 from joinery.spark.delay import Delay, undelayed
-from joinery.spark.failure import cause_of
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.topic import Topic
 
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from joinery.spark.uncommitted import PendingRoots
 
 _DEAD_LETTERS = "dead_letters"
-_LAST_WORDS_S = 3.0
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
@@ -132,9 +130,6 @@ class QueryRun:
         self._staging = staging
         self._board = board
         self._attempts = attempts
-        self._at_work: int | None = None
-        self._counting = threading.Lock()
-        self._counted = False
         self._keeping = threading.Lock()
         self._dead_letters = (
             PatientLetters(
@@ -294,41 +289,15 @@ class QueryRun:
         self, kernel: KernelLike, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
         """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
-        self._at_work = label.number
-        try:
-            summary = kernel.stage(frame, folder, label)
-        except (StoreError, SpecError):
-            raise
-        except Exception as error:
-            self._failed(label.number, cause_of(error))
-            raise
-        finally:
-            self._at_work = None
-        if self._attempts is not None:
-            self._attempts.passed()
-            self._counted = False
-        return summary
+        if self._attempts is None:
+            return kernel.stage(frame, folder, label)
+        with self._attempts.at_work(label.number, counts=lambda: not self.ended()):
+            return kernel.stage(frame, folder, label)
 
     def died(self) -> None:
-        """Count the batch at work as failed, since Spark's process is gone.
-
-        The batch's own thread knows why, and is waited for; it may hang with Spark.
-        """
-        number = self._at_work
-        if number is None:
-            return
-        until = time.monotonic() + _LAST_WORDS_S
-        while self._at_work is not None and time.monotonic() < until:
-            time.sleep(0.05)
-        self._failed(number, "")
-
-    def _failed(self, number: int, why: str) -> None:
-        """Count a failure of a batch, once a run."""
-        with self._counting:
-            if self._attempts is None or self.ended() or self._counted:
-                return
-            self._counted = True
-            self._attempts.failed(number, why)
+        """Count the batch at work as failed, since Spark's process is gone."""
+        if self._attempts is not None and not self.ended():
+            self._attempts.died()
 
     def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
         """Return the counts with what the log lost before the run, which is counted once."""
