@@ -57,7 +57,7 @@ test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
 	@$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --durations=25 --durations-min=5
 
-check: setup ## Lint, types, import contracts, unit tests: under a minute
+check: setup ## Lint, types, import contracts, unit tests: about a minute
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
