@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from joinery.connect.kafka import KafkaSink, kafka_sink
 from joinery.connect.line import StagedRow
+from joinery.connect.protocol import StagedBatch
+from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.stack.service import Service
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
@@ -85,3 +96,44 @@ def test_a_topic_written_in_transactions(case: SinkCase, kafka: Service) -> None
 @EACH_CASE
 def test_a_topic_written_without_transactions(case: SinkCase, kafka: Service) -> None:
     keep(case, target(kafka, transactions=False))
+
+
+def test_a_document_that_the_brokers_refuse_is_told_by_its_key(
+    kafka: Service, tmp_path: Path
+) -> None:
+    topic = f"lowered_{uuid.uuid4().hex[:8]}"
+    sink = target(kafka).make(topic)
+    sink.open()
+    lower(kafka, topic, most_bytes=2_000)
+    staged = tmp_path / "part-00000.jsonl"
+    text = "".join(uuid.uuid4().hex for _ in range(200))  # which nothing compresses
+    large = StagedRow('{"id":1}', json.dumps({"id": 1, "text": text}), 7)
+    staged.write_text(large.line(), encoding="utf-8")
+    batch = StagedBatch(
+        product=topic,
+        query=topic,
+        query_id="q",
+        batch_id=1,
+        files=(staged,),
+        key=Struct((Field("id", LONG),)),
+        value=Struct((Field("id", LONG), Field("text", STRING))),
+    )
+
+    written = sink.write(batch)
+
+    sink.close()
+    assert [(large, "document_refused")] == [(each.row, each.reason) for each in written.refused]
+    assert [] == committed(kafka.address, topic)
+
+
+def lower(kafka: Service, topic: str, *, most_bytes: int) -> None:
+    """Let the brokers take smaller records than the sink was told."""
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    entry = ConfigEntry(
+        "max.message.bytes",
+        str(most_bytes),
+        incremental_operation=AlterConfigOpType.SET,
+    )
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    for done in admin.incremental_alter_configs([resource]).values():
+        done.result(30)

@@ -12,7 +12,7 @@ Invariant: nothing is committed once another run of the query has begun to write
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from joinery.connect.kafka_client import (
 )
 from joinery.connect.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.connect.kafka_keys import standing_keys
-from joinery.connect.kafka_producer import Producer
+from joinery.connect.kafka_producer import UNNAMED, Producer, Record
 from joinery.connect.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.connect.option import (
     SinkOptionError,
@@ -120,9 +120,11 @@ class KafkaSink:
         self._encoding.prepare(batch)
         producer = self._producer_for(batch)
         refused: dict[str, Refusal] = {}
-        while not self._sent(producer, batch, refused):
-            # What the brokers refused spoiled the transaction: once more without it.
-            pass
+        named = not self._transactions
+        while not self._sent(producer, batch, refused, named=named):
+            # What the brokers refused spoiled the transaction: once more, to hear what it was,
+            # then without it.
+            named = True
         return Written(refused=tuple(refused.values()))
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
@@ -169,16 +171,25 @@ class KafkaSink:
         name = f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
         return name if self._transactions else None
 
-    def _sent(self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]) -> bool:
+    def _sent(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal], *, named: bool
+    ) -> bool:
         """Send all but `refused`, to which is added what cannot be taken.
 
+        Args:
+            producer: Of the batch's query.
+            batch: What to send.
+            refused: What not to send, by key.
+            named: Let the brokers' refusals tell the key, which costs as much as sending.
+
         Returns:
-            False where nothing was taken because of documents that are in `refused` now.
+            False where nothing was taken because of documents that are in `refused` now, or
+            would be if they were named.
         """
         producer.begin()
         try:
             if isinstance(self._encoding, JsonEncoding):
-                self._queue_parts(producer, batch, refused)
+                self._queue_parts(producer, batch, refused, named=named)
             else:
                 self._queue_rows(producer, batch, refused)
             batch.check()
@@ -186,6 +197,8 @@ class KafkaSink:
             producer.abandon()
             raise
         unsendable = producer.finish()
+        if UNNAMED in unsendable:
+            return False
         if unsendable:
             rows = (row for row in read_rows(batch.files) if row.key in unsendable)
             refused |= {
@@ -194,19 +207,35 @@ class KafkaSink:
         return not (unsendable and self._transactions)
 
     def _queue_parts(
-        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal], *, named: bool
     ) -> None:
         """Queue all documents as they are staged."""
         topic, headers = self._topic, _VersionHeaders()
-        for number, (key, value, version) in enumerate(read_parts(batch.files)):
+        records = (
+            (key, value, headers[version])
+            for key, value, version in read_parts(batch.files)
+            if not refused or key.decode() not in refused
+        )
+        large = (
+            self._send_named(producer, records, batch)
+            if named
+            else producer.send_all(topic, records)
+        )
+        for key, value, ((_, version),) in large:
+            text = None if value is None else value.decode()
+            row = StagedRow(key.decode(), text, int(version))
+            refused[row.key] = Refusal(row, "document_too_large", self._limit())
+
+    def _send_named(
+        self, producer: Producer, records: Iterable[Record], batch: StagedBatch
+    ) -> Iterator[Record]:
+        """Queue records under their keys; yield those that are too large."""
+        for number, record in enumerate(records):
             if not self._transactions and number % _CHECK_EVERY == 0:
                 batch.check()
-            if refused and key.decode() in refused:
-                continue
-            if not producer.send(topic, key, value, headers[version], label=key.decode()):
-                text = None if value is None else value.decode()
-                row = StagedRow(key.decode(), text, int(version))
-                refused[row.key] = Refusal(row, "document_too_large", self._limit())
+            key, value, headers = record
+            if not producer.send(self._topic, key, value, headers, label=key.decode()):
+                yield record
 
     def _queue_rows(
         self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]

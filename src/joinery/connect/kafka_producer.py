@@ -6,7 +6,7 @@ Invariant: `finish` returns only once the brokers have all that they did not ref
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ _ABORT_S = 2.0
 _STUCK_S = 120.0
 _DOWN_S = 5.0
 _POLL_EVERY = 2_000
+UNNAMED = ""
+Record = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
 _OF_THE_RECORD = (
     "MSG_SIZE_TOO_LARGE",
     "INVALID_MSG_SIZE",
@@ -83,6 +85,7 @@ class Producer:
             brokers,
             **{"delivery.report.only.error": True, **settings},
             error_cb=self._heard,
+            on_delivery=partial(self._delivered, UNNAMED),
         )
         if self._transactional:
             self._call(lambda: self._client.init_transactions(ANSWER_S), "could not begin to write")
@@ -112,8 +115,34 @@ class Producer:
             headers: The record's.
             label: What `finish` calls the record; by default its key.
         """
+        return self._queue(topic, key, value, headers, partial(self._delivered, label or key or ""))
+
+    def send_all(self, topic: str, records: Iterable[Record]) -> Iterator[Record]:
+        """Queue records as `send` does, at half the cost; yield those that are too large.
+
+        `finish` calls all of them `UNNAMED`.
+        """
+        produce = self._client.produce
+        failures: tuple[type[BaseException], ...] = (BufferError, *kafka_errors())
+        for number, record in enumerate(records, 1):
+            key, value, headers = record
+            try:
+                produce(topic, value, key, headers=headers)
+            except failures:
+                if not self._queue(topic, key, value, headers, None):
+                    yield record
+            if number % _POLL_EVERY == 0:
+                self._call(lambda: self._client.poll(0), "could not write")
+
+    def _queue(
+        self,
+        topic: str,
+        key: str | bytes | None,
+        value: str | bytes | None,
+        headers: list[Any],
+        report: Callable[[Any, Any], None] | None,
+    ) -> bool:
         waited_from: float | None = None
-        report = partial(self._delivered, label or key or "")
         while True:
             try:
                 self._client.produce(topic, value, key, headers=headers, on_delivery=report)
