@@ -63,6 +63,15 @@ def test_spark_refuses_with_our_codes(analyser: SparkAnalyser, text: str, code: 
     assert code == caught.value.code
 
 
+def test_a_refusal_is_not_written_to_the_error_stream(
+    analyser: SparkAnalyser, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ExpressionError):
+        analyser.type_of("initcpa(name)", SCOPE)
+
+    assert "initcpa" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -38,6 +38,17 @@ _ATOMIC = {
 _CONTAINERS = ("array", "map", "struct")
 _KNOWN = (*dict.fromkeys(_ATOMIC.values()), "decimal", *_CONTAINERS)
 _SPELLINGS = (*_ATOMIC, "decimal", *_CONTAINERS)
+_ELSEWHERE = {
+    **dict.fromkeys(("text", "str", "uuid", "json", "jsonb", "enum"), "string"),
+    **dict.fromkeys(("time", "interval", "int64", "serial", "bigserial"), "long"),
+    **dict.fromkeys(("int32", "int4"), "int"),
+    **dict.fromkeys(("float64", "float8", "number"), "double"),
+    **dict.fromkeys(("timestamptz", "instant"), "timestamp"),
+    **dict.fromkeys(("bytea", "blob", "bytes"), "binary"),
+    "datetime": "timestamp_ntz",
+    "list": "array",
+    "dict": "map",
+}
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([A-Za-z_][A-Za-z_0-9]*)|([0-9]+)|([<>(),:]))")
 _STOP = re.compile(r"\S")
 
@@ -119,9 +130,8 @@ class _Parser:
         if word in _CONTAINERS:
             return self.container(word)
         if word not in _ATOMIC:
-            near = difflib.get_close_matches(word, _SPELLINGS, n=1)
-            hint = f'Use "{near[0]}".' if near else f"Use one of {', '.join(_KNOWN)}."
-            raise TypeTextError(f'there is no type "{self.text}"', offset=start, hint=hint)
+            message = f'there is no type "{self.text}"'
+            raise TypeTextError(message, offset=start, hint=_instead(word))
         self.advance()
         if word in ("varchar", "char", "character") and self.accept("("):
             self.number()
@@ -184,3 +194,10 @@ class _Parser:
                 raise self.error(f'type "{self.source}" needs "null" after "not"')
             self.advance()
         return Field(name, kind)
+
+
+def _instead(word: str) -> str:
+    """Return a hint with the type that other systems call `word`, or with the nearest name."""
+    near = difflib.get_close_matches(word, _SPELLINGS, n=1)
+    meant = _ELSEWHERE.get(word) or (near[0] if near else "")
+    return f'Use "{meant}".' if meant else f"Use one of {', '.join(_KNOWN)}."

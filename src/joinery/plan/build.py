@@ -21,6 +21,7 @@ from joinery.plan.outbox import outbox_of
 from joinery.plan.position import check_position
 from joinery.plan.sink import Owner, build_sink, check_dead_letters
 from joinery.plan.source import check_topics
+from joinery.plan.target import check_meeting
 from joinery.plan.verify import verify
 from joinery.plan.verify_stream import verify_stream
 from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
@@ -56,6 +57,7 @@ def examine(
     _check_queries(context)
     streams = build_streams(context, relations)
     plan = Plan(tuple(each for each in products if each is not None), streams)
+    check_meeting(context, plan.products)
     if not context.problems:
         verify(plan)
         for each in plan.streams:

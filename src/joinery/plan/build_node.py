@@ -142,7 +142,11 @@ class _NodeParts:
         path = (*self.path, "fields", name)
         if name == text and name not in scope and name not in self.failed:
             message = f'relation "{self.relation.name}" has no field "{name}"'
-            self.context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
+            if not name.isidentifier():
+                hint = f"Write {{NAME: {name}}} for an expression."
+                self.context.refuse("PLAN_UNKNOWN_FIELD", message, path, hint=hint)
+            else:
+                self.context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
             found = None
         else:
             found = self.context.expression(text, path, scope, failed=self.failed)
@@ -160,6 +164,10 @@ class _NodeParts:
         lists: dict[str, Struct] = {
             e.name: e.output for e in self.embeds if e.cardinality == "many"
         }
+        unshown = {
+            each.name: f'List "{each.name}" in "fields": values see what the node shows.'
+            for each in self.relation.row.fields
+        }
         values: list[Computed] = []
         aggregates: tuple[Aggregate, ...] = ()
         for name, text in self.spec.values:
@@ -171,6 +179,7 @@ class _NodeParts:
                 failed=self.failed | self.lost,
                 embeds=lists,
                 first_aggregate=len(aggregates),
+                elsewhere=unshown,
             )
             if found is None:
                 self.lost.add(name)
@@ -179,6 +188,11 @@ class _NodeParts:
             values.append(self.computed(name, found[0], path))
             scope[name] = found[0].type
         return tuple(values), aggregates
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Hints for names that the document has, and `where` and `order` do not see."""
+        return {name: f"Write {text}, which it is computed from." for name, text in self.pairs}
 
     @property
     def unseen(self) -> frozenset[str]:
@@ -190,13 +204,17 @@ class _NodeParts:
         if self.spec.where is None:
             return None
         path = (*self.path, "where")
-        return self.context.condition(self.spec.where, path, scope, self.unseen)
+        return self.context.condition(
+            self.spec.where, path, scope, self.unseen, elsewhere=self.renamed
+        )
 
     def order(self, scope: Scope) -> tuple[OrderKey, ...]:
         keys: list[OrderKey] = []
         for index, each in enumerate(self.spec.order):
             path = (*self.path, "order", index)
-            found = self.context.expression(each.expression, path, scope, failed=self.unseen)
+            found = self.context.expression(
+                each.expression, path, scope, failed=self.unseen, elsewhere=self.renamed
+            )
             if found is None:
                 continue
             if not comparable(found[0].type):

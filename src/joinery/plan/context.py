@@ -12,7 +12,7 @@ from joinery.errors import JoineryError, Location, PlanError
 from joinery.model.type import DataType, Struct, quoted
 from joinery.plan.expression import Analyser, build_expression
 from joinery.plan.nodes import Aggregate, Expression
-from joinery.plan.problem import ExpressionError, nearest_hint
+from joinery.plan.problem import ExpressionError, UnknownColumnError, nearest_hint
 from joinery.spec.location import Path
 from joinery.spec.product import ProjectSpec
 
@@ -77,6 +77,7 @@ class Context:
         failed: Collection[str] = (),
         embeds: Mapping[str, Struct] | None = None,
         first_aggregate: int = 0,
+        elsewhere: Mapping[str, str] | None = None,
     ) -> tuple[Expression, tuple[Aggregate, ...]] | None:
         """Return the checked expression, or note why there is none.
 
@@ -87,6 +88,7 @@ class Context:
             failed: Names whose own problem is noted; what uses them is not judged.
             embeds: The `many` embeds that aggregates may read.
             first_aggregate: The number of the first aggregate it may make.
+            elsewhere: Hints for names that are known, and that it does not see.
         """
         if not text or _mentions(text, failed):
             return None
@@ -100,6 +102,8 @@ class Context:
             )
         except ExpressionError as error:
             error.location = self.place(path, text, error.offset)
+            if isinstance(error, UnknownColumnError):
+                error.hint = (elsewhere or {}).get(error.name, error.hint)
             self.problems.append(error)
             return None
         self.check_portable(expression, aggregates, path)
@@ -136,9 +140,10 @@ class Context:
         failed: Collection[str] = (),
         *,
         word: str = "where",
+        elsewhere: Mapping[str, str] | None = None,
     ) -> Expression | None:
         """Return a checked condition, which is declared under `word`."""
-        found = self.expression(text, path, scope, failed=failed)
+        found = self.expression(text, path, scope, failed=failed, elsewhere=elsewhere)
         if found is None:
             return None
         if str(found[0].type) != "boolean":

@@ -22,6 +22,19 @@ class ExpressionError(PlanError):
         self.offset = offset
 
 
+class UnknownColumnError(ExpressionError):
+    """An expression reads a name that its scope does not have.
+
+    Attributes:
+        name: The name, where it is not that of a field of an object.
+    """
+
+    def __init__(self, message: str, *, name: str, offset: int, detail: str, hint: str) -> None:
+        code = "PLAN_UNKNOWN_COLUMN"
+        super().__init__(message, code=code, offset=offset, detail=detail, hint=hint)
+        self.name = name
+
+
 class NotPortableError(ExpressionError):
     """An expression may be good Spark SQL, and lies outside the portable subset."""
 
@@ -51,14 +64,13 @@ def unknown_column(
 ) -> ExpressionError:
     """Return the error for a name that the scope, or the struct `owner`, does not have."""
     names = tuple(each for each in known if not each.startswith("__agg_"))
+    listed = f"Known here are {', '.join(names)}." if names else "No column is known here."
     where = f'"{owner}" has no field' if owner else "there is no column"
-    return ExpressionError(
+    return UnknownColumnError(
         f'{where} "{name}" here',
-        code="PLAN_UNKNOWN_COLUMN",
+        name="" if owner else name,
         offset=offset,
-        detail=f"Its fields are {', '.join(names)}."
-        if owner
-        else f"Known here are {', '.join(names)}.",
+        detail=f"Its fields are {', '.join(names)}." if owner else listed,
         hint=nearest_hint(name, names),
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from joinery.plan.context import Context
 from joinery.plan.nodes import Sink
 from joinery.plan.outbox import ROUTE
+from joinery.plan.target import check_loop
 from joinery.spec import grammar
 from joinery.spec.location import Path
 from joinery.spec.option import wanted_instead
@@ -60,7 +61,10 @@ def build_sink(context: Context, spec: SinkSpec, owner: Owner, index: int) -> Si
         options = _with_registry(context, options, owner, path)
     if isinstance(options.get("path"), str):
         options["path"] = str(context.spec.path_of(str(options["path"])))
-    return Sink(kind, tuple(options.items()))
+    sink = Sink(kind, tuple(options.items()))
+    read = [each for each in context.spec.relations if each.name in owner.reads]
+    check_loop(context, sink, owner.name, path, read)
+    return sink
 
 
 def check_dead_letters(context: Context) -> None:

@@ -7,10 +7,12 @@ of the session that it was made from neither matter nor change. Nothing runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
@@ -67,7 +69,8 @@ class SparkAnalyser:
                 or it is not a function of one row.
         """
         try:
-            frame = scope_frame(self._session, scope).selectExpr(f"({sql}\n)")
+            with _unlogged():
+                frame = scope_frame(self._session, scope).selectExpr(f"({sql}\n)")
         except AnalysisException as problem:
             raise _explained(problem, len(sql)) from None
         _refuse_beyond_row(frame)
@@ -81,6 +84,17 @@ class SparkAnalyser:
                 hint="Cast it to a string or a number.",
             )
         return found
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep PySpark from writing a refusal, with Java's trace, to the error stream."""
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def scope_frame(session: SparkSession, scope: Mapping[str, DataType]) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, cast
@@ -16,6 +17,7 @@ from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
 Parts = Mapping[str, Tree]
+_SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
 
 
 def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
@@ -91,7 +93,7 @@ def read_embed(reader: Reader, entry: Entry, path: Path) -> NodeSpec:
     if "on" not in parts:
         hint = "Write on: {child column: parent column}."
         reader.refuse("SPEC_MISSING_KEY", f'{what} needs "on"', entry.place, hint=hint)
-    _only_many(reader, parts, cardinality, what)
+    _only_many(reader, parts, what)
     overflow = _word(reader, parts, "overflow", what, grammar.OVERFLOWS)
     node = NodeSpec(
         name=entry.name,
@@ -120,14 +122,14 @@ def _cardinality(
     return cast(Literal["one", "many"], name), relation
 
 
-def _only_many(reader: Reader, parts: Parts, cardinality: str, what: str) -> None:
+def _only_many(reader: Reader, parts: Parts, what: str) -> None:
     """Refuse what has no meaning: a window over one object, an overflow without a limit."""
     for name in ("limit", "overflow", "as"):
-        if name in parts and cardinality == "one":
+        if name in parts and "one" in parts and "many" not in parts:
             message = f'{what} is a "one" and cannot have "{name}"'
             hint = f'Remove "{name}", or make it a "many".'
             reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
-    if "overflow" in parts and "limit" not in parts and cardinality == "many":
+    if "overflow" in parts and "limit" not in parts and "many" in parts:
         message = f'{what} has "overflow" without "limit"'
         reader.refuse("SPEC_VALUE", message, parts["overflow"].mark.value, hint="Add limit: N.")
 
@@ -230,4 +232,9 @@ def _order_key(reader: Reader, tree: Tree, part: str) -> OrderSpec:
         reader.shape(tree, f"an entry of {part}", "a column or an expression")
         return OrderSpec("")
     text = reader.expression(tree, f"an entry of {part}").strip()
+    if spelled := _SQL_ORDER.fullmatch(text):
+        sign = "-" if spelled[2].lower() == "desc" else ""
+        message, hint = f'an entry of {part} cannot be "{text}"', f"Write {sign}{spelled[1]}."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+        return OrderSpec("")
     return OrderSpec(text[1:].strip(), True) if text.startswith("-") else OrderSpec(text)

@@ -13,6 +13,7 @@ from joinery.spec.tree import Entry, MapTree, Scalar, Tree
 DEFAULT = "spark-state"
 AUTO = "auto"
 ENTRY_POINTS = "joinery.solutions"
+STORE_ENTRY_POINTS = "joinery.stores"
 
 
 def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
@@ -22,6 +23,9 @@ def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Op
     part = f'"solution" of {what}'
     if isinstance(tree, MapTree) and len(tree.entries) == 1:
         return _with_options(reader, tree.entries[0], part)
+    if isinstance(tree, MapTree):
+        reader.shape(tree, part, "one name, or a map with one name")
+        return DEFAULT, ()
     return reader.word(tree, part, solution_names()) or DEFAULT, ()
 
 
@@ -33,8 +37,17 @@ def read_solutions(reader: Reader, tree: Tree) -> tuple[tuple[str, Options], ...
 
 def solution_names() -> tuple[str, ...]:
     """Return the names of all solutions, with those of installed packages."""
-    added = sorted(each.name for each in entry_points(group=ENTRY_POINTS))
-    return (*grammar.SOLUTIONS, *(each for each in added if each not in grammar.SOLUTIONS))
+    return _with_added(grammar.SOLUTIONS, ENTRY_POINTS)
+
+
+def store_names() -> tuple[str, ...]:
+    """Return the names of all key-value stores, with those of installed packages."""
+    return _with_added(grammar.KEY_VALUE_STORES, STORE_ENTRY_POINTS)
+
+
+def _with_added(names: tuple[str, ...], group: str) -> tuple[str, ...]:
+    added = sorted(each.name for each in entry_points(group=group))
+    return (*names, *(each for each in added if each not in names))
 
 
 def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options]:
@@ -42,4 +55,12 @@ def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options
     told = f'"{entry.name}" of {part}'
     if entry.name in grammar.SOLUTION_OPTIONS:
         check_options(reader, entry, told, grammar.SOLUTION_OPTIONS[entry.name])
+    if known == "kv":
+        _check_store(reader, entry.value, told)
     return known, reader.options(entry.value, told)
+
+
+def _check_store(reader: Reader, tree: Tree, told: str) -> None:
+    store = tree.get("store") if isinstance(tree, MapTree) else None
+    if isinstance(store, Scalar) and isinstance(store.value, str):
+        reader.word(store, f'"store" of {told}', store_names())

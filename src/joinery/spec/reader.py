@@ -19,6 +19,8 @@ from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
+_MOST = 2**31 - 1
+
 
 class Reader:
     """Notes problems, and the places of parts that a shorthand stands for."""
@@ -147,11 +149,14 @@ class Reader:
         return False
 
     def count(self, tree: Tree, what: str) -> int:
-        """Return a whole number from 1."""
+        """Return a whole number from 1 that an `int` holds."""
         value = tree.value if isinstance(tree, Scalar) else None
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
             return value
-        self.shape(tree, what, "a whole number from 1")
+        large = isinstance(value, int) and value > _MOST
+        self.shape(
+            tree, what, f"a whole number up to {_MOST}" if large else "a whole number from 1"
+        )
         return 1
 
     def duration_ms(self, tree: Tree, what: str) -> int:
@@ -176,7 +181,7 @@ class Reader:
 
     def folder_name(self, name: str, what: str, place: Location | None) -> None:
         """Note a name that cannot stand for a folder."""
-        if name and not _FOLDER_NAME.fullmatch(name):
+        if not _FOLDER_NAME.fullmatch(name):
             self.refuse(
                 "SPEC_NAME",
                 f'{what} cannot be named "{name}"',

@@ -71,3 +71,14 @@ def test_what_is_not_a_type_is_refused_at_its_character(
 
     assert offset == caught.value.offset
     assert hint is None or hint == caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("uuid", "string"), ("timestamptz", "timestamp"), ("bytea", "binary"), ("lng", "long")],
+)
+def test_a_type_of_another_system_is_told_by_its_name_here(word: str, meant: str) -> None:
+    with pytest.raises(TypeTextError) as raised:
+        parse_type(word)
+
+    assert f'Use "{meant}".' == raised.value.hint

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from joinery.plan.check import Problem, check
 
 GOOD = """\
@@ -101,3 +103,63 @@ def test_a_project_without_relations_is_told_once(tmp_path: Path) -> None:
     file.write_text("name: x\nproducts: {p: {root: user}}\n", encoding="utf-8")
 
     assert ["SPEC_MISSING_KEY"] == [row.code for row in check(file)]
+
+
+@pytest.mark.parametrize(
+    ("product", "told", "hint"),
+    [
+        ("'': {root: user}", 'a product cannot be named ""', "Use letters, digits, _ - and ., a"),
+        (
+            "p: {root: user, solution: {kv: {store: rock}}}",
+            '"store" of "kv" of "solution" of product "p" cannot be "rock"',
+            "",
+        ),
+        (
+            "p: {root: user, solution: {kv: {}, rdbms-store: {}}}",
+            '"solution" of product "p" needs one name, or a map with one name, not a map',
+            "",
+        ),
+        (
+            "p: {root: user, fields: [id], values: {b: boss_id + 1}}",
+            'there is no column "boss_id" here',
+            'List "boss_id" in "fields": values see what the node shows.',
+        ),
+        (
+            "p: {root: user, fields: [id, boss_id + 1]}",
+            'relation "user" has no field "boss_id + 1"',
+            "Write {NAME: boss_id + 1} for an expression.",
+        ),
+        (
+            "p: {root: user, embed: {b: {many: user, on: {boss_id: id}, order: [id DESC]}}}",
+            'an entry of "order" of embed "b" cannot be "id DESC"',
+            "Write -id.",
+        ),
+        (
+            "p: {root: user, embed: {b: {many: user, on: {boss_id: id}, fields: {n: id + 1},"
+            " order: [n]}}}",
+            'there is no column "n" here',
+            "Write id + 1, which it is computed from.",
+        ),
+        (
+            "p: {root: user, embed: {b: {many: user, on: {boss_id: id}, limit: 99999999999}}}",
+            '"limit" of embed "b" needs a whole number up to 2147483647, not "99999999999"',
+            "",
+        ),
+        (
+            "p: {root: user, embed: {b: {on: {boss_id: id}, limit: 3}}}",
+            'embed "b" needs "one" or "many"',
+            "Write one: RELATION or many: RELATION.",
+        ),
+    ],
+)
+def test_a_usual_slip_is_one_problem_with_what_to_write(
+    tmp_path: Path, product: str, told: str, hint: str
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    relations = GOOD.splitlines()[0]
+    file.write_text(f"{relations}\nproducts:\n  {product}\n", encoding="utf-8")
+
+    (row,) = [each for each in check(file) if each.severity == "error"]
+
+    assert told == row.message
+    assert row.hint.startswith(hint)

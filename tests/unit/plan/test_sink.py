@@ -70,6 +70,14 @@ def problems(folder: Path, product: str) -> list[str]:
         ),
         ("{use: bus}", []),
         (
+            "{kafka: {topic: user}}",
+            ['12:25 PLAN_TARGET "p" would read what it writes, as changes of "user"'],
+        ),
+        (
+            "[{files: {path: out}}, {files: {path: ./out}}]",
+            ['12:48 PLAN_TARGET product "p" has this sink twice'],
+        ),
+        (
             '{redis: {url: "http://host"}}',
             [
                 '12:39 SPEC_SHAPE "url" of "redis" of "sink" of product "p" needs a text such as'
@@ -161,3 +169,20 @@ def test_a_kind_without_options_is_no_named_sink(tmp_path: Path) -> None:
 
     assert "PLAN_UNKNOWN_SINK" == found.code
     assert "Write {console: {…}} for a sink of this kind, with its options." == found.hint
+
+
+def test_two_products_do_not_write_to_one_table(tmp_path: Path) -> None:
+    sink = "{sqlite: {path: app.db, table: t}}"
+    one = f"  p: {{root: user, sink: {sink}}}\n"
+
+    both = problems(tmp_path, f"{one}  q: {{root: user, sink: {sink}}}\n")
+    apart = problems(tmp_path, f"{one}  q: {{root: user, sink: {{sqlite: {{path: app.db}}}}}}\n")
+
+    assert ['13:25 PLAN_TARGET product "q" writes to "t", as product "p" does'] == both
+    assert [] == apart
+
+
+def test_a_product_does_not_write_files_where_it_reads_them(tmp_path: Path) -> None:
+    assert [
+        '12:28 PLAN_TARGET "team" would read what it writes, as changes of "team"',
+    ] == problems(tmp_path, "  team: {root: team, sink: {files: {path: data}}}\n")

@@ -17,12 +17,12 @@ from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.store import KeyValueStore, StoreFactory
 from joinery.solutions.store import StoreError, StoreSolution
+from joinery.spec.grammar import KEY_VALUE_STORES
+from joinery.spec.read_solution import STORE_ENTRY_POINTS, store_names
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
 
-_GROUP = "joinery.stores"
-_BUILT_IN = ("dynamodb", "memory", "redis", "rocksdb")
 _DEFAULT = "rocksdb"
 
 
@@ -58,7 +58,7 @@ def kv(
 
 def store_kinds() -> tuple[str, ...]:
     """Return the names of all key-value stores that are installed."""
-    return tuple(sorted({*_BUILT_IN, *_added()}))
+    return tuple(sorted(store_names()))
 
 
 def open_store(kind: str, options: Mapping[str, object], place: SolutionPlace) -> KeyValueStore:
@@ -72,7 +72,7 @@ def open_store(kind: str, options: Mapping[str, object], place: SolutionPlace) -
 
 
 def _factory(kind: str) -> StoreFactory:
-    if kind in _BUILT_IN:
+    if kind in KEY_VALUE_STORES:
         module = import_module(f"joinery.solutions.key_value.{kind}")
         return cast(StoreFactory, getattr(module, f"{kind}_store"))
     if entry := _added().get(kind):
@@ -87,4 +87,4 @@ def _factory(kind: str) -> StoreFactory:
 
 
 def _added() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=_GROUP)}
+    return {each.name: each for each in entry_points(group=STORE_ENTRY_POINTS)}
