@@ -31,6 +31,12 @@ final class Fence implements Serializable {
     if (now >= seenAt && now - seenAt < TRUST_MILLIS) {
       return;
     }
+    checkNow();
+    seenAt = now;
+  }
+
+  /** The same, however short ago the last look was. */
+  void checkNow() {
     try {
       if (!Files.readString(Path.of(lease)).contains(owner)) {
         throw new IllegalStateException("another run has taken over; this one sends nothing more");
@@ -38,6 +44,5 @@ final class Fence implements Serializable {
     } catch (IOException unseen) {
       // Not shared with this machine; the driver ends the query.
     }
-    seenAt = now;
   }
 }

@@ -102,6 +102,10 @@ final class SinkRows
         take(rows.next()._1());
         fence.check();
       }
+      if (ready.isEmpty()) {
+        // The end of all rows, after which Spark commits what was done.
+        fence.checkNow();
+      }
       return !ready.isEmpty();
     }
 
