@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,3 +291,21 @@ def test_a_connect_session_is_refused_in_one_line(profile: Product) -> None:
 
     with pytest.raises(JoineryError, match="cannot run in a Spark Connect session"):
         documents(profile.plan, object(), {})  # type: ignore[arg-type]
+
+
+def generated_code(frame: DataFrame) -> list[str]:
+    """Return the code that Spark generates for a frame's plan, which it compiles once."""
+    debug = getattr(frame.sparkSession._jvm.org.apache.spark.sql.execution.debug, "package$")
+    parts = getattr(debug, "MODULE$").codegenStringSeq(frame._jdf.queryExecution().executedPlan())
+    return [parts.apply(number)._2() for number in range(parts.size())]
+
+
+def test_the_time_of_a_batch_is_no_part_of_the_code_that_spark_compiles(
+    user: SparkSession, profile: Product
+) -> None:
+    frames = {"customer": user.createDataFrame([(1, "Ada", "Turin", "u")], CUSTOMER)}
+    first = generated_code(profile.documents(user, frames))
+    time.sleep(0.01)
+
+    assert first
+    assert generated_code(profile.documents(user, frames)) == first

@@ -1,10 +1,8 @@
 package dev.joinery.kernel;
 
 import java.util.List;
-import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.functions;
 
 /**
  * The door to a query whose join state is in a store: raw records in, the changes they tell out.
@@ -30,10 +28,9 @@ public final class ChangeFeed {
    * @return for {@link #stage}, in no order
    */
   public Dataset<Row> chain(Reading reading) {
-    Column batch = functions.unix_micros(functions.current_timestamp());
     Program read = program;
     Ingress ingress = reading.ingress(read).sendingTo(() -> new Changes(read));
-    return reading.through(ingress, batch).toDF();
+    return reading.through(ingress, BatchTime.micros()).toDF();
   }
 
   /**

@@ -151,7 +151,7 @@ public final class Frames {
   }
 
   private static Column timestamp() {
-    return functions.unix_micros(functions.current_timestamp()).as("timestamp");
+    return BatchTime.micros().as("timestamp");
   }
 
   static Expression literal(Object value) {

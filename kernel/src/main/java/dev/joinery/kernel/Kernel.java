@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
-import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
@@ -14,7 +13,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.streaming.TimeMode;
 import scala.Tuple2;
@@ -67,10 +65,9 @@ public final class Kernel {
   }
 
   private Dataset<Row> chain(Reading reading, PendingRoots pending) {
-    Column batch = functions.unix_micros(functions.current_timestamp());
     Ingress ingress =
         reading.ingress(program).sendingTo(destinations(program, shipment)).telling(pending);
-    return levels(reading.through(ingress, batch)).toDF();
+    return levels(reading.through(ingress, BatchTime.micros())).toDF();
   }
 
   /** Opens the door for a query in real-time mode, in {@code session}. */

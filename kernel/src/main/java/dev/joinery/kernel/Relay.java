@@ -1,11 +1,9 @@
 package dev.joinery.kernel;
 
 import java.util.List;
-import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -39,9 +37,8 @@ public final class Relay {
    * @return for {@link #stage}, in no order: Spark sorts no stream
    */
   public Dataset<Row> chain(Reading reading) {
-    Column batch = functions.unix_micros(functions.current_timestamp());
     Ingress ingress = reading.ingress(program).sendingTo(Events::new);
-    return reading.through(ingress, batch).toDF();
+    return reading.through(ingress, BatchTime.micros()).toDF();
   }
 
   /** Runs a batch once, in the order of the log; see {@link Kernel#stage}. */

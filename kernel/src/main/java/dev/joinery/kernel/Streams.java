@@ -5,7 +5,6 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
@@ -25,9 +24,8 @@ public final class Streams {
 
   /** Decodes raw records; each event goes through its first steps. */
   public Dataset<Row> decoded(Reading reading) {
-    Column batch = functions.unix_micros(functions.current_timestamp());
     Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shipment));
-    return reading.through(ingress, batch).toDF();
+    return reading.through(ingress, BatchTime.micros()).toDF();
   }
 
   /** Sends everything through the nodes of one level that keep state. */
