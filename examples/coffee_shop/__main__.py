@@ -140,7 +140,8 @@ class Visit:
         say(f"consistency, customers read from {self._asked.read}: {self._window()}")
         for name, each in running.progress.lookups.items():
             say(
-                f"  {name}: {each.keys} keys, {each.hits} from the cache, {each.requests} requests;"
+                f"  {name}: {each.keys} keys, {each.hits} from the cache, {each.requests} requests,"
+                f" {each.wholes} of them for the whole table;"
                 f" pipeline A made {each.invalidated} answers be asked anew;"
                 f" the oldest answer was {each.oldest_s:.1f} s old"
             )

@@ -111,7 +111,7 @@ def test_a_lookup_in_a_store_asks_each_key_of_a_batch_once(
     with sqlite3.connect(tmp_path / "app.db") as database:
         database.execute("create table customers (id integer, name text, tier text)")
         database.execute("insert into customers values (7, 'Ada', 'gold')")
-    store = "read: database, store: {sqlite: {path: app.db}}"
+    store = "read: database, store: {sqlite: {path: app.db}}, cache: {negative: 0s}"
     orders = [{**ORDER, "order_id": number, "customer_id": 7 + number % 2} for number in range(10)]
     made = project(tmp_path, f"{{{LOOKUP}, {store}}}", orders=orders)
 

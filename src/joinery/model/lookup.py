@@ -22,6 +22,7 @@ class LookupProgress:
         unfit: What the store gave that is no row of the table.
         requests: Requests to the store, failed ones included.
         failures: Requests that failed.
+        wholes: Requests that read the whole table, which is small.
         invalidated: Answers dropped because the table's own changes said so.
         ages: How many answers were how old when they were used, bin by bin.
         age_sum_s: The sum of those ages.
@@ -37,6 +38,7 @@ class LookupProgress:
     unfit: int = 0
     requests: int = 0
     failures: int = 0
+    wholes: int = 0
     invalidated: int = 0
     ages: tuple[int, ...] = (0,) * (len(AGE_BOUNDS_S) + 1)
     age_sum_s: float = 0.0

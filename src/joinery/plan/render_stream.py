@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from joinery.plan.nodes import Relation
 from joinery.plan.render import computed_text, with_sources
 from joinery.plan.stream import Filter, Lookup, MapRows, Select, Step, Stream, Union, WithColumns
+from joinery.plan.whole import whole_ms, why_not_whole
 from joinery.spec.quantity import duration_text
 
 _INDENT = "  "
@@ -65,7 +66,7 @@ def runs(stream: Stream) -> list[str]:
     told: list[str] = []
     for each in stream.lookups:
         told.append(f"{each.table.name}: {_runs(each)}")
-        told += [f"{each.table.name}: {why}" for why in _not_chosen(each)]
+        told += [f"{each.table.name}: {why}" for why in _chosen(each)]
     for step in stream.steps:
         told += runs(step.other) if isinstance(step, Union) else []
     return told + list(stream.notes)
@@ -157,20 +158,32 @@ def _runs(lookup: Lookup) -> str:
     return f"{told}, {versions}; {waits}, {quiet}; but for the quiet the same on replay"
 
 
-def _not_chosen(lookup: Lookup) -> list[str]:
-    """Return what might have been chosen for a table that is small or lacks keys, and why not."""
+def _chosen(lookup: Lookup) -> list[str]:
+    """Return what is chosen for a table that is small or lacks keys, or why nothing is."""
     if lookup.read == "event":
         return []
     if lookup.read == "database":
         negative = duration_text(lookup.cache.negative_ttl_ms)
         return [
+            _broadcast(lookup),
             f"a key without a row is not asked for again for {negative};"
-            " no filter of all keys, as others may write the store"
+            " no filter of all keys, as others may write the store",
         ]
     return [
         "not broadcast, as its changes are state and events meet state by key;"
         " keys without a row are found absent by the state store's own filter"
     ]
+
+
+def _broadcast(lookup: Lookup) -> str:
+    """Return when a table of a store is broadcast, or why never."""
+    if why := why_not_whole(lookup):
+        return f"not broadcast, as {why}"
+    return (
+        f"broadcast while it has at most {lookup.limits.batch} rows, as to read it whole then"
+        f" costs no more than one request for keys; read again once"
+        f" {duration_text(whole_ms(lookup))} old"
+    )
 
 
 def _versions(lookup: Lookup) -> str:

@@ -16,6 +16,7 @@ from joinery.connect.lookup.coherence import Coherence
 from joinery.connect.lookup.make import make_asker, place_asked, table_of
 from joinery.connect.lookup.protocol import Answer, Key, LookupTable, Unfit
 from joinery.connect.lookup.value import RowReader
+from joinery.connect.lookup.whole import Whole
 from joinery.engine.render import renderer
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Waiting
@@ -79,6 +80,14 @@ class Asking:
         """
         return self._ways[node].answers(keys)
 
+    def whole(self, node: int) -> Whole | None:
+        """Return the table of a node while it is small, None where keys are to be asked for."""
+        return self._ways[node].asker.whole()
+
+    def pairs(self, node: int, whole: Whole) -> str:
+        """Return a line with each key of a node's table, followed by what `answers` says of it."""
+        return self._ways[node].pairs(whole)
+
     def progress(self) -> dict[str, LookupProgress]:
         """Return what was asked since the stores were opened."""
         return {self._names[node]: way.asker.progress() for node, way in self._ways.items()}
@@ -109,6 +118,8 @@ class _Way:
         )
         self.table: LookupTable = table_of(lookup)
         self._keys = RowReader(self.table.key)
+        self._key_names = [each.name for each in self.table.key]
+        self._render_key = renderer(Struct(self.table.key))
         self._names = [each.name for each in (*self.table.columns, *self.table.key)]
         named = {each.name: each for each in (*self.table.columns, *self.table.key)}
         self._render = renderer(Struct(tuple(named.values())))
@@ -120,6 +131,13 @@ class _Way:
         lines = [self._line(key, key if isinstance(key, Unfit) else answers[key]) for key in asked]
         lines.append("")
         return _NEXT.join(lines)
+
+    def pairs(self, whole: Whole) -> str:
+        lines: list[str] = []
+        for key, answer in whole.rows.items():
+            lines.append(self._render_key(dict(zip(self._key_names, key, strict=True))))
+            lines.append(self._line(key, answer))
+        return _NEXT.join([*lines, ""]) if lines else ""
 
     def _line(self, key: Key | Unfit, answer: Answer) -> str:
         if answer is None:

@@ -6,7 +6,7 @@ Invariant: the stateful part of a batch runs once, whatever is asked behind it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
 from joinery.spark.asking import Asking
 from joinery.spark.kernel import Kernel, RealTimeKernel, formats_json, open_kernel
+from joinery.spark.sent_table import SentTables
 from joinery.spark.stream_map import mapped
 from joinery.spark.topic import Topic
 
@@ -34,12 +35,14 @@ class StreamKernel:
         lowered: What of it needs more than the JVM.
         folder: Where functions and stores are looked for.
         asking: Of the stores; needed where there are lookups in some.
+        tables: Those of stores that its tasks have whole.
     """
 
     kernel: Kernel
     lowered: LoweredStreams
     folder: Path
     asking: Asking | None = None
+    tables: SentTables = field(default_factory=SentTables)
 
     @property
     def program(self) -> KernelProgram:
@@ -114,11 +117,22 @@ class StreamKernel:
         for node in self.lowered.asked:
             if self.program.nodes[node].level == level:
                 assert self.asking is not None  # a query with lookups in stores has them open
-                question = door.ask(frame._jdf, node)
-                answers = self.asking.answers(node, question.keys())
-                jvm_frame = question.answer(self._formats(), answers)
+                jvm_frame = self._answered(door, frame, node, self.asking)
                 frame = DataFrame(jvm_frame, frame.sparkSession)
         return frame
+
+    def _answered(self, door: Any, frame: DataFrame, node: int, asking: Asking) -> Any:
+        """Return the events of a node with their rows: of the whole table, or by their keys."""
+        whole = asking.whole(node)
+        if whole is None:
+            question = door.ask(frame._jdf, node)
+            answers = asking.answers(node, question.keys())
+            return question.answer(self._formats(), answers)
+
+        def send() -> Any:
+            return door.whole(frame._jdf, node, self._formats(), asking.pairs(node, whole))
+
+        return self.tables.of(node, whole, send).answer(frame._jdf)
 
     def _formats(self) -> str:
         """Return how rows of stores are read: as flat JSON."""

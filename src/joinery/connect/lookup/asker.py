@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 from joinery.connect.lookup.cache import AnswerCache
 from joinery.connect.lookup.guard import Guard, Reply
@@ -26,6 +27,7 @@ from joinery.connect.lookup.protocol import (
     Unfit,
 )
 from joinery.connect.lookup.tally import Tally
+from joinery.connect.lookup.whole import Whole, WholeStore, WholeTable
 from joinery.connect.retry import Patience
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Waiting
@@ -43,7 +45,7 @@ class _Flight:
     """A request under way, and the keys whose answers it may still keep."""
 
     keys: Sequence[Key]
-    reply: Future[Reply] = field(default_factory=Future)
+    reply: Future[Reply[Mapping[Key, Answer]]] = field(default_factory=Future)
 
 
 @dataclass(slots=True)
@@ -70,6 +72,7 @@ class Asker:
         ended: True once the run is to end; a wait ends then.
         tell: Told what is waited for, and None once that is over.
         start_wait_s: How long a store that is not there at the start is waited for.
+        whole_s: How long a table that was read whole may answer; 0 asks by keys alone.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Asker:
         ended: Callable[[], bool] = lambda: False,
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
         start_wait_s: float = _START_WAIT_S,
+        whole_s: float = 0.0,
     ) -> None:
         self._store = store
         self._limits = limits
@@ -108,6 +112,7 @@ class Asker:
             tell=tell,
             counted=self._count,
         )
+        self._whole = WholeTable(self._read_whole, whole_s)
 
     @property
     def target(self) -> str:
@@ -137,13 +142,7 @@ class Asker:
             LookupStoreError: The store cannot be asked.
         """
         asked = dict.fromkeys(keys)
-        pool = self._pool
-        if pool is None:
-            raise LookupStoreError(f"{self._store.target} is not open")
-        with self._opening:
-            while not self._opened:
-                time.sleep(_POLL_S)
-                self._try_open()
+        pool = self._ready()
         with self._lock:
             sorted_keys = self._sort(asked)
         for flight in sorted_keys.new:
@@ -157,14 +156,28 @@ class Asker:
             self._tally.aged(sorted_keys.ages_s)
         return sorted_keys.answers
 
+    def whole(self) -> Whole | None:
+        """Return the whole table while it is small; None where it is to be asked by keys.
+
+        Raises:
+            LookupUnavailableError, LookupStoreError: As `ask` does.
+        """
+        self._ready()
+        found = self._whole.rows()
+        if found is not None:
+            with self._lock:
+                self._tally.aged([max(0.0, time.monotonic() - found.read_at)])
+        return found
+
     def invalidate(self, keys: Iterable[Key]) -> None:
         """Forget what is known of `keys`: the table's own changes say that they changed.
 
         Who asks from now on gets what the store holds now.
         """
+        changed = list(keys)
+        dropped = self._whole.forget(changed) if changed else 0
         with self._lock:
-            changed = list(keys)
-            self._tally.counts["invalidated"] += self._cache.forget(changed)
+            self._tally.counts["invalidated"] += dropped + self._cache.forget(changed)
             for key in changed:
                 self._in_flight.pop(key, None)
 
@@ -181,7 +194,33 @@ class Asker:
         with self._lock:
             self._cache.clear()
             self._in_flight.clear()
+        self._whole.forget(())
         self._store.close()
+
+    def _ready(self) -> ThreadPoolExecutor:
+        """Wait until the store is open, and return what its requests run in."""
+        if self._pool is None:
+            raise LookupStoreError(f"{self._store.target} is not open")
+        with self._opening:
+            while not self._opened:
+                time.sleep(_POLL_S)
+                self._try_open()
+        return self._pool
+
+    def _read_whole(self) -> Whole | None:
+        """Read the whole table by one request, if the store can and it is small."""
+        store = self._store
+        if not isinstance(store, WholeStore):
+            return None
+        reply = self._guard.read(partial(store.fetch_whole, self._limits.batch))
+        if reply.answers is None:
+            return None
+        unfit = sum(isinstance(each, Unfit) for each in reply.answers.values())
+        with self._lock:
+            self._tally.counts["wholes"] += 1
+            self._tally.counts["unfit"] += unfit
+            self._tally.counts["rows"] += len(reply.answers) - unfit
+        return Whole(reply.answers, reply.read_at)
 
     def _try_open(self) -> None:
         """Open the store once; where it is not there, tell so, or give up."""

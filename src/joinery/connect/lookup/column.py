@@ -12,7 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from joinery.connect.lookup.protocol import LookupStoreError, LookupTable, Row, Unfit
+from joinery.connect.lookup.protocol import (
+    Answer,
+    Key,
+    LookupStoreError,
+    LookupTable,
+    Row,
+    Unfit,
+)
 from joinery.connect.lookup.value import RowReader
 
 DOCUMENT = "document"
@@ -33,6 +40,8 @@ class TableColumns:
     def __init__(self, table: LookupTable, standing: Collection[str], target: str) -> None:
         wanted = [each.name for each in table.columns]
         self._reader = RowReader(table.columns)
+        self._key = RowReader(table.key)
+        self._width = len(table.key)
         self._from_document = DOCUMENT in standing and DOCUMENT not in wanted
         for each in table.key:
             _check(each.name, standing, target)
@@ -57,6 +66,23 @@ class TableColumns:
         if not isinstance(document, Mapping):
             return Unfit(f'column "{DOCUMENT}" holds no object')
         return self._reader.named({**document, **dict(zip(self._own, own, strict=True))})
+
+    def rows(self, values: Sequence[Sequence[Any]]) -> dict[Key, Answer] | None:
+        """Return rows by key from the values of the key's columns and of `read`.
+
+        A row with a null in its key is found by no event, and left out.
+
+        Returns:
+            None where a key is not of its declared type: the database might still find it.
+        """
+        answers: dict[Key, Answer] = {}
+        for each in values:
+            key = self._key.ordered(each[: self._width])
+            if isinstance(key, Unfit):
+                return None
+            if None not in key:
+                answers[key] = self.row(each[self._width :])
+        return answers
 
 
 def _check(name: str, standing: Collection[str], target: str) -> None:

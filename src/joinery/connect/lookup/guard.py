@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 from joinery.connect.lookup.breaker import Breaker
 from joinery.connect.lookup.pace import Pace
@@ -27,11 +29,14 @@ _LONGEST_REST_S = 600.0
 _PATIENCE = Patience()
 
 
+Rows = TypeVar("Rows")
+
+
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Generic[Rows]):
     """What a store gave, and when it was asked: no answer is older than that."""
 
-    answers: Mapping[Key, Answer]
+    answers: Rows
     read_at: float
 
 
@@ -72,8 +77,12 @@ class Guard:
         self._not_before = 0.0
         self._waiting: Waiting | None = None
 
-    def request(self, keys: Sequence[Key]) -> Reply:
-        """Return what the store holds under `keys`, however long that takes.
+    def request(self, keys: Sequence[Key]) -> Reply[Mapping[Key, Answer]]:
+        """Return what the store holds under `keys`, as `read` does."""
+        return self.read(partial(self._store.fetch, keys))
+
+    def read(self, fetch: Callable[[], Rows]) -> Reply[Rows]:
+        """Return what a request to the store gives, however long that takes.
 
         Raises:
             LookupUnavailableError: The run ended while the store was not there.
@@ -82,7 +91,7 @@ class Guard:
         attempt = 0
         while True:
             try:
-                return self._once(keys)
+                return self._once(fetch)
             except LookupUnavailableError as error:
                 attempt += 1
                 self._note(error)
@@ -90,7 +99,7 @@ class Guard:
                 if not self._sleep(random.uniform(0, bound_s)):
                     raise
 
-    def _once(self, keys: Sequence[Key]) -> Reply:
+    def _once(self, fetch: Callable[[], Rows]) -> Reply[Rows]:
         while (wait_s := self._breaker.wait_s(time.monotonic())) > 0:
             self._pause(wait_s)
         with self._slots.one():
@@ -100,7 +109,7 @@ class Guard:
             read_at = time.monotonic()
             self._counted("requests")
             try:
-                answers = self._store.fetch(keys)
+                answers = fetch()
             except LookupUnavailableError as error:
                 self._counted("failures")
                 self._rest(error.after_s)

@@ -13,6 +13,7 @@ from joinery.model.progress import Waiting
 from joinery.model.type import Field
 from joinery.plan.nodes import Expression, Relation
 from joinery.plan.stream import Lookup
+from joinery.plan.whole import whole_ms, why_not_whole
 
 
 def table_of(lookup: Lookup) -> LookupTable:
@@ -50,7 +51,15 @@ def make_asker(
     """
     assert lookup.store is not None  # a plan's lookup that reads a database names its store
     store = make_store(lookup.store.kind, table_of(lookup), dict(lookup.store.options), folder)
-    return Asker(store, lookup.cache, lookup.limits, user=user, ended=ended, tell=tell)
+    return Asker(
+        store,
+        lookup.cache,
+        lookup.limits,
+        user=user,
+        ended=ended,
+        tell=tell,
+        whole_s=0.0 if why_not_whole(lookup) else whole_ms(lookup) / 1000,
+    )
 
 
 def place_asked(lookup: Lookup, folder: Path) -> Place | None:

@@ -37,6 +37,7 @@ SELECT a.attname, format_type(a.atttypid, NULL)
 FROM pg_attribute a
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
 """
+_PLAIN = "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s) AND relkind IN ('r', 'p', 'm')"
 
 
 class PostgresStore:
@@ -73,6 +74,22 @@ class PostgresStore:
         """Return what stands under `keys`; one that its column cannot hold has no row."""
         with self._pool.lend() as link:
             return self._fetch(link, keys)
+
+    def fetch_whole(self, most: int) -> Mapping[Key, Answer] | None:
+        """Return all rows, by a statement that stops at one too many; None for a view.
+
+        A view that answers keys from an index may have to be computed whole.
+        """
+        columns = self._columns
+        if columns is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        names = [*(each.name for each in self._table.key), *columns.read]
+        rows = f"SELECT {', '.join(map(_quoted, names))} FROM {self._name} LIMIT %s"
+        with self._pool.lend() as link:
+            if not self._ask(link, _PLAIN, (self._name,)):
+                return None
+            found = self._ask(link, rows, (most + 1,))
+        return None if len(found) > most else columns.rows(found)
 
     def close(self) -> None:
         """Close all connections."""

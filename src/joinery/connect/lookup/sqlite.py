@@ -26,6 +26,10 @@ from joinery.connect.lookup.value import json_value
 from joinery.model.type import BINARY
 
 _WAIT_S = 10.0
+_NOT_PLAIN = """
+SELECT 1 FROM sqlite_master
+WHERE name = ? COLLATE NOCASE AND (type <> 'table' OR sql LIKE '%COLLATE%')
+"""
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -69,6 +73,22 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise self._told(error) from error
         return {keys[place]: columns.row(values) for place, *values in found}
+
+    def fetch_whole(self, most: int) -> Mapping[Key, Answer] | None:
+        """Return all rows; None for a view, and where a column has a collation to compare by."""
+        columns = self._columns
+        if columns is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        names = [*(each.name for each in self._table.key), *columns.read]
+        rows = f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(self._name)} LIMIT ?"
+        try:
+            with self._pool.lend() as link:
+                if link.execute(_NOT_PLAIN, (self._name,)).fetchone():
+                    return None
+                found = link.execute(rows, (most + 1,)).fetchall()
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+        return None if len(found) > most else columns.rows(found)
 
     def close(self) -> None:
         """Close the file."""

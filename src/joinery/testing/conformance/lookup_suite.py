@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from joinery.connect.lookup.protocol import Answer, Key, LookupStore, LookupUnavailableError, Unfit
+from joinery.connect.lookup.whole import WholeStore
 from joinery.testing.conformance.lookup import (
     BrokenLookupError,
     LookupBench,
@@ -133,6 +134,23 @@ def _threads(bench: LookupBench) -> None:
     expect([{key: (*key, f"n{key[0]}") for key in share} for share in shares * 4], given)
 
 
+def _whole(bench: LookupBench) -> None:
+    table = bench.table("owner: string, number: int", "title: string")
+    rows = [
+        {"owner": owner, "number": number, "title": title}
+        for owner, number, title in [(_HOSTILE, 1, "a"), ("ada", -2, None), ("bob", 1, _HOSTILE)]
+    ]
+    bench.target.fill(table, rows)
+    bench.target.fill(table, [{"owner": "bob", "number": 1, "title": "c"}])
+    bench.target.remove(table, ("ada", -2))
+    keys: list[Key] = [(_HOSTILE, 1), ("ada", -2), ("bob", 1)]
+    with bench.opened(table) as store:
+        if isinstance(store, WholeStore):
+            expect(fetch_all(store, keys), dict(store.fetch_whole(2) or {}))
+            if store.fetch_whole(1) is not None:
+                raise BrokenLookupError("it gave its whole table, which has more rows than asked")
+
+
 def _reopened(bench: LookupBench) -> None:
     table = bench.table(*_PERSON)
     bench.target.fill(table, [{"id": 1, "name": "ada"}])
@@ -188,6 +206,7 @@ CASES = (
     LookupCase("a value of another type is told, not given", _other_type),
     LookupCase("a changed, a new and a removed row are seen at once", _changes),
     LookupCase("several threads get each their own rows", _threads),
+    LookupCase("a whole table is what its keys give, where a store can give it", _whole),
     LookupCase("a store may be closed twice and opened again", _reopened),
     LookupCase("an outage asks for patience, and ends", _outage, needs="outage"),
 )

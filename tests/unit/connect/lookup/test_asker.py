@@ -351,3 +351,93 @@ def test_a_row_that_is_none_of_the_table_is_told_and_counted(opened: Callable[..
 
     assert {(1,): shelf.rows[(1,)]} == asker.ask([(1,)])
     assert (1, 0) == (asker.progress().unfit, asker.progress().rows)
+
+
+class OpenShelf(Shelf):
+    """A shelf that can be read whole."""
+
+    def fetch_whole(self, most: int) -> Mapping[Key, Answer] | None:
+        rows = self.fetch(list(self.rows))
+        return rows if len(rows) <= most else None
+
+
+def test_a_small_table_is_read_whole_once_for_as_long_as_it_may_answer(
+    opened: Callable[..., Asker],
+) -> None:
+    asker = opened(OpenShelf({(1,): ("ada",), (2,): Unfit("a list")}), whole_s=60.0)
+
+    first, second = asker.whole(), asker.whole()
+
+    assert first is not None
+    assert {(1,): ("ada",), (2,): Unfit("a list")} == first.rows
+    assert first is second
+    done = asker.progress()
+    assert (1, 1, 1, 1) == (done.wholes, done.requests, done.rows, done.unfit)
+    assert 2 == sum(done.ages)
+
+
+def test_a_whole_table_is_read_again_when_it_is_old_or_a_row_of_it_has_changed(
+    opened: Callable[..., Asker],
+) -> None:
+    shelf = OpenShelf({(1,): ("ada",)})
+    asker = opened(shelf, whole_s=0.05)
+    asker.whole()
+    shelf.rows[(1,)] = ("eve",)
+    until(lambda: asker.whole() is not None and len(shelf.requests) > 1)
+    old = asker.whole()
+    shelf.rows[(1,)] = ("cyd",)
+    asker.invalidate([(1,)])
+
+    changed = asker.whole()
+
+    assert old is not None
+    assert {(1,): ("eve",)} == old.rows
+    assert changed is not None
+    assert {(1,): ("cyd",)} == changed.rows
+
+
+def test_a_whole_table_that_was_read_before_a_change_serves_who_asked_before_alone(
+    opened: Callable[..., Asker],
+) -> None:
+    shelf = OpenShelf({(1,): ("ada",)})
+    asker = opened(shelf, whole_s=60.0)
+    shelf.gate.clear()
+    reading = threading.Thread(target=asker.whole)
+    reading.start()
+    until(lambda: len(shelf.requests) == 1)
+    shelf.rows[(1,)] = ("eve",)
+    asker.invalidate([(1,)])
+    shelf.gate.set()
+    reading.join()
+
+    found = asker.whole()
+
+    assert found is not None
+    assert {(1,): ("eve",)} == found.rows
+
+
+def test_a_table_of_more_rows_than_a_request_has_keys_is_asked_by_keys(
+    opened: Callable[..., Asker],
+) -> None:
+    shelf = OpenShelf({(1,): ("ada",), (2,): ("bob",)})
+    asker = opened(shelf, whole_s=60.0, limits=Limits(batch=1))
+
+    assert (None, None) == (asker.whole(), asker.whole())
+    assert 1 == len(shelf.requests)
+
+
+def test_a_store_that_cannot_give_its_table_and_one_that_keeps_nothing_are_asked_by_keys(
+    opened: Callable[..., Asker],
+) -> None:
+    assert opened(Shelf({(1,): ("ada",)}), whole_s=60.0).whole() is None
+    assert opened(OpenShelf({(1,): ("ada",)})).whole() is None
+
+
+def test_a_whole_table_is_waited_for_as_a_row_is(opened: Callable[..., Asker]) -> None:
+    shelf = OpenShelf({(1,): ("ada",)})
+    shelf.failing = 2
+
+    found = opened(shelf, whole_s=60.0).whole()
+
+    assert found is not None
+    assert 3 == len(shelf.requests)

@@ -18,6 +18,7 @@ from joinery.connect.lookup.protocol import (
     Unfit,
 )
 from joinery.connect.lookup.registry import UnknownLookupStoreError, make_store, store_kinds
+from joinery.connect.lookup.whole import WholeStore
 from joinery.model.type import BINARY, LONG, STRING, Field
 from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
@@ -183,3 +184,41 @@ def test_the_columns_that_a_lookup_reads_are_asked_for_and_no_others(tmp_path: P
     assert ("customers", ["id"]) == (asked.name, [each.name for each in asked.key])
     assert ["first", "last", "tier", "gone"] == [each.name for each in asked.columns]
     assert 'sqlite shop.db, table "customers"' == make_asker(lookup, tmp_path, user="s").target
+
+
+def made(folder: Path, *statements: str) -> WholeStore:
+    """Return the store of a table of persons, which the statements make, opened."""
+    with sqlite3.connect(folder / "app.db") as database:
+        for each in statements:
+            database.execute(each)
+    store = make_store("sqlite", PERSON, {"path": "app.db"}, folder)
+    store.open()
+    assert isinstance(store, WholeStore)
+    return store
+
+
+def test_a_small_table_is_given_whole_without_rows_that_no_key_finds(tmp_path: Path) -> None:
+    store = made(
+        tmp_path,
+        "create table person (id integer, name text)",
+        "insert into person values (1, 'ada'), (2, null), (null, 'nobody')",
+    )
+
+    assert {(1,): (1, "ada"), (2,): (2, None)} == store.fetch_whole(3)
+    assert store.fetch_whole(2) is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "create table person (id text, name text)",
+        "create table person (id integer, name text collate nocase)",
+        "create view person as select 1 as id, 'ada' as name",
+    ],
+)
+def test_a_table_whose_keys_sqlite_compares_in_its_own_way_is_not_given_whole(
+    tmp_path: Path, table: str
+) -> None:
+    filled = () if "view" in table else ("insert into person values ('1', 'ada')",)
+
+    assert made(tmp_path, table, *filled).fetch_whole(10) is None

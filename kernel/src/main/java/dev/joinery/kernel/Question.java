@@ -1,13 +1,10 @@
 package dev.joinery.kernel;
 
-import dev.joinery.kernel.format.ChangeSink;
-import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -84,8 +81,7 @@ public final class Question {
    *     or {@code !} and why it is no row of the table
    */
   public Dataset<Row> answer(String relationsJson, String lines) {
-    Program.EnrichProgram lookup = (Program.EnrichProgram) program.nodes().get(node);
-    Reader reader = new Reader(Formats.of(relationsJson)[lookup.relation()], lookup.relation());
+    StoreRows reader = new StoreRows(program, node, relationsJson);
     Map<Slice, byte[]> rows = new HashMap<>();
     Map<Slice, String> unfit = new HashMap<>();
     int at = 0;
@@ -124,47 +120,5 @@ public final class Question {
       }
       return found.stream().map(Slice::toBytes).iterator();
     }
-  }
-
-  /** Reads a row that the store gave. */
-  private static final class Reader implements ChangeSink {
-    private final Format format;
-    private final int relation;
-    private byte[] row;
-
-    Reader(Format format, int relation) {
-      this.format = format;
-      this.relation = relation;
-    }
-
-    byte[] cell(String line) {
-      row = null;
-      format.decode(relation, null, line.getBytes(StandardCharsets.UTF_8), this);
-      RowCell cell = new RowCell();
-      cell.known = true;
-      cell.exists = true;
-      cell.row = Slice.of(row);
-      return cell.toBytes();
-    }
-
-    @Override
-    public void change(
-        int changed,
-        int op,
-        boolean positioned,
-        long position,
-        byte[] bytes,
-        int length,
-        long[] absent) {
-      row = Arrays.copyOf(bytes, length);
-    }
-
-    @Override
-    public void deadLetter(int of, String reason, String detail) {
-      throw new IllegalStateException("a row of a store: " + reason + ": " + detail);
-    }
-
-    @Override
-    public void count(int of, String counter) {}
   }
 }

@@ -1,5 +1,6 @@
 package dev.joinery.kernel;
 
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -78,5 +79,20 @@ public final class Streams {
   /** Finds the keys that the events of a batch ask a store for at a node. */
   public Question ask(Dataset<Row> wire, int node) {
     return new Question(program, shipment, wire, node);
+  }
+
+  /**
+   * Sends a table of a store to all tasks, for the events of a node.
+   *
+   * @param wire of any batch
+   * @param relationsJson as {@link Question#answer} takes it
+   * @param lines as {@link WholeTable#of} takes them
+   */
+  public WholeTable whole(Dataset<Row> wire, int node, String relationsJson, String lines) {
+    JavaSparkContext context =
+        JavaSparkContext.fromSparkContext(
+            ((org.apache.spark.sql.classic.SparkSession) wire.sparkSession()).sparkContext());
+    StoreRows rows = new StoreRows(program, node, relationsJson);
+    return WholeTable.of(context, shipment, node, rows, lines);
   }
 }

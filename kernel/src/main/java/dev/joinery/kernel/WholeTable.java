@@ -1,0 +1,63 @@
+package dev.joinery.kernel;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+
+/**
+ * A small table of a store, sent whole to all tasks, so that events are answered where they are;
+ * remembers its rows until it is closed.
+ */
+public final class WholeTable implements AutoCloseable {
+  private final Broadcast<Shipment> shipment;
+  private final Broadcast<Answers> answers;
+  private final int node;
+
+  WholeTable(Broadcast<Shipment> shipment, Broadcast<Answers> answers, int node) {
+    this.shipment = shipment;
+    this.answers = answers;
+    this.node = node;
+  }
+
+  /**
+   * Reads a table.
+   *
+   * @param context to send it with
+   * @param rows reads what the store gave
+   * @param lines pairs of lines: a key as JSON, then what {@link Question#answer} takes for it
+   */
+  static WholeTable of(
+      JavaSparkContext context,
+      Broadcast<Shipment> shipment,
+      int node,
+      StoreRows rows,
+      String lines) {
+    Map<Slice, byte[]> cells = new HashMap<>();
+    Map<Slice, String> unfit = new HashMap<>();
+    String[] parts = lines.isEmpty() ? new String[0] : lines.split("\n");
+    for (int i = 0; i < parts.length; i += 2) {
+      Slice key = rows.key(parts[i]);
+      if (parts[i + 1].startsWith("!")) {
+        unfit.put(key, parts[i + 1].substring(1));
+      } else {
+        cells.put(key, rows.cell(parts[i + 1]));
+      }
+    }
+    return new WholeTable(shipment, context.broadcast(new Answers(cells, unfit)), node);
+  }
+
+  /** Sends the events of a batch on with the rows of the table; a key that it lacks has none. */
+  public Dataset<Row> answer(Dataset<Row> wire) {
+    return wire.as(Kernel.WIRE)
+        .mapPartitions(new AskedEvents(shipment, answers, node), Kernel.WIRE)
+        .toDF();
+  }
+
+  @Override
+  public void close() {
+    answers.unpersist();
+  }
+}
