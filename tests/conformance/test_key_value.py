@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from tests.conformance.test_reference import CASES
+from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_trial
 
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.memory import MemoryStore
+from joinery.solutions.key_value.reader import KeyValueReader
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import Address, KeyValueStore
@@ -79,3 +83,16 @@ def test_a_crash_after_any_write_changes_nothing(seed: int) -> None:
     runner = StoreRunner(in_memory(), replay=True, crashes=-1)
 
     assert [] == failures(make_trial([seed]), runner)
+
+
+@pytest.mark.slow
+def test_documents_made_elsewhere_from_rocksdb_are_the_same_through_crashes(tmp_path: Path) -> None:
+    def open_(products: Sequence[Product], break_: Break[Any]) -> StoreDriver:
+        store = RocksDbStore(tmp_path / "store", cache_mb=8)
+        state = KeyValueJoinState(products, break_(store))
+        task = Task(products, partial(KeyValueReader, products, store.reader()))
+        return StoreDriver(products, state, together=3, team=Beside(task), alone=-1)
+
+    runner = StoreRunner(open_, replay=True, crashes=2)
+
+    assert [] == failures(make_trial([SEEDS[0]]), runner)

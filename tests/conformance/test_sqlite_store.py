@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
 from joinery.solutions.protocol import Sent
-from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
 from joinery.solutions.store import StoreSolution
 from joinery.spec.product import ProjectSpec
 from joinery.testing import conformance
@@ -38,6 +41,11 @@ class Files:
     def over(self, runner: StoreRunner) -> Files:
         self.runner = runner
         return self
+
+    def open_shared(self, products: Sequence[Product], wrap: Break[SqliteState]) -> StoreSolution:
+        state = SqliteState(products, self.path)
+        task = Task(products, partial(sqlite_reader, products, self.path, products[0].query))
+        return StoreDriver(products, wrap(state), together=3, team=Beside(task), alone=-1)
 
     def open(self, products: Sequence[Product], wrap: Break[SqliteState]) -> StoreSolution:
         return StoreDriver(products, wrap(SqliteState(products, self.path)), together=3)
@@ -72,6 +80,18 @@ def test_a_crash_after_any_call_changes_nothing(seed: int, files: Files) -> None
     runner = files.over(StoreRunner(files.open, replay=True, crashes=-1))
 
     assert [] == failures(make_trial([seed]), runner)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_documents_made_elsewhere_are_the_same_through_any_crash(seed: int, files: Files) -> None:
+    runner = files.over(StoreRunner(files.open_shared, replay=True, crashes=-1))
+
+    assert [] == failures(make_trial([seed]), runner)
+
+
+@pytest.mark.exhaustive
+def test_all_cases_hold_where_documents_are_made_elsewhere(files: Files) -> None:
+    conformance.check(files.over(StoreRunner(files.open_shared, replay=True)))
 
 
 def test_many_wide_rows_at_few_join_values(files: Files) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 from tests.unit.solutions.relational.test_sqlite import (
     FIRST,
@@ -22,11 +24,12 @@ from tests.unit.solutions.relational.test_sqlite import (
 )
 
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.model.change import Change
 from joinery.model.type import INT, LONG, STRING, Decimal, Field
 from joinery.plan.nodes import Product
 from joinery.solutions.protocol import Sent
-from joinery.solutions.relational.postgres import PostgresState
+from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.store import (
     Batch,
     Emitted,
@@ -39,10 +42,17 @@ from joinery.spec.product import ProjectSpec
 from joinery.stack.service import Service
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
+from joinery.testing.conformance.project import load_text
 from joinery.testing.stores import Break, StoreRunner
 
 pytestmark = pytest.mark.services
 SEEDS = chosen_seeds(3)
+NAMED = """
+relations:
+  user: {key: [id], fields: {id: string}}
+products:
+  users: {root: user}
+"""
 
 
 def fresh() -> str:
@@ -64,6 +74,13 @@ class Schemas:
     def over(self, **how: Any) -> Schemas:
         self.runner = StoreRunner(self.open, **how)
         return self
+
+    def open_shared(self, products: Sequence[Product], wrap: Break[PostgresState]) -> StoreSolution:
+        state = PostgresState(products, self.url, schema=self.name)
+        query = products[0].query
+        reader = partial(postgres_reader, products, self.url, schema=self.name, name=query)
+        team = Beside(Task(products, reader))
+        return StoreDriver(products, wrap(state), together=3, team=team, alone=-1)
 
     def open(self, products: Sequence[Product], wrap: Break[PostgresState]) -> StoreSolution:
         state = PostgresState(products, self.url, schema=self.name)
@@ -95,6 +112,21 @@ def test_all_cases_hold_through_crashes(schemas: Schemas) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_crash_after_any_call_changes_nothing(seed: int, schemas: Schemas) -> None:
     assert [] == failures(make_trial([seed]), schemas.over(replay=True, crashes=-1))
+
+
+def test_documents_made_elsewhere_are_the_same_through_crashes(schemas: Schemas) -> None:
+    schemas.runner = StoreRunner(schemas.open_shared, replay=True, crashes=3)
+
+    assert [] == failures(make_trial([SEEDS[0]]), schemas)
+
+
+def test_a_root_with_a_nul_is_marked_and_found_elsewhere(schemas: Schemas) -> None:
+    schemas.runner = StoreRunner(schemas.open_shared, replay=True, crashes=3)
+    batch = [Change("user", {"id": key}, {"id": key}) for key in ("a", "b\0c", "d", "e", "f", "g")]
+
+    sent = schemas.run(load_text(NAMED), [batch])
+
+    assert 6 == len(sent[0].lines["users"])
 
 
 def test_many_wide_rows_at_few_join_values(schemas: Schemas) -> None:

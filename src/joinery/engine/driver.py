@@ -10,12 +10,13 @@ Limits: the rows of one batch, and those below `together` roots, are in memory a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from joinery.engine.climb import Image
-from joinery.engine.document import NEVER_SENT, Built, next_sent
+from joinery.engine.crew import Team
+from joinery.engine.emit import Answer, Request, emit, joined
 from joinery.engine.garbage import not_collecting
 from joinery.engine.key import key_reader, key_values
 from joinery.engine.merge import RowMerge, Standing
@@ -31,9 +32,12 @@ from joinery.solutions.store import (
     JoinState,
     Key,
     Outcome,
-    SentDocument,
+    SharedState,
     StoredRow,
 )
+
+_ALONE = 2_000
+_ROUNDS = 4  # slices for each of a team, so that none waits long for another
 
 
 class StoreDriver:
@@ -45,6 +49,9 @@ class StoreDriver:
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
         together: How many roots are assembled at a time.
         tactic: How the roots and the documents of a product are found.
+        team: Who makes documents beside this process, where `state` is a `SharedState` and
+            `tactic` the `RowTactic`; closed with the driver.
+        alone: Up to so many roots of a batch are not worth a team.
     """
 
     def __init__(
@@ -55,14 +62,15 @@ class StoreDriver:
         max_document_bytes: int | None = None,
         together: int = 10_000,
         tactic: Callable[[Product, int | None], Tactic] = RowTactic,
+        team: Team | None = None,
+        alone: int = _ALONE,
     ) -> None:
         relations = dict.fromkeys(each for product in products for each in product.relations)
         self._meter = Metered(state)
         self._state = self._meter.state
         self._tables = {each.name: _Table(each) for each in relations}
-        self._outlets = [
-            _Outlet(each, tactic(each, max_document_bytes), together) for each in products
-        ]
+        self._outlets = [_Outlet(each, tactic(each, max_document_bytes)) for each in products]
+        self._together, self._team, self._alone = together, team, alone
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
@@ -82,10 +90,7 @@ class StoreDriver:
         state.mark({name: keys for name, keys in roots.items() if keys})
         for relation, rows in net.rows.items():
             state.write(relation, rows)
-        emitted = {
-            each.name: each.emit(roots[each.name], state, batch.timestamp_us)
-            for each in self._outlets
-        }
+        emitted = self._emitted(roots, batch.timestamp_us)
         state.acknowledge(batch, emitted)
         return Outcome(emitted, net.counts, self._counters(), self._meter.usage())
 
@@ -95,7 +100,44 @@ class StoreDriver:
 
     def close(self) -> None:
         """Close the store."""
+        if self._team is not None:
+            self._team.close()
         self._state.close()
+
+    def _emitted(
+        self, roots: Mapping[str, Collection[Key]], timestamp_us: int
+    ) -> dict[str, Emitted]:
+        """Return what sinks receive by product, in the order of the keys."""
+        team, shared = self._team, None
+        if sum(map(len, roots.values())) <= self._alone:
+            team = None
+        if team is not None:
+            shared = cast(SharedState, self._state).share()
+        outlets = {each.name: each for each in self._outlets}
+        requests = [
+            Request(name, keys, timestamp_us, shared)
+            for name, outlet in outlets.items()
+            for keys in _slices(outlet.ordered(roots[name]), self._size(roots[name], team))
+        ]
+
+        def here(request: Request) -> Answer:
+            return outlets[request.product].answer(request, self._state)
+
+        answers = (
+            [here(each) for each in requests] if team is None else team.answers(requests, here)
+        )
+        parts: dict[str, list[Emitted]] = {name: [] for name in outlets}
+        for request, answer in zip(requests, answers, strict=True):
+            parts[request.product].append(answer.emitted)
+            outlets[request.product].note(answer)
+            self._meter.add(answer.usage)
+        return {name: joined(some) for name, some in parts.items()}
+
+    def _size(self, roots: Collection[Key], team: Team | None) -> int:
+        """Return how many roots are assembled at a time."""
+        if team is None:
+            return self._together
+        return max(1, min(self._together, len(roots) // (_ROUNDS * team.size)))
 
     def _net(self, changes: Sequence[Change], timestamp_us: int) -> _Net:
         """Return what the changes, one after the other, make of the stored rows."""
@@ -215,44 +257,27 @@ def _seen(stored: StoredRow | None) -> Row | None:
 class _Outlet:
     """One product: from affected roots to what its sinks receive."""
 
-    def __init__(self, product: Product, tactic: Tactic, together: int) -> None:
+    def __init__(self, product: Product, tactic: Tactic) -> None:
         self.name = product.name
         self.tactic = tactic
-        self._together = together
         relation = product.root.relation
         types = [relation.type_of(column) for column in relation.key]
         values, rank = key_values(relation), row_key([(each, False) for each in types])
         plain = all(map(is_ordered_itself, types))
         self._rank: Callable[[Key], Any] | None = None if plain else lambda key: rank(values(key))
 
-    def emit(self, roots: set[Key], state: JoinState, timestamp_us: int) -> Emitted:
-        """Return what sinks receive of the documents of `roots`, in the order of the keys."""
-        emitted = _Emitting()
-        for keys in _slices(sorted(roots, key=self._rank), self._together):
-            sent = state.sent(self.name, keys)
-            built = self.tactic.documents(keys, state)
-            for key in keys:
-                before = sent.get(key, NEVER_SENT)
-                emitted.add(key, before, built.get(key), timestamp_us)
-        return Emitted(emitted.documents, emitted.dead, emitted.silent)
+    def ordered(self, roots: Iterable[Key]) -> list[Key]:
+        """Return roots in the order of their keys."""
+        return sorted(roots, key=self._rank)
 
+    def answer(self, request: Request, state: JoinState) -> Answer:
+        """Return what the documents of some roots came to."""
+        return Answer(emit(request, self.tactic.documents(request.keys, state), state))
 
-@dataclass(slots=True)
-class _Emitting:
-    documents: dict[Key, SentDocument] = field(default_factory=dict)
-    dead: dict[Key, tuple[str, str]] = field(default_factory=dict)
-    silent: dict[Key, SentDocument] = field(default_factory=dict)
-
-    def add(
-        self, key: Key, before: SentDocument, document: Built | None, timestamp_us: int
-    ) -> None:
-        sent, step = next_sent(before, document, timestamp_us)
-        if step == "send":
-            self.documents[key] = sent
-        elif step != "nothing":
-            self.silent[key] = sent
-        if step == "dead" and document is not None:
-            self.dead[key] = (document.reason or "", document.detail)
+    def note(self, answer: Answer) -> None:
+        """Count what was found where an answer was made."""
+        if isinstance(self.tactic, RowTactic):
+            self.tactic.add(answer.findings)
 
 
 def _slices(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from joinery.solutions.store import JoinState
+from joinery.solutions.store import JoinState, StateReader
 
 _UNCOUNTED = ("close",)
 _WRITES = ("mark", "write", "acknowledge")
@@ -19,7 +19,7 @@ _WRITES = ("mark", "write", "acknowledge")
 class Metered:
     """Passes all calls on to a store, and counts them."""
 
-    def __init__(self, state: JoinState) -> None:
+    def __init__(self, state: JoinState | StateReader) -> None:
         self._state = state
         self._counts: Counter[str] = Counter()
 
@@ -34,6 +34,10 @@ class Metered:
         self._counts.clear()
         own: Callable[[], Mapping[str, int]] | None = getattr(self._state, "usage", None)
         return {**told, **(own() if own else {})}
+
+    def add(self, usage: Mapping[str, int]) -> None:
+        """Count what was asked of the same store elsewhere."""
+        self._counts.update(usage)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._state, name)

@@ -73,10 +73,19 @@ class RowTactic:
 
     def counters(self) -> Counter[str]:
         """Return the expressions that failed and the `one` embeds with several rows."""
-        findings = self._findings
-        found = Counter(
+        findings = self.findings()
+        return +Counter(
             expression_errors=findings.failures, multiple_matches=len(findings.multiple)
         )
-        findings.failures = 0
-        findings.multiple.clear()
-        return +found
+
+    def findings(self) -> Findings:
+        """Return what was found since the last call."""
+        found = Findings(self._findings.failures, set(self._findings.multiple))
+        self._findings.failures = 0
+        self._findings.multiple.clear()
+        return found
+
+    def add(self, findings: Findings) -> None:
+        """Add what the same tactic found in another process."""
+        self._findings.failures += findings.failures
+        self._findings.multiple |= findings.multiple

@@ -209,3 +209,35 @@ class JoinState(Protocol):
 
     def close(self) -> None:
         """Give back what is held; what was not acknowledged is as if it had crashed here."""
+
+
+class StateReader(Protocol):
+    """Reads what a `SharedState` holds, in another process; used from one thread."""
+
+    def see(self, shared: object) -> None:
+        """See what the writer's `share` made visible; called with what that returned."""
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return rows as `JoinState.matching`."""
+
+    def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
+        """Return documents as `JoinState.sent`."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class SharedState(JoinState, Protocol):
+    """A store that other processes may read in the midst of a batch.
+
+    Whoever opens it names what opens a `StateReader` for it elsewhere.
+    """
+
+    def share(self) -> object:
+        """Let readers see all that was marked and written; return what they have to be told.
+
+        Called between the last `write` of a batch and its `acknowledge`. A batch that ends
+        from here on finds its marks, and the rows that it has written.
+        """

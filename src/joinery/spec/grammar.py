@@ -326,10 +326,11 @@ _DATABASE = _text(
     examples=["postgresql://user:password@host:5432/name", "sqlite:///path/to/file"],
 )
 _SCHEMA = _text("The schema of the tables, in PostgreSQL; by default joinery.")
+_PROCESSES = _count("How many processes make documents; by default one a processor, up to 4.")
 SOLUTION_OPTIONS: Mapping[str, Names] = {
     "auto": {},
     "spark-state": {},
-    "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA},
+    "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA, "processes": _PROCESSES},
     "rdbms-trigger": {
         "database": _DATABASE,
         "schema": _SCHEMA,
@@ -345,6 +346,7 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
         "url": _text("Where the store is, where it is a server."),
         "path": _text("Its folder, where it is embedded; by default beside the checkpoint."),
         "prefix": _text("Before each key, or the table's name; `joinery` by default."),
+        "processes": _PROCESSES,
     },
     "dynamodb": {
         "table": _text("The table; by default joinery-<query>."),

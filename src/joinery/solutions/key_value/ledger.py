@@ -105,6 +105,12 @@ class Ledger:
         return b"%d/" % self._begun().generation
 
     @property
+    def moment(self) -> tuple[bytes, int, int]:
+        """What tells another process where the batch at hand stands, and which try it is."""
+        fence = self._begun()
+        return self.head, fence.number, fence.attempt
+
+    @property
     def tries(self) -> int:
         """How often the batch at hand was begun before."""
         return self._begun().attempt
@@ -155,13 +161,7 @@ class Ledger:
 
     def sent(self, product: str, roots: Collection[Key]) -> dict[Key, SentDocument]:
         """Return what the sink holds of some roots."""
-        asked, place = list(roots), self._documents(product)
-        held = self._store.get_many([(place + key_text(key), b"") for key in asked])
-        return {
-            key: _sent_of(value)
-            for key, value in zip(asked, held, strict=True)
-            if value is not None
-        }
+        return read_sent(self._store, self._documents(product), roots)
 
     def acknowledge(self, batch: Batch, emitted: Mapping[str, Emitted]) -> None:
         """End a batch: from the entry `done` on it counts, whatever happens."""
@@ -248,7 +248,7 @@ class Ledger:
         return self.head + b"done", b""
 
     def _documents(self, product: str) -> bytes:
-        return self.head + f"sent/{escaped(product)}/".encode()
+        return documents_place(self.head, product)
 
     def _place(self, batch: Batch, attempt: int) -> str:
         return f"{self.head.decode()}emitted/{batch.number}.{attempt}"
@@ -283,6 +283,22 @@ class Ledger:
     def _read_done(self) -> _Done | None:
         value = self._store.get_many([self._done])[0]
         return None if value is None else _Done(**orjson.loads(value))
+
+
+def documents_place(head: bytes, product: str) -> bytes:
+    """Return what stands before the keys of a product's documents."""
+    return head + f"sent/{escaped(product)}/".encode()
+
+
+def read_sent(
+    store: KeyValueStore, place: bytes, roots: Collection[Key]
+) -> dict[Key, SentDocument]:
+    """Return what the sink holds of some roots, whose documents stand at `place`."""
+    asked = list(roots)
+    held = store.get_many([(place + key_text(key), b"") for key in asked])
+    return {
+        key: _sent_of(value) for key, value in zip(asked, held, strict=True) if value is not None
+    }
 
 
 def _fence_of(value: bytes | None) -> _Fence | None:

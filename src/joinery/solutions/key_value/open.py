@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
+from joinery.engine.crew import crew_of
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.store import KeyValueStore, StoreFactory
@@ -42,18 +45,24 @@ def kv(
         StoreError: The store cannot be used.
     """
     try:
+        from joinery.solutions.key_value.reader import KeyValueReader
         from joinery.solutions.key_value.state import KeyValueJoinState
     except ModuleNotFoundError as missing:
         raise StoreError(
             'solution "kv" needs the package orjson', hint="Run `pip install 'joinery[kv]'`."
         ) from missing
-    store = open_store(str(options.get("store") or _DEFAULT), options, place)
+    given = {name: value for name, value in options.items() if name != "processes"}
+    store = open_store(str(options.get("store") or _DEFAULT), given, place)
     try:
         state = KeyValueJoinState(products, store, place.owner)
     except BaseException:
         store.close()
         raise
-    return StoreDriver(products, state, max_document_bytes=place.max_document_bytes)
+    limit = place.max_document_bytes
+    open_ = getattr(store, "reader", None)
+    reading = open_ and Task(products, partial(KeyValueReader, products, open_()), limit)
+    team = crew_of(reading, options.get("processes"))
+    return StoreDriver(products, state, max_document_bytes=limit, team=team)
 
 
 def store_kinds() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -91,6 +92,7 @@ class RedisStore:
     """
 
     def __init__(self, url: str, prefix: str) -> None:
+        self._url, self._prefix = url, prefix
         self._target = f"redis {shown(url)}, keys {prefix}:*"
         self._head = f"{prefix}:".encode()
         self._threads = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="joinery-redis")
@@ -139,6 +141,10 @@ class RedisStore:
         found: Iterable[bytes] = self._client.scan_iter(match=pattern + b"*", count=_KEYS_A_REQUEST)
         for some in slices(self._each(found), _KEYS_A_REQUEST):
             self._asked("write", self._client.unlink, *some)
+
+    def reader(self) -> Callable[[], RedisStore]:
+        """Return what connects another process, to read."""
+        return partial(RedisStore, self._url, self._prefix)
 
     def close(self) -> None:
         """Disconnect."""

@@ -5,39 +5,36 @@ Invariant: a call of `put_many` is durable on disk when it returns; the folder h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address
-from joinery.solutions.store import StoreError
+from joinery.solutions.store import StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
 
 FOLDER = "rocksdb"
+CACHE_MB = 256
 _ENTRIES_A_BATCH = 20_000
 _MEGABYTE = 1 << 20
 
 
-class RocksDbStore:
-    """Keeps entries in the RocksDB of a folder, under `<partition> NUL <sort key>`.
+class RocksDbEntries:
+    """Reads entries of a RocksDB, under `<partition> NUL <sort key>`.
 
     Args:
-        folder: Is made where it is missing.
-        cache_mb: Memory for blocks read; the database itself may be of any size.
+        database: Opened.
+        folder: Its own, for messages.
     """
 
-    def __init__(self, folder: Path, *, cache_mb: int = 256) -> None:
-        self._folder = folder
-        self._rocks = _driver()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._database: Any = self._rocks.Rdict(str(folder), self._options(cache_mb))
-        except Exception as error:
-            raise _told(folder, error) from error
+    def __init__(self, database: Any, folder: Path) -> None:
+        self._database, self._folder = database, folder
 
     def get_many(self, addresses: Sequence[Address]) -> list[bytes | None]:
         """Return the value at each address; neighbours are read together."""
@@ -49,6 +46,50 @@ class RocksDbStore:
             for at, value in zip(some, self._read([keys[at] for at in some]), strict=True):
                 values[at] = value
         return values
+
+    def scan(self, partitions: Sequence[bytes]) -> Iterator[tuple[Address, bytes]]:
+        """Yield all entries of some partitions, in order."""
+        found = self._database.iter()
+        for partition in sorted(partitions):
+            head = partition + b"\0"
+            size = len(head)
+            found.seek(head)
+            while found.valid():
+                key = found.key()
+                if not key.startswith(head):
+                    break
+                yield (partition, key[size:]), found.value()
+                found.next()
+
+    def close(self) -> None:
+        """Close the database, so that another may open it."""
+        self._database.close()
+
+    def _read(self, keys: list[bytes]) -> list[bytes | None]:
+        try:
+            found: list[bytes | None] = self._database.get(keys)
+        except Exception as error:
+            raise _told(self._folder, error) from error
+        return found
+
+
+class RocksDbStore(RocksDbEntries):
+    """Keeps entries in the RocksDB of a folder.
+
+    Args:
+        folder: Is made where it is missing.
+        cache_mb: Memory for blocks read; the database itself may be of any size.
+    """
+
+    def __init__(self, folder: Path, *, cache_mb: int = CACHE_MB) -> None:
+        self._rocks = _driver()
+        self._cache_mb = cache_mb
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            database = self._rocks.Rdict(str(folder), _options(self._rocks, cache_mb))
+        except Exception as error:
+            raise _told(folder, error) from error
+        super().__init__(database, folder)
 
     def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
         """Put and remove entries."""
@@ -66,20 +107,6 @@ class RocksDbStore:
         except Exception as error:
             raise _told(self._folder, error) from error
 
-    def scan(self, partitions: Sequence[bytes]) -> Iterator[tuple[Address, bytes]]:
-        """Yield all entries of some partitions, in order."""
-        found = self._database.iter()
-        for partition in sorted(partitions):
-            head = partition + b"\0"
-            size = len(head)
-            found.seek(head)
-            while found.valid():
-                key = found.key()
-                if not key.startswith(head):
-                    break
-                yield (partition, key[size:]), found.value()
-                found.next()
-
     def clear(self, head: bytes) -> None:
         """Remove all entries of all partitions that begin with `head`."""
         batch = self._rocks.WriteBatch(raw_mode=True)
@@ -90,26 +117,50 @@ class RocksDbStore:
         except Exception as error:
             raise _told(self._folder, error) from error
 
-    def close(self) -> None:
-        """Close the database, so that another may open it."""
-        self._database.close()
+    def reader(self) -> Callable[[], RocksDbReader]:
+        """Return what opens the folder in another process, to be read."""
+        return partial(RocksDbReader, self._folder, cache_mb=self._cache_mb)
 
-    def _read(self, keys: list[bytes]) -> list[bytes | None]:
+
+class RocksDbReader(RocksDbEntries):
+    """Reads the RocksDB of a folder that another process writes, as it stood at `catch_up`.
+
+    Args:
+        folder: Of the `RocksDbStore`.
+        cache_mb: Memory for blocks read.
+    """
+
+    def __init__(self, folder: Path, *, cache_mb: int = CACHE_MB) -> None:
+        rocks = _driver()
+        self._notes = TemporaryDirectory(prefix="joinery-rocksdb-")
+        access = rocks.AccessType.secondary(self._notes.name)
         try:
-            found: list[bytes | None] = self._database.get(keys)
+            database = rocks.Rdict(str(folder), _options(rocks, cache_mb), access_type=access)
         except Exception as error:
-            raise _told(self._folder, error) from error
-        return found
+            self._notes.cleanup()
+            raise _told(folder, error) from error
+        super().__init__(database, folder)
 
-    def _options(self, cache_mb: int) -> Any:
-        blocks = self._rocks.BlockBasedOptions()
-        blocks.set_block_cache(self._rocks.Cache(cache_mb * _MEGABYTE))
-        blocks.set_bloom_filter(10, block_based=False)
-        options = self._rocks.Options(raw_mode=True)
-        options.set_block_based_table_factory(blocks)
-        options.set_compression_type(self._rocks.DBCompressionType.lz4())
-        options.set_write_buffer_size(64 * _MEGABYTE)
-        return options
+    def catch_up(self) -> None:
+        """See what was put until now.
+
+        Raises:
+            StoreUnavailableError: Files went meanwhile; opened anew, it sees those that stand.
+        """
+        try:
+            self._database.try_catch_up_with_primary()
+        except Exception as error:
+            told = _told(self._folder, error)
+            raise StoreUnavailableError(told.message, detail=told.detail) from error
+
+    def put_many(self, entries: Mapping[Address, bytes | None]) -> None:
+        """Refuse: the folder has one writer."""
+        raise StoreError(f"the store in {self._folder} was opened to be read")
+
+    def close(self) -> None:
+        """Close the database."""
+        super().close()
+        self._notes.cleanup()
 
 
 def rocksdb_store(options: Mapping[str, object], place: SolutionPlace) -> RocksDbStore:
@@ -119,6 +170,17 @@ def rocksdb_store(options: Mapping[str, object], place: SolutionPlace) -> RocksD
     if not path:
         return RocksDbStore(place.folder / FOLDER)
     return RocksDbStore((place.project / Path(str(path)).expanduser()).absolute() / place.query)
+
+
+def _options(rocks: Any, cache_mb: int) -> Any:
+    blocks = rocks.BlockBasedOptions()
+    blocks.set_block_cache(rocks.Cache(cache_mb * _MEGABYTE))
+    blocks.set_bloom_filter(10, block_based=False)
+    options = rocks.Options(raw_mode=True)
+    options.set_block_based_table_factory(blocks)
+    options.set_compression_type(rocks.DBCompressionType.lz4())
+    options.set_write_buffer_size(64 * _MEGABYTE)
+    return options
 
 
 def _driver() -> Any:

@@ -13,7 +13,7 @@ from joinery.plan.nodes import Product
 from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.sides import join_sides
 from joinery.solutions.key_value.store import KeyValueStore
-from joinery.solutions.key_value.tables import KeyedRows
+from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
 from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
 
@@ -27,17 +27,13 @@ class KeyValueJoinState:
         self._store = store
         self._ledger = Ledger(products, store, owner)
         self._sides = join_sides(products)
-        self._relations = list(dict.fromkeys(r for product in products for r in product.relations))
+        self._relations = relations_of(products)
         self._tables: dict[str, KeyedRows] = {}
 
     def begin(self, batch: Batch) -> bool:
         """Start a batch, and return whether it was acknowledged before."""
         acknowledged = self._ledger.begin(batch)
-        head, sides = self._ledger.head, self._sides
-        self._tables = {
-            each.name: KeyedRows(each, sides.get(each.name, set()), self._store, head)
-            for each in self._relations
-        }
+        self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
         return acknowledged
 
     def rows(self, relation: str, keys: Collection[Key]) -> Mapping[Key, StoredRow]:
@@ -64,6 +60,10 @@ class KeyValueJoinState:
         for entries in self._tables[relation].write(rows):
             self._ledger.check()
             self._store.put_many(entries)
+
+    def share(self) -> object:
+        """Let other processes know where to read; what was put stands there."""
+        return self._ledger.moment
 
     def sent(self, product: str, roots: Collection[Key]) -> Mapping[Key, SentDocument]:
         """Return what the sink holds."""

@@ -10,7 +10,7 @@ A package adds a store by an entry point of the group `joinery.stores` that name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -79,6 +79,20 @@ class ClaimingStore(KeyValueStore, Protocol):
 
         Raises:
             FencedError: Something else stands there; so may later calls of `put_many`.
+        """
+
+
+class SharedStore(KeyValueStore, Protocol):
+    """A store that other processes can read while this one writes.
+
+    Documents are then made by several processes; where a store cannot, by one.
+    """
+
+    def reader(self) -> Callable[[], KeyValueStore]:
+        """Return what opens the same entries in another process, to be read; it pickles.
+
+        What it opens may have `catch_up()`, which is called after the writer's last call; from
+        then on it must see what was put.
         """
 
 

@@ -14,14 +14,14 @@ Limits: a delete is remembered until `forget`, under `gone/<relation>`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from joinery.engine.rows import join_reader
 from joinery.model.change import Row
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import Product, Relation
 from joinery.solutions.key_value.codec import RowText
 from joinery.solutions.key_value.key_text import key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore
@@ -166,6 +166,21 @@ class KeyedRows:
 
     def _address(self, key: Sequence[Any]) -> Address:
         return self._place + key_text(key), b""
+
+
+def relations_of(products: Iterable[Product]) -> list[Relation]:
+    """Return the relations that some products read, each once."""
+    return list(dict.fromkeys(each for product in products for each in product.relations))
+
+
+def keyed_rows(
+    relations: Iterable[Relation],
+    sides: Mapping[str, Collection[tuple[str, ...]]],
+    store: KeyValueStore,
+    head: bytes,
+) -> dict[str, KeyedRows]:
+    """Return the rows of some relations below `head`, by the relation's name."""
+    return {each.name: KeyedRows(each, sides.get(each.name, ()), store, head) for each in relations}
 
 
 def _seen(stored: StoredRow | None) -> Row | None:

@@ -37,6 +37,11 @@ def documents_name(query: str, product: str) -> str:
     return f"{query}__documents__{product}"
 
 
+def pending_name(query: str, product: str) -> str:
+    """Return the name of the table of a product's roots that are work to do."""
+    return f"{query}__pending__{product}"
+
+
 def fence_name(query: str) -> str:
     """Return the name of the table that tells who writes, and the last batch."""
     return f"{query}__batch"

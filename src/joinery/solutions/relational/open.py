@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joinery.engine.crew import crew_of
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.postgres import PostgresState
-from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.store import JoinState, StoreSolution
+from joinery.solutions.relational.postgres import PostgresState, postgres_reader
+from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
+from joinery.solutions.store import JoinState, StateReader, StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -29,22 +32,40 @@ def rdbms_store(
         SpecError: The database is none that it knows.
         StoreError: The database cannot be used.
     """
-    database = options.get("database", "")
-    state = open_state(products, str(database), str(options.get("schema") or "joinery"), place)
-    return StoreDriver(products, state, max_document_bytes=place.max_document_bytes)
+    limit = place.max_document_bytes
+    state, reader = open_state(
+        products, str(options.get("database", "")), str(options.get("schema") or "joinery"), place
+    )
+    team = crew_of(Task(products, reader, limit), options.get("processes"))
+    return StoreDriver(products, state, max_document_bytes=limit, team=team)
 
 
 def open_state(
     products: Sequence[Product], database: str, schema: str, place: SolutionPlace
-) -> JoinState:
-    """Return the join state in the database of a URL; an empty one is a file in the checkpoint."""
+) -> tuple[JoinState, Callable[[], StateReader]]:
+    """Return the join state in the database of a URL, and what opens it elsewhere to be read.
+
+    An empty URL is a file in the checkpoint.
+    """
+    query, owner = place.query, place.owner
+    if database.startswith(("postgresql://", "postgres://")):
+        return (
+            PostgresState(products, database, schema=schema, name=query, owner=owner),
+            partial(postgres_reader, products, database, schema=schema, name=query),
+        )
+    path = _path(database, place)
+    return (
+        SqliteState(products, path, name=query, owner=owner),
+        partial(sqlite_reader, products, path, query),
+    )
+
+
+def _path(database: str, place: SolutionPlace) -> Path:
     if not database:
-        return SqliteState(products, place.folder / FILE, name=place.query, owner=place.owner)
+        return place.folder / FILE
     if database.startswith(_SQLITE) and len(database) > len(_SQLITE):
         path = place.project / Path(database.removeprefix(_SQLITE)).expanduser()
-        return SqliteState(products, path.absolute(), name=place.query, owner=place.owner)
-    if database.startswith(("postgresql://", "postgres://")):
-        return PostgresState(products, database, schema=schema, name=place.query, owner=place.owner)
+        return path.absolute()
     raise SpecError(
         'option "database" of "rdbms-store" names no database that it knows',
         detail=f"It begins with {database.partition(':')[0][:20]}:.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from joinery.connect.postgres_link import shown
@@ -14,6 +15,7 @@ from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
     fence_name,
+    pending_name,
     relation_tables,
     rows_name,
 )
@@ -26,6 +28,7 @@ from joinery.solutions.relational.postgres_database import (
 )
 from joinery.solutions.relational.postgres_documents import PostgresDocuments
 from joinery.solutions.relational.postgres_table import PostgresTable
+from joinery.solutions.relational.reader import RelationalReader
 from joinery.solutions.relational.state import RelationalState
 from joinery.solutions.store import Batch
 
@@ -54,6 +57,7 @@ class PostgresState(RelationalState[Any]):
     _BEGIN = "BEGIN"
     _LOCK = " FOR UPDATE"
     _PARAMETERS = ("$1", "$2")
+    _escaped = False
 
     def __init__(
         self,
@@ -67,13 +71,8 @@ class PostgresState(RelationalState[Any]):
         name = name or products[0].query
         self._url = url
         self._fence_table = fence_name(name)
-        self._row_tables = {
-            relation: PostgresTable(table, rows_name(name, relation))
-            for relation, table in relation_tables(products).items()
-        }
-        self._document_tables = {
-            each.name: PostgresDocuments(each, documents_name(name, each.name)) for each in products
-        }
+        self._row_tables = _row_tables(products, name)
+        self._document_tables = _document_tables(products, name)
         check_names([schema, self._fence_table])
         super().__init__(
             open_database(url, schema),
@@ -117,10 +116,12 @@ class PostgresState(RelationalState[Any]):
             self._link.execute(f"UPDATE {self._fence} SET escaped = TRUE")
 
     def _read_escaped(self, escaped: bool) -> None:
-        for table in self._row_tables.values():
-            table.escaped = escaped
-        for documents in self._document_tables.values():
-            documents.escaped = escaped
+        self._escaped = escaped
+        _read_escaped(escaped, self._row_tables, self._document_tables)
+
+    def _shared(self) -> object:
+        """Return which batch it is, and how texts are to be read."""
+        return super()._shared(), self._escaped
 
     def _in_transaction(self) -> bool:
         from psycopg.pq import TransactionStatus
@@ -129,9 +130,51 @@ class PostgresState(RelationalState[Any]):
             return False
         return bool(self._link.info.transaction_status != TransactionStatus.IDLE)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except database_errors() as error:
-            raise failure(error, self._url) from error
+    def _told(self) -> AbstractContextManager[None]:
+        return _told(self._url)
+
+
+def postgres_reader(
+    products: Sequence[Product], url: str, *, schema: str, name: str
+) -> RelationalReader[Any]:
+    """Open what a `PostgresState` of the same products and name keeps, to be read."""
+    rows, documents = _row_tables(products, name), _document_tables(products, name)
+
+    def learn(shared: tuple[int, bool]) -> None:
+        _read_escaped(shared[1], rows, documents)
+        for each in documents.values():
+            each.begin()
+
+    link = open_database(url, schema)
+    told = partial(_told, url)
+    return RelationalReader(link, told, tables=rows, documents=documents, learn=learn)
+
+
+def _row_tables(products: Sequence[Product], name: str) -> dict[str, PostgresTable]:
+    tables = relation_tables(products).items()
+    return {each: PostgresTable(table, rows_name(name, each)) for each, table in tables}
+
+
+def _document_tables(products: Sequence[Product], name: str) -> dict[str, PostgresDocuments]:
+    tables = {each.name: documents_name(name, each.name) for each in products}
+    return {
+        each.name: PostgresDocuments(each, tables[each.name], pending_name(name, each.name))
+        for each in products
+    }
+
+
+def _read_escaped(
+    escaped: bool, rows: Mapping[str, PostgresTable], documents: Mapping[str, PostgresDocuments]
+) -> None:
+    for table in rows.values():
+        table.escaped = escaped
+    for each in documents.values():
+        each.escaped = escaped
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    try:
+        yield
+    except database_errors() as error:
+        raise failure(error, url) from error

@@ -47,11 +47,12 @@ class PostgresDocuments:
     """The table of one product: a row a root that was ever sent, by the root's key.
 
     `batch` and `place` tell which batch sent it last, and when in it; `reason` and `detail`
-    stand where that batch made a dead letter of it instead.
+    stand where that batch made a dead letter of it instead. The roots that are work to do
+    stand in a table of their own, `pending`.
     """
 
-    def __init__(self, product: Product, name: str) -> None:
-        self.name = name
+    def __init__(self, product: Product, name: str, pending: str) -> None:
+        self.name, self._pending = name, pending
         self.escaped = False
         relation = product.root.relation
         self._key = relation.key
@@ -64,7 +65,7 @@ class PostgresDocuments:
         self._key_cells = probe_cells(self._fields, to_cell)
         self._keys = rows_from(self._fields, from_cell)
         self._known: tuple[set[Key], set[Key]] = (set(), set())
-        check_names([name, *self._key])
+        check_names([name, pending, *self._key])
 
     def create(self, connection: Connection) -> None:
         """Create the table where it is missing.
@@ -81,10 +82,31 @@ class PostgresDocuments:
             f"CREATE TABLE IF NOT EXISTS {quoted(self.name)} ({typed},"
             f" PRIMARY KEY ({listed(self._key)})) WITH (fillfactor = 60)"
         )
+        standing = columns_of_table(connection, self._pending)
+        if standing and standing != {e.name: column_type(e.type) for e in self._fields}:
+            raise foreign_table(self._pending, f"Its columns are {', '.join(standing)}.")
+        typed = ", ".join(f"{quoted(e.name)} {column_type(e.type)}" for e in self._fields)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {quoted(self._pending)} ({typed})")
 
     def begin(self) -> None:
         """Forget which roots are known to be new."""
         self._known = (set(), set())
+
+    def mark(self, connection: Connection, roots: Collection[Key]) -> None:
+        """Remember roots, whose texts were escaped with their rows, as work to do."""
+        self._clear_pending(connection)
+        cells = self._key_cells(roots)
+        if needs_escape(cells, self._fields):
+            cells = [*map(escaped_cells, cells)]
+        copy_rows(connection, quoted(self._pending), self._fields, cells)
+
+    def pending(self, connection: Connection) -> set[Key]:
+        """Return the roots that are work to do."""
+        statement = f"SELECT {listed(self._key)} FROM {quoted(self._pending)}"
+        cells = connection.execute(statement, binary=True).fetchall()
+        if self.escaped:
+            cells = [*map(unescaped_cells, cells)]
+        return set(map(self._key_of, self._keys(cells)))
 
     def sent(self, connection: Connection, roots: Collection[Key]) -> dict[Key, SentDocument]:
         """Return what the sinks hold of `roots`."""
@@ -117,6 +139,7 @@ class PostgresDocuments:
             new, rest = [*map(escaped_cells, new)], [*map(escaped_cells, rest)]
         copy_rows(connection, quoted(self.name), self._all, new)
         upsert_rows(connection, quoted(self.name), self._all, self._key, rest)
+        self._clear_pending(connection)
         return escape
 
     def emitted(self, connection: Connection, number: int) -> Emitted:
@@ -154,6 +177,10 @@ class PostgresDocuments:
         own = [quoted(each.name) for each in self._own]
         blank = ", ".join(f"{each} = NULL" for each in (own[0], *own[3:]))
         connection.execute(f"UPDATE {quoted(self.name)} SET {own[2]} = FALSE, {blank}")
+        self._clear_pending(connection)
+
+    def _clear_pending(self, connection: Connection) -> None:
+        connection.execute(f"DELETE FROM {quoted(self._pending)}")
 
     @property
     def _all(self) -> list[Field]:

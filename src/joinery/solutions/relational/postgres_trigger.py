@@ -31,8 +31,6 @@ from joinery.solutions.relational.trigger import Given, fields_of
 class PostgresTriggerState(PostgresState):
     """The rows and documents of one query's products, and what SQL makes of them."""
 
-    _escaped = False
-
     def __init__(
         self,
         products: Sequence[Product],
@@ -74,10 +72,6 @@ class PostgresTriggerState(PostgresState):
                 raise failure(error, self._url) from error
             return str(error).splitlines()[0]
         return ""
-
-    def _read_escaped(self, escaped: bool) -> None:
-        self._escaped = escaped
-        super()._read_escaped(escaped)
 
     def _keyed(self, sql: str, relation: Relation) -> Sequence[tuple[Any, ...]]:
         """Run a statement and return its rows, the key of `relation` read."""

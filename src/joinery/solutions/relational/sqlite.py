@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from joinery.plan.nodes import Product
@@ -13,13 +14,16 @@ from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
     fence_name,
+    pending_name,
     relation_tables,
     rows_name,
 )
+from joinery.solutions.relational.reader import RelationalReader
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
     failure,
     open_database,
+    open_to_read,
     quoted,
 )
 from joinery.solutions.relational.sqlite_documents import SqliteDocuments
@@ -56,14 +60,8 @@ class SqliteState(RelationalState[sqlite3.Connection]):
             fence=quoted(self._fence_table),
             owner=owner,
             elsewhere='Name another "database" in the solution\'s options',
-            tables={
-                relation: SqliteTable(table, rows_name(name, relation))
-                for relation, table in relation_tables(products).items()
-            },
-            documents={
-                each.name: SqliteDocuments(each, documents_name(name, each.name))
-                for each in products
-            },
+            tables=_row_tables(products, name),
+            documents=_document_tables(products, name),
         )
 
     def _create_fence(self) -> None:
@@ -82,9 +80,38 @@ class SqliteState(RelationalState[sqlite3.Connection]):
     def _in_transaction(self) -> bool:
         return self._link.in_transaction
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise failure(error, self._path) from error
+    def _told(self) -> AbstractContextManager[None]:
+        return _told(self._path)
+
+
+def sqlite_reader(
+    products: Sequence[Product], path: Path, name: str
+) -> RelationalReader[sqlite3.Connection]:
+    """Open what a `SqliteState` of the same products and name keeps in a file, to be read."""
+    return RelationalReader(
+        open_to_read(path),
+        partial(_told, path),
+        tables=_row_tables(products, name),
+        documents=_document_tables(products, name),
+    )
+
+
+def _row_tables(products: Sequence[Product], name: str) -> dict[str, SqliteTable]:
+    tables = relation_tables(products).items()
+    return {each: SqliteTable(table, rows_name(name, each)) for each, table in tables}
+
+
+def _document_tables(products: Sequence[Product], name: str) -> dict[str, SqliteDocuments]:
+    tables = {each.name: documents_name(name, each.name) for each in products}
+    return {
+        each.name: SqliteDocuments(each, tables[each.name], pending_name(name, each.name))
+        for each in products
+    }
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise failure(error, path) from error

@@ -43,6 +43,23 @@ def open_database(path: Path) -> sqlite3.Connection:
     return database
 
 
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that another connection writes; each statement sees what was committed."""
+    try:
+        database = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            timeout=_WAIT_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        database.execute("PRAGMA temp_store = MEMORY")
+        database.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    except sqlite3.Error as error:
+        raise failure(error, path) from error
+    return database
+
+
 def found(
     database: sqlite3.Connection,
     table: str,

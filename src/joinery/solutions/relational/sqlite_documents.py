@@ -27,11 +27,12 @@ class SqliteDocuments:
     """The table of one product: a row a root that was ever sent, by the root's key.
 
     `batch` and `place` tell which batch sent it last, and when in it; `reason` and `detail`
-    stand where that batch made a dead letter of it instead.
+    stand where that batch made a dead letter of it instead. The roots that are work to do
+    stand in a table of their own, `pending`.
     """
 
-    def __init__(self, product: Product, name: str) -> None:
-        self.name = name
+    def __init__(self, product: Product, name: str, pending: str) -> None:
+        self.name, self._pending = name, pending
         relation = product.root.relation
         self._key = relation.key
         self._fields = [each for each in relation.columns if each.name in relation.key]
@@ -47,10 +48,8 @@ class SqliteDocuments:
         Raises:
             StoreError: A table of this name stands there with other columns.
         """
-        typed = [
-            f"{quoted(each.name)} {declared_type(each.type)}".rstrip() for each in self._fields
-        ]
-        typed += [f"{quoted(n)} {type}" for n, type in zip(self._own, _TYPES, strict=True)]
+        key = [f"{quoted(each.name)} {declared_type(each.type)}".rstrip() for each in self._fields]
+        typed = [*key, *(f"{quoted(n)} {type}" for n, type in zip(self._own, _TYPES, strict=True))]
         standing = columns_of_table(database, self.name)
         if standing and set(standing) != {*self._key, *self._own}:
             raise foreign_table(self.name, f"Its columns are {', '.join(standing)}.")
@@ -58,6 +57,21 @@ class SqliteDocuments:
             f"CREATE TABLE IF NOT EXISTS {quoted(self.name)} ({', '.join(typed)},"
             f" PRIMARY KEY ({listed(self._key)})) WITHOUT ROWID"
         )
+        standing = columns_of_table(database, self._pending)
+        if standing and set(standing) != set(self._key):
+            raise foreign_table(self._pending, f"Its columns are {', '.join(standing)}.")
+        database.execute(f"CREATE TABLE IF NOT EXISTS {quoted(self._pending)} ({', '.join(key)})")
+
+    def mark(self, database: sqlite3.Connection, roots: Collection[Key]) -> None:
+        """Remember roots as work to do."""
+        self._clear_pending(database)
+        insert = f"INSERT INTO {quoted(self._pending)} ({listed(self._key)})"
+        insert_rows(database, insert, self._key_cells(roots))
+
+    def pending(self, database: sqlite3.Connection) -> set[Key]:
+        """Return the roots that are work to do."""
+        cells = database.execute(f"SELECT {listed(self._key)} FROM {quoted(self._pending)}")
+        return set(map(self._key_of, self._keys(cells.fetchall())))
 
     def sent(self, database: sqlite3.Connection, roots: Collection[Key]) -> dict[Key, SentDocument]:
         """Return what the sinks hold of `roots`."""
@@ -78,6 +92,7 @@ class SqliteDocuments:
             list(self._written(number, emitted)),
             f" ON CONFLICT ({listed(self._key)}) DO UPDATE SET {changed}",
         )
+        self._clear_pending(database)
 
     def emitted(self, database: sqlite3.Connection, number: int) -> Emitted:
         """Return what a batch did, if it was the last one."""
@@ -111,6 +126,10 @@ class SqliteDocuments:
         own = [quoted(each) for each in self._own]
         blank = ", ".join(f"{each} = NULL" for each in (own[0], *own[3:]))
         database.execute(f"UPDATE {quoted(self.name)} SET {own[2]} = FALSE, {blank}")
+        self._clear_pending(database)
+
+    def _clear_pending(self, database: sqlite3.Connection) -> None:
+        database.execute(f"DELETE FROM {quoted(self._pending)}")
 
     def _written(self, number: int, emitted: Emitted) -> Iterator[Cells]:
         for sent, batch in ((emitted.documents, number), (emitted.silent, None)):

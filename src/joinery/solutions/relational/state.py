@@ -1,10 +1,11 @@
 """Join state in a database: a table a relation, a table a product's documents.
 
 A batch is one transaction, from `begin` to `acknowledge`, so that one which ended before has
-left nothing, and needs no marks.
+left nothing, and needs no marks. Where other processes read in its midst it is two: the first
+holds the rows and the roots that are work to do, the second the documents and the end.
 
-Invariant: rows, documents and (query id, number) change together or not at all; a lower epoch
-is refused.
+Invariant: documents and (query id, number) change together or not at all, and so do rows and
+the marks of their roots; a lower epoch is refused in either transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from joinery.model.change import Row
 from joinery.solutions.owner import Owner
 from joinery.solutions.relational.fence import check_claim, is_last
-from joinery.solutions.store import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
+from joinery.solutions.store import (
+    Batch,
+    Emitted,
+    JoinValue,
+    Key,
+    SentDocument,
+    StoredRow,
+    StoreError,
+)
 
 Link = TypeVar("Link", bound=Any)
 _Taken = TypeVar("_Taken", bound=Any, contravariant=True)
@@ -53,11 +62,17 @@ class DocumentTable(Protocol[_Taken]):
     def create(self, link: _Taken, /) -> None:
         """Make the table fit the product."""
 
+    def mark(self, link: _Taken, roots: Collection[Key], /) -> None:
+        """Remember roots as work to do."""
+
+    def pending(self, link: _Taken, /) -> Collection[Key]:
+        """Return the roots that are work to do."""
+
     def sent(self, link: _Taken, roots: Collection[Key], /) -> dict[Key, SentDocument]:
         """Return what sinks hold of `roots`."""
 
     def acknowledge(self, link: _Taken, number: int, emitted: Emitted, /) -> object:
-        """Store what a batch sends."""
+        """Store what a batch sends; nothing is to do from then on."""
 
     def emitted(self, link: _Taken, number: int, /) -> Emitted:
         """Return what a batch sent."""
@@ -66,7 +81,7 @@ class DocumentTable(Protocol[_Taken]):
         """Forget roots that went before a time."""
 
     def unsend(self, link: _Taken, /) -> None:
-        """Begin anew; versions stay."""
+        """Begin anew, with nothing to do; versions stay."""
 
 
 class RelationalState(ABC, Generic[Link]):
@@ -105,6 +120,8 @@ class RelationalState(ABC, Generic[Link]):
         self._fence = fence
         self._tables = tables
         self._documents = documents
+        self._batch: Batch | None = None
+        self._marked: Mapping[str, Collection[Key]] = {}
         try:
             with self._told(), self._transaction():
                 self._create_fence()
@@ -123,6 +140,7 @@ class RelationalState(ABC, Generic[Link]):
             self._roll_back()
             self._claim(batch)
             self._link.execute(self._BEGIN)
+            self._batch, self._marked = batch, {}
             if self._acknowledged(batch):
                 self._roll_back()
                 return True
@@ -141,11 +159,25 @@ class RelationalState(ABC, Generic[Link]):
             return self._tables[relation].matching(self._link, columns, values)
 
     def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
-        """Leave it to the transaction: a batch that ends early writes nothing."""
+        """Leave it to the transaction, unless the batch is shared."""
+        self._marked = roots
 
     def pending(self) -> Mapping[str, Collection[Key]]:
-        """Return nothing, since an earlier try left nothing."""
-        return {}
+        """Return what an earlier try left, if it was shared."""
+        with self._told():
+            found = {name: each.pending(self._link) for name, each in self._documents.items()}
+            return {name: roots for name, roots in found.items() if roots}
+
+    def share(self) -> object:
+        """Commit the rows and what is to do, and go on in a transaction of its own."""
+        with self._told():
+            for product, roots in self._marked.items():
+                self._documents[product].mark(self._link, roots)
+            self._link.execute("COMMIT")
+            self._link.execute(self._BEGIN)
+            owner, epoch = self._one("owner, epoch")
+            check_claim(self._begun(), owner, epoch, self._place)
+            return self._shared()
 
     def write(self, relation: str, rows: Mapping[Key, StoredRow]) -> None:
         """Store rows in place of those under their keys."""
@@ -205,6 +237,15 @@ class RelationalState(ABC, Generic[Link]):
     @abstractmethod
     def _told(self) -> AbstractContextManager[None]:
         """Tell what the driver raises within a block as errors of a store."""
+
+    def _shared(self) -> object:
+        """Return what readers have to be told: which batch it is."""
+        return self._begun().number
+
+    def _begun(self) -> Batch:
+        if self._batch is None:
+            raise StoreError("no batch was begun")
+        return self._batch
 
     def _note(self, written: object) -> None:
         """Hear what a table returned of what it wrote."""
