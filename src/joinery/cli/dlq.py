@@ -50,7 +50,8 @@ def list_letters(
         if as_json:
             _say(json.dumps([_group_row(each) for each in groups], ensure_ascii=False))
         elif not groups:
-            _say(f"There are no dead letters in {letterbox.target}.")
+            such = "such " if reason or of else ""
+            _say(f"There are no {such}dead letters in {letterbox.target}.")
         else:
             _write_groups(groups)
 

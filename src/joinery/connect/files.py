@@ -12,7 +12,7 @@ from joinery.connect.batch_folder import BatchFolder
 from joinery.connect.guarantee import Guarantee, Promise
 from joinery.connect.line import read_rows
 from joinery.connect.option import check_names, path_option
-from joinery.connect.protocol import StagedBatch, Written
+from joinery.connect.protocol import SinkError, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
     summary="Every emission stands there once, in order; a batch run again replaces its file.",
@@ -34,13 +34,19 @@ class FilesSink:
 
     def open(self) -> None:
         """Create the folder."""
-        self._folder.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
 
     def write(self, batch: StagedBatch) -> Written:
         """Put the batch's file in place; a batch without documents leaves none."""
-        self._folder.put(
-            batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
-        )
+        try:
+            self._folder.put(
+                batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
+            )
+        except OSError as error:
+            raise self._failed(error) from error
         return Written()
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
@@ -53,6 +59,12 @@ class FilesSink:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+    def _failed(self, error: OSError) -> SinkError:
+        return SinkError(
+            f'sink "files" could not write into {self._folder.path}: {error.strerror or error}',
+            hint="Name a folder that can be written, and see to room on its disk.",
+        )
 
 
 def files_sink(product: str, options: Mapping[str, object], folder: Path) -> FilesSink:

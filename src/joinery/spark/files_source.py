@@ -28,11 +28,12 @@ def open_files(
         SourceNotThereError: Something else than a folder is in its place.
     """
     folder = spec.path_of(str(dict(source.options)["path"]))
-    if folder.exists() and not folder.is_dir():
-        raise SourceNotThereError(
-            f'source "{source.name}" reads a folder, and {folder} is none',
-            hint="Name the folder that has a folder for each topic.",
-        )
+    for place in (folder, *(folder / each for each in topics)):
+        if place.exists() and not place.is_dir():
+            raise SourceNotThereError(
+                f'source "{source.name}" reads a folder, and {place} is none',
+                hint="Name the folder that has a folder for each topic.",
+            )
     frame = (
         spark.readStream.format(_FILES)
         .option("path", str(folder))

@@ -8,7 +8,15 @@ import pytest
 
 from joinery.cli.warning import Warnings
 from joinery.model.progress import BatchProgress
-from joinery.spec.product import ProjectSpec, SourceSpec
+from joinery.spec.product import (
+    NodeSpec,
+    ProductSpec,
+    ProjectSpec,
+    RelationSpec,
+    SinkSpec,
+    SourceSpec,
+)
+from joinery.spec.stream import StreamSpec, UnionSpec
 
 
 def batch(**counts: int) -> BatchProgress:
@@ -59,3 +67,39 @@ def test_a_folder_that_is_not_there_is_told(
 
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith(f'warning: source "elsewhere": there is no folder {tmp_path}/elsewhere')
+
+
+def test_files_that_are_not_read_for_their_names_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "data/user"
+    folder.mkdir(parents=True)
+    for name in ("1.jsonl", "2.json", "3.jsonl.gz", "_SUCCESS", ".4.json"):
+        (folder / name).touch()
+    sources = (SourceSpec("changes", "files", (("path", "data"),)),)
+    user = RelationSpec("user", ("id",), (("id", "long"),))
+
+    Warnings().begin(ProjectSpec("shop", sources, relations=(user,), folder=tmp_path))
+
+    assert (
+        f'warning: relation "user": 2 files in {folder} are not read, such as 2.json;'
+        " change files end in .jsonl.\n"
+    ) == capsys.readouterr().err
+
+
+def test_what_goes_nowhere_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = SinkSpec("console")
+    page = ProductSpec("page", NodeSpec("page", "root", "user"))
+    streams = (
+        StreamSpec("clean", "clicks"),
+        StreamSpec("all", "clean", steps=(UnionSpec("more"),), sinks=(sink,)),
+        StreamSpec("more", "clicks"),
+        StreamSpec("lost", "clicks"),
+    )
+
+    Warnings().begin(ProjectSpec("shop", products=(page,), streams=streams))
+
+    assert [
+        'warning: product "page" has no sink, so what it gives is kept nowhere.',
+        'warning: stream "lost" has no sink, so what it gives is kept nowhere.',
+    ] == capsys.readouterr().err.splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 from joinery.connect.files import files_sink
 from joinery.connect.option import SinkOptionError
-from joinery.connect.protocol import FencedError, StagedBatch
+from joinery.connect.protocol import FencedError, SinkError, StagedBatch
 from joinery.model.type import LONG, Field, Struct
 
 SHAPE = Struct((Field("id", LONG),))
@@ -122,3 +122,13 @@ def test_an_unknown_option_is_told_with_the_nearest_name(tmp_path: Path) -> None
 def test_a_missing_path_is_told(tmp_path: Path) -> None:
     with pytest.raises(SinkOptionError, match="needs a path"):
         files_sink("p", {}, tmp_path)
+
+
+def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("x")
+    sink = files_sink("p", {"path": "out"}, tmp_path)
+
+    with pytest.raises(SinkError, match=r"could not write into .*out/p: Not a"):
+        sink.open()
+    with pytest.raises(SinkError, match="could not write into"):
+        sink.write(staged(tmp_path, "{}\n"))
