@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -24,14 +25,20 @@ def test_a_run_refuses_a_second_one_and_ends_well_when_asked(tmp_path: Path) -> 
     told = tmp_path / "told.jsonl"
     with (
         told.open("w") as output,
-        subprocess.Popen(COMMAND, cwd=tmp_path, stdout=output, stderr=subprocess.PIPE) as first,
+        subprocess.Popen(
+            COMMAND,
+            cwd=tmp_path,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as first,
     ):
         _wait_for(lambda: '"batch"' in told.read_text() or first.poll() is not None)
 
         second = subprocess.run(
             [*COMMAND, "--once"], cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        first.send_signal(signal.SIGTERM)
+        os.killpg(first.pid, signal.SIGTERM)  # the JVM gets it, too, as from a supervisor
         _, noise = first.communicate(timeout=LIMIT_S)
 
     assert (second.returncode, second.stdout) == (1, "")

@@ -147,6 +147,8 @@ class Command:
                 self._undertake(plan)
             return DONE
         except JoineryError as error:
+            if self._ending.asked and self._session is None:
+                return DONE  # a signal to the whole group ended Spark before it had begun
             self._name_log(error)
             raise
         finally:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
 from joinery.spark.class_archive import archive_option
@@ -100,6 +100,7 @@ def open_session(
         with log.open("ab") as stream:
             streams = {"stdout": stream, "stderr": stream}
             gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+        _keep_from_signals(gateway)
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate()
     except Exception as error:
@@ -156,6 +157,16 @@ def check_java() -> None:
     found = re.search(r'version "(\d+)', told)
     if found and int(found[1]) < _JAVA:
         raise JavaMissingError(f"Java {found[1]} is too old for Spark", hint=hint)
+
+
+def _keep_from_signals(gateway: Any) -> None:
+    """Let the JVM outlive a SIGTERM to its whole group, as supervisors send it.
+
+    The Python process takes the signal, finishes the batch and ends Spark; a JVM whose
+    Python process has died ends by itself.
+    """
+    signals = gateway.jvm.sun.misc
+    signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
 
 
 def _logging(log: Path) -> str:
