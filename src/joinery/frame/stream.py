@@ -214,9 +214,13 @@ class Stream:
             **kinds: A kind and its options, such as `files={"path": "out"}`.
 
         Raises:
+            SpecError: No sink is given.
             ProjectErrors: With every problem.
         """
         given = [*sinks, *({kind: options} for kind, options in kinds.items())]
+        if not given:
+            hint = 'Write one such as files={"path": "out"}.'
+            raise SpecError("the stream needs a sink", code="SPEC_MISSING_KEY", hint=hint)
         reader = Reader()
         read = read_sinks(reader, tree_of(given), "the stream", ("sink",))
         raise_all(tuple(reader.problems))

@@ -346,6 +346,7 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
         (lambda o: o.map("score", {"a": "long"}), "SPEC_SHAPE", "needs module:name"),
         (lambda o: o.map(lambda event: event, {"a": "lng"}), "SPEC_TYPE", "no type"),
         (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
+        (lambda o: o.sink(), "SPEC_MISSING_KEY", "needs a sink"),
         (lambda o: o.app.stream("clicks"), "SPEC_MISSING_KEY", "is not declared"),
         (
             lambda o: (o.named("a"), o.filter("amount > 1").named("a")),
