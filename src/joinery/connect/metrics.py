@@ -175,6 +175,7 @@ def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
         for source, count in (
             ("cache", done.hits),
             ("negative_cache", done.negative_hits),
+            ("key_filter", done.filtered),
             ("shared_request", done.shared),
             ("store", done.misses),
         ):

@@ -16,6 +16,7 @@ class LookupProgress:
         keys: Distinct keys that batches asked for.
         hits: Answered from the cache with a row.
         negative_hits: Answered from the cache: no row.
+        filtered: Answered by the filter of all keys: no row.
         shared: Answered by a request that another had under way.
         misses: Asked of the store.
         rows: Rows that the store gave.
@@ -32,6 +33,7 @@ class LookupProgress:
     keys: int = 0
     hits: int = 0
     negative_hits: int = 0
+    filtered: int = 0
     shared: int = 0
     misses: int = 0
     rows: int = 0

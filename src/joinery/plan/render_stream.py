@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from joinery.plan.nodes import Relation
 from joinery.plan.render import computed_text, with_sources
 from joinery.plan.stream import Filter, Lookup, MapRows, Select, Step, Stream, Union, WithColumns
-from joinery.plan.whole import whole_ms, why_not_whole
+from joinery.plan.whole import whole_ms, why_no_filter, why_not_whole
 from joinery.spec.quantity import duration_text
 
 _INDENT = "  "
@@ -163,12 +163,7 @@ def _chosen(lookup: Lookup) -> list[str]:
     if lookup.read == "event":
         return []
     if lookup.read == "database":
-        negative = duration_text(lookup.cache.negative_ttl_ms)
-        return [
-            _broadcast(lookup),
-            f"a key without a row is not asked for again for {negative};"
-            " no filter of all keys, as others may write the store",
-        ]
+        return [_broadcast(lookup), _filtered(lookup)]
     return [
         "not broadcast, as its changes are state and events meet state by key;"
         " keys without a row are found absent by the state store's own filter"
@@ -183,6 +178,18 @@ def _broadcast(lookup: Lookup) -> str:
         f"broadcast while it has at most {lookup.limits.batch} rows, as to read it whole then"
         f" costs no more than one request for keys; read again once"
         f" {duration_text(whole_ms(lookup))} old"
+    )
+
+
+def _filtered(lookup: Lookup) -> str:
+    """Return when there is a filter of all keys, or why never."""
+    negative = duration_text(lookup.cache.negative_ttl_ms)
+    told = f"a key without a row is not asked for again for {negative}"
+    if why := why_no_filter(lookup):
+        return f"{told}; no filter of all keys, as {why}"
+    return (
+        f"{told}; once most keys have no row, all keys are read into a filter by one request,"
+        f" and those that it lacks are not asked for; read again once {negative} old"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from joinery.model.type import DOUBLE, LONG, STRING, DataType, Field
 from joinery.plan.nodes import JoinPair, Relation
 from joinery.plan.stream import Cache, Lookup, StoreRead
-from joinery.plan.whole import whole_ms, why_not_whole
+from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
 
 
 def lookup(kind: str = "postgres", type: DataType = LONG) -> Lookup:
@@ -38,3 +38,12 @@ def test_a_table_answers_for_as_long_as_any_answer_of_it_might() -> None:
 )
 def test_what_keeps_a_table_from_being_broadcast_is_told(declared: Lookup, why: str) -> None:
     assert why == why_not_whole(declared)
+
+
+def test_keys_are_filtered_where_a_missing_row_may_be_told_for_long() -> None:
+    patient = replace(lookup(), cache=Cache(negative_ttl_ms=600_000))
+
+    assert "" == why_no_filter(patient)
+    assert 600_000 == filter_ms(patient)
+    assert "made anew every 10s" in why_no_filter(lookup())
+    assert "redis is asked by keys alone" == why_no_filter(lookup("redis"))

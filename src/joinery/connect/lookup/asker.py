@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
 from joinery.connect.lookup.cache import AnswerCache
 from joinery.connect.lookup.guard import Guard, Reply
+from joinery.connect.lookup.key_filter import MOST_KEYS, KeyFilter, ListingStore
 from joinery.connect.lookup.protocol import (
     Answer,
     Key,
@@ -35,6 +36,7 @@ from joinery.plan.stream import Cache, Limits
 
 _START_WAIT_S = 60.0
 _POLL_S = 0.2
+_SEEN = 10_000
 _CACHE = Cache()
 _LIMITS = Limits()
 _PATIENCE = Patience()
@@ -73,6 +75,7 @@ class Asker:
         tell: Told what is waited for, and None once that is over.
         start_wait_s: How long a store that is not there at the start is waited for.
         whole_s: How long a table that was read whole may answer; 0 asks by keys alone.
+        filter_s: How long a key may be told absent by a filter of all keys; 0 makes none.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Asker:
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
         start_wait_s: float = _START_WAIT_S,
         whole_s: float = 0.0,
+        filter_s: float = 0.0,
     ) -> None:
         self._store = store
         self._limits = limits
@@ -113,6 +117,7 @@ class Asker:
             counted=self._count,
         )
         self._whole = WholeTable(self._read_whole, whole_s)
+        self._filter = KeyFilter(self._list_keys, filter_s)
 
     @property
     def target(self) -> str:
@@ -143,6 +148,8 @@ class Asker:
         """
         asked = dict.fromkeys(keys)
         pool = self._ready()
+        if self._mostly_absent():
+            self._filter.refresh()
         with self._lock:
             sorted_keys = self._sort(asked)
         for flight in sorted_keys.new:
@@ -176,6 +183,7 @@ class Asker:
         """
         changed = list(keys)
         dropped = self._whole.forget(changed) if changed else 0
+        self._filter.note(changed)
         with self._lock:
             self._tally.counts["invalidated"] += dropped + self._cache.forget(changed)
             for key in changed:
@@ -195,6 +203,7 @@ class Asker:
             self._cache.clear()
             self._in_flight.clear()
         self._whole.forget(())
+        self._filter.clear()
         self._store.close()
 
     def _ready(self) -> ThreadPoolExecutor:
@@ -221,6 +230,22 @@ class Asker:
             self._tally.counts["unfit"] += unfit
             self._tally.counts["rows"] += len(reply.answers) - unfit
         return Whole(reply.answers, reply.read_at)
+
+    def _mostly_absent(self) -> bool:
+        """Return whether most keys that the cache does not know have no row."""
+        with self._lock:
+            counts = self._tally.counts
+            asked = counts["misses"] + counts["filtered"]
+            absent = asked - counts["rows"] - counts["unfit"]
+        return asked >= _SEEN and absent * 2 > asked
+
+    def _list_keys(self) -> tuple[Collection[Key], float] | None:
+        """List all keys by one request, if the store can and they are not too many."""
+        store = self._store
+        if not isinstance(store, ListingStore):
+            return None
+        reply = self._guard.read(partial(store.fetch_keys, MOST_KEYS))
+        return None if reply.answers is None else (reply.answers, reply.read_at)
 
     def _try_open(self) -> None:
         """Open the store once; where it is not there, tell so, or give up."""
@@ -259,6 +284,10 @@ class Asker:
             elif flight := self._in_flight.get(key):
                 found.flights.setdefault(flight, []).append(key)
                 self._tally.counts["shared"] += 1
+            elif (absent_at := self._filter.absent_since(key, now)) is not None:
+                found.answers[key] = None
+                found.ages_s.append(now - absent_at)
+                self._tally.counts["filtered"] += 1
             else:
                 missing.append(key)
         self._tally.counts["keys"] += len(keys)

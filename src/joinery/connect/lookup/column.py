@@ -84,6 +84,16 @@ class TableColumns:
                 answers[key] = self.row(each[self._width :])
         return answers
 
+    def keys(self, values: Sequence[Sequence[Any]]) -> list[Key] | None:
+        """Return keys from the values of the key's columns; None as `rows` does."""
+        keys: list[Key] = []
+        for each in values:
+            key = self._key.ordered(each)
+            if isinstance(key, Unfit):
+                return None
+            keys.append(key)
+        return keys
+
 
 def _check(name: str, standing: Collection[str], target: str) -> None:
     if name not in standing:

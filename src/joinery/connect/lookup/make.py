@@ -13,7 +13,7 @@ from joinery.model.progress import Waiting
 from joinery.model.type import Field
 from joinery.plan.nodes import Expression, Relation
 from joinery.plan.stream import Lookup
-from joinery.plan.whole import whole_ms, why_not_whole
+from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
 
 
 def table_of(lookup: Lookup) -> LookupTable:
@@ -59,6 +59,7 @@ def make_asker(
         ended=ended,
         tell=tell,
         whole_s=0.0 if why_not_whole(lookup) else whole_ms(lookup) / 1000,
+        filter_s=0.0 if why_no_filter(lookup) else filter_ms(lookup) / 1000,
     )
 
 

@@ -8,7 +8,7 @@ Invariant: names stand in statements as quoted identifiers, values as parameters
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,16 +80,29 @@ class PostgresStore:
 
         A view that answers keys from an index may have to be computed whole.
         """
-        columns = self._columns
-        if columns is None:
-            raise LookupStoreError(f"{self.target} is not open")
-        names = [*(each.name for each in self._table.key), *columns.read]
+        columns = self._standing()
+        found = self._all(columns.read, most)
+        return None if found is None else columns.rows(found)
+
+    def fetch_keys(self, most: int) -> Collection[Key] | None:
+        """Return all keys; None as for the whole table."""
+        found = self._all((), most)
+        return None if found is None else self._standing().keys(found)
+
+    def _all(self, columns: Sequence[str], most: int) -> list[tuple[Any, ...]] | None:
+        """Return the key's columns and others of all rows."""
+        names = [*(each.name for each in self._table.key), *columns]
         rows = f"SELECT {', '.join(map(_quoted, names))} FROM {self._name} LIMIT %s"
         with self._pool.lend() as link:
             if not self._ask(link, _PLAIN, (self._name,)):
                 return None
             found = self._ask(link, rows, (most + 1,))
-        return None if len(found) > most else columns.rows(found)
+        return None if len(found) > most else found
+
+    def _standing(self) -> TableColumns:
+        if self._columns is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        return self._columns
 
     def close(self) -> None:
         """Close all connections."""
@@ -98,9 +111,7 @@ class PostgresStore:
     def _fetch(
         self, link: psycopg.Connection[tuple[Any, ...]], keys: Sequence[Key]
     ) -> dict[Key, Answer]:
-        columns = self._columns
-        if columns is None:
-            raise LookupStoreError(f"{self.target} is not open")
+        columns = self._standing()
         parameters = tuple([key[place] for key in keys] for place in range(len(self._table.key)))
         try:
             found = link.execute(self._statement, parameters).fetchall()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from joinery.connect.lookup.column import TableColumns
 from joinery.connect.lookup.option import LookupOptionError, StoreOptions
@@ -61,9 +62,7 @@ class SqliteStore:
 
     def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
         """Return what stands under `keys`, found by the table's index on its key."""
-        columns = self._columns
-        if columns is None:
-            raise LookupStoreError(f"{self.target} is not open")
+        columns = self._standing()
         asked = json.dumps(
             [[json_value(value) for value in key] for key in keys], ensure_ascii=False
         )
@@ -76,10 +75,18 @@ class SqliteStore:
 
     def fetch_whole(self, most: int) -> Mapping[Key, Answer] | None:
         """Return all rows; None for a view, and where a column has a collation to compare by."""
-        columns = self._columns
-        if columns is None:
-            raise LookupStoreError(f"{self.target} is not open")
-        names = [*(each.name for each in self._table.key), *columns.read]
+        columns = self._standing()
+        found = self._all(columns.read, most)
+        return None if found is None else columns.rows(found)
+
+    def fetch_keys(self, most: int) -> Collection[Key] | None:
+        """Return all keys; None as for the whole table."""
+        found = self._all((), most)
+        return None if found is None else self._standing().keys(found)
+
+    def _all(self, columns: Sequence[str], most: int) -> Sequence[Sequence[Any]] | None:
+        """Return the key's columns and others of all rows."""
+        names = [*(each.name for each in self._table.key), *columns]
         rows = f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(self._name)} LIMIT ?"
         try:
             with self._pool.lend() as link:
@@ -88,7 +95,12 @@ class SqliteStore:
                 found = link.execute(rows, (most + 1,)).fetchall()
         except sqlite3.Error as error:
             raise self._told(error) from error
-        return None if len(found) > most else columns.rows(found)
+        return None if len(found) > most else found
+
+    def _standing(self) -> TableColumns:
+        if self._columns is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        return self._columns
 
     def close(self) -> None:
         """Close the file."""

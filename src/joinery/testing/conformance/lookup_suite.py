@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from joinery.connect.lookup.key_filter import ListingStore
 from joinery.connect.lookup.protocol import Answer, Key, LookupStore, LookupUnavailableError, Unfit
 from joinery.connect.lookup.whole import WholeStore
 from joinery.testing.conformance.lookup import (
@@ -19,6 +20,7 @@ from joinery.testing.conformance.lookup import (
 )
 
 _HOSTILE = "naïve 😀 \"quoted\" 'single' back\\slash tab\tline\nbreak %s {id} $1 :x /?&#"
+_HOSTILE_KEY: Key = (_HOSTILE, 1)
 _MANY = 2_500
 _OUTAGE_S = 60.0
 _PERSON = ("id: bigint", "name: string")
@@ -143,12 +145,16 @@ def _whole(bench: LookupBench) -> None:
     bench.target.fill(table, rows)
     bench.target.fill(table, [{"owner": "bob", "number": 1, "title": "c"}])
     bench.target.remove(table, ("ada", -2))
-    keys: list[Key] = [(_HOSTILE, 1), ("ada", -2), ("bob", 1)]
+    keys: list[Key] = [_HOSTILE_KEY, ("ada", -2), ("bob", 1)]
     with bench.opened(table) as store:
         if isinstance(store, WholeStore):
             expect(fetch_all(store, keys), dict(store.fetch_whole(2) or {}))
             if store.fetch_whole(1) is not None:
                 raise BrokenLookupError("it gave its whole table, which has more rows than asked")
+        if isinstance(store, ListingStore):
+            expect({_HOSTILE_KEY, ("bob", 1)}, set(store.fetch_keys(2) or ()))
+            if store.fetch_keys(1) is not None:
+                raise BrokenLookupError("it listed its keys, which are more than asked")
 
 
 def _reopened(bench: LookupBench) -> None:
@@ -206,7 +212,7 @@ CASES = (
     LookupCase("a value of another type is told, not given", _other_type),
     LookupCase("a changed, a new and a removed row are seen at once", _changes),
     LookupCase("several threads get each their own rows", _threads),
-    LookupCase("a whole table is what its keys give, where a store can give it", _whole),
+    LookupCase("a table or its keys at once are what its keys give, where a store can", _whole),
     LookupCase("a store may be closed twice and opened again", _reopened),
     LookupCase("an outage asks for patience, and ends", _outage, needs="outage"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
@@ -431,6 +431,51 @@ def test_a_store_that_cannot_give_its_table_and_one_that_keeps_nothing_are_asked
 ) -> None:
     assert opened(Shelf({(1,): ("ada",)}), whole_s=60.0).whole() is None
     assert opened(OpenShelf({(1,): ("ada",)})).whole() is None
+
+
+class ListedShelf(Shelf):
+    """A shelf that can list its keys."""
+
+    listed = 0
+
+    def fetch_keys(self, most: int) -> Collection[Key] | None:
+        self.listed += 1
+        return list(self.rows)
+
+
+def test_once_most_keys_have_no_row_only_those_that_may_have_one_are_asked_for(
+    opened: Callable[..., Asker],
+) -> None:
+    shelf = ListedShelf({(each,): ("here",) for each in range(100)})
+    asker = opened(shelf, filter_s=60.0)
+    asker.ask([(each,) for each in range(10_000)])
+    assert 0 == shelf.listed
+    before = len(shelf.requests)
+
+    answers = asker.ask([(each,) for each in range(-5_000, 0)])
+
+    assert 5_000 == len(answers)
+    assert {None} == set(answers.values())
+    done = asker.progress()
+    assert 1 == shelf.listed
+    assert done.filtered > 4_900
+    assert sum(map(len, shelf.requests[before:])) == 5_000 - done.filtered
+
+    shelf.rows[(-1,)] = ("new",)
+    asker.invalidate([(-1,)])
+
+    assert {(-1,): ("new",)} == asker.ask([(-1,)])
+    assert 1 == shelf.listed
+
+
+def test_while_most_keys_have_a_row_none_are_listed(opened: Callable[..., Asker]) -> None:
+    shelf = ListedShelf({(each,): ("here",) for each in range(11_000)})
+    asker = opened(shelf, filter_s=60.0)
+
+    for start in range(0, 12_000, 4_000):
+        asker.ask([(each,) for each in range(start, start + 4_000)])
+
+    assert 0 == shelf.listed
 
 
 def test_a_whole_table_is_waited_for_as_a_row_is(opened: Callable[..., Asker]) -> None:
