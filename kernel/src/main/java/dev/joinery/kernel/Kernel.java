@@ -38,6 +38,7 @@ public final class Kernel {
    * @param programJson as the planner writes it
    */
   public static Kernel open(SparkSession session, String programJson) {
+    HadoopSettings.trim(session.sparkContext());
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
     Shipment shipment = Shipment.of(compiler.compile(program));
