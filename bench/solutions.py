@@ -24,20 +24,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joinery as jn
 import key_value
+from joinery.engine.crew import Crew, crew_of, processors
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.engine.tactic import RowTactic, Tactic
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.solutions.key_value.reader import KeyValueReader
+from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.memory import MemoryState
-from joinery.solutions.relational.postgres import PostgresState
+from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
-from joinery.solutions.relational.sqlite import SqliteState
+from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
 from joinery.solutions.relational.sqlite_trigger import SqliteTriggerState
 from joinery.solutions.relational.trigger import StatementTactic
 from joinery.solutions.relational.trigger_open import statements_of
@@ -113,6 +118,23 @@ def opened(store: Store, plan: Product, folder: Path, url: str) -> Iterator[Join
                 yield state
 
 
+def crew_beside(state: JoinState, plan: Product, size: int) -> Crew | None:
+    """Return the processes that make documents beside this one, where the store lets them."""
+    match state:
+        case SqliteTriggerState() | PostgresTriggerState():
+            return None
+        case SqliteState():
+            reader = partial(sqlite_reader, [plan], state._path, plan.query)
+        case PostgresState():
+            names = {"schema": SCHEMA, "name": plan.query}
+            reader = partial(postgres_reader, [plan], state._url, **names)
+        case KeyValueJoinState() if hasattr(state._store, "reader"):
+            reader = partial(KeyValueReader, [plan], state._store.reader())
+        case _:
+            return None
+    return crew_of(Task([plan], reader), size)
+
+
 def server_seconds(state: JoinState) -> float:
     """Return the processor time of the server's process for our connection so far."""
     if not isinstance(state, PostgresState):
@@ -139,7 +161,7 @@ def run(driver: StoreDriver, feed: Iterator[Change], size: int, first: int) -> d
         "changes": applied,
         "documents": sent,
         "seconds": round(seconds, 2),
-        "processor_seconds": round(cpu, 2),
+        "processor_seconds": round(cpu, 2),  # of the process that writes
         "rate": round(applied / seconds) if applied else 0,
         "batches": number - first,
     }
@@ -159,6 +181,7 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=1_000_000)
     parser.add_argument("--after", type=int, default=0, help="changes before the clock starts")
     parser.add_argument("--batch", type=int, default=200_000)
+    parser.add_argument("--processes", type=int, default=processors(), help="that make documents")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     chosen = parser.parse_args()
     store = Store(chosen.store, chosen.trigger)
@@ -168,7 +191,8 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         opened(store, plan, Path(folder), chosen.url) as state,
     ):
-        driver = StoreDriver([plan], state, tactic=store.tactic)
+        crew = crew_beside(state, plan, chosen.processes)
+        driver = StoreDriver([plan], state, tactic=store.tactic, team=crew)
         before = run(driver, changes(history, chosen.after), 200_000, 0)["batches"]
         server, used = server_seconds(state), key_value.usage_of(state)
         with profile:
@@ -177,7 +201,8 @@ def main() -> None:
         for name, value in key_value.usage_of(state).items():
             told[name] = round(value - used[name], 6)
         driver.close()
-    print(json.dumps({**store._asdict(), "batch": chosen.batch, **told}))
+    used = {"batch": chosen.batch, "processes": crew.size if crew else 1}
+    print(json.dumps({**store._asdict(), **used, **told}))
     if isinstance(profile, cProfile.Profile):
         pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)
 
