@@ -109,7 +109,9 @@ def run(
     bootstrap_from: Annotated[
         str | None,
         typer.Option(
-            "--bootstrap-from", metavar="source", help="With --solution: as --rebuild, from there."
+            "--bootstrap-from",
+            metavar="source|checkpoint",
+            help="With --solution: build its state from there, beside, then swap.",
         ),
     ] = None,
     setting: Annotated[
@@ -129,7 +131,7 @@ def run(
         products=tuple(product or ()),
         solution=solution,
         real_time=real_time,
-        rebuild=rebuild or bootstrap_from is not None,
+        rebuild=rebuild or bootstrap_from == "source",
         bootstrap_from=bootstrap_from,
         settings=tuple(setting or ()),
         master=master,

@@ -141,6 +141,8 @@ class Command:
             log_to(self._own_log)
             self._warnings.begin(self._spec)
             plan = self._plan or self._analysed()
+            if self._arguments.bootstrap_from == "checkpoint":
+                self._take_over(plan)
             if self._arguments.rebuild:
                 self._undertake(plan, rebuild=True)
             if not self._ending.asked:
@@ -155,6 +157,18 @@ class Command:
             if self._session is not None:
                 with suppress(ConnectionError):  # its process may have died
                     self._session.stop()
+
+    def _take_over(self, plan: Plan) -> None:
+        """Carry the state of each query's checkpoint over to the solution that is to go on."""
+        from joinery.spark.selection import select_queries
+        from joinery.spark.takeover import take_over
+        from joinery.spec.load import load_spec
+
+        origin = load_spec(self._arguments.file, settings=self._arguments.settings)
+        for query, products in select_queries(plan.products, self._arguments.products).items():
+            if take_over(self._spec, origin, query, products):
+                name = products[0].solution
+                sys.stderr.write(f'the join state of "{query}" is now kept by {name}\n')
 
     def _undertake(self, plan: Plan, *, rebuild: bool = False) -> None:
         run = self._prepared(plan, rebuild=rebuild)
@@ -239,11 +253,10 @@ class Command:
 def _check(arguments: RunArguments) -> None:
     if arguments.real_time and arguments.once:
         raise RunArgumentError("--real-time has no end, so it cannot go with --once")
-    if arguments.bootstrap_from not in (None, "source"):
+    if arguments.bootstrap_from not in (None, "source", "checkpoint"):
         raise RunArgumentError(
             f'join state cannot come from "{arguments.bootstrap_from}"',
-            detail="It is built anew from the sources, beside what runs.",
-            hint="Use --bootstrap-from source.",
+            hint="Use --bootstrap-from source, or --bootstrap-from checkpoint.",
         )
     if arguments.real_time and arguments.rebuild:
         raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

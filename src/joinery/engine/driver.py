@@ -32,6 +32,7 @@ from joinery.solutions.store import (
     JoinState,
     Key,
     Outcome,
+    PortableState,
     SharedState,
     StoredRow,
 )
@@ -93,6 +94,17 @@ class StoreDriver:
         emitted = self._emitted(roots, batch.timestamp_us)
         state.acknowledge(batch, emitted)
         return Outcome(emitted, net.counts, self._counters(), self._meter.usage())
+
+    @property
+    def state(self) -> JoinState:
+        """The store."""
+        return self._state
+
+    @property
+    def portable(self) -> PortableState | None:
+        """The store, where it tells all that it holds."""
+        told = all(hasattr(self._state, name) for name in ("last_number", "keys", "roots"))
+        return cast(PortableState, self._state) if told else None
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted before a time."""

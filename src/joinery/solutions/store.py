@@ -211,6 +211,19 @@ class JoinState(Protocol):
         """Give back what is held; what was not acknowledged is as if it had crashed here."""
 
 
+class PortableState(JoinState, Protocol):
+    """A store that tells all that it holds, so that another one can take its place."""
+
+    def last_number(self, query_id: str) -> int | None:
+        """Return the batch of a checkpoint that was acknowledged last; None where none was."""
+
+    def keys(self, relation: str) -> Collection[Key]:
+        """Return the keys of all stored rows, deleted ones included."""
+
+    def roots(self, product: str) -> Collection[Key]:
+        """Return the keys of all documents of which something is remembered."""
+
+
 class StateReader(Protocol):
     """Reads what a `SharedState` holds, in another process; used from one thread."""
 

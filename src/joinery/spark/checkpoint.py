@@ -30,6 +30,17 @@ def committed_positions(checkpoint: Path) -> tuple[str, ...]:
     return positions_after(checkpoint, max(done))
 
 
+def last_batch(checkpoint: Path) -> tuple[int | None, bool]:
+    """Return the number of the last batch that was begun, and whether it was committed.
+
+    There is no number where none was begun.
+    """
+    begun = _batches(checkpoint / "offsets")
+    if not begun:
+        return None, True
+    return max(begun), max(begun) in _batches(checkpoint / "commits")
+
+
 def positions_after(checkpoint: Path, batch_id: int) -> tuple[str, ...]:
     """Return the position of each source after a batch, which is logged before the batch runs."""
     text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ class RebuildDelay:
         return RebuildOutlet(sinks, hold, self._reached, self._swap)
 
     def _done(self, delaying: Delaying) -> None:
-        _mark(self._place.checkpoint)
+        mark_done(self._place.checkpoint)
         delaying.end()
 
 
@@ -122,8 +122,8 @@ def rebuild_place(root: Path, query: str) -> Place:
     )
 
 
-def _mark(checkpoint: Path) -> None:
-    """Note durably that all documents of a rebuild were sent."""
+def mark_done(checkpoint: Path) -> None:
+    """Note durably that a checkpoint is to take the place of its query's."""
     with (checkpoint / _MARK).open("w", encoding="utf-8") as file:
         file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
         file.flush()
@@ -144,6 +144,7 @@ def put_in_place(root: Path, query: str) -> bool:
         at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         standing.rename(replaced / f"{query}-{at}")
     rebuilt.rename(standing)
-    shutil.rmtree(standing / "joinery-held", ignore_errors=True)
+    for held in (standing / "joinery-held").glob("rebuild-*"):
+        held.unlink()
     (standing / _MARK).unlink()
     return True

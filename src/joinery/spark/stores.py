@@ -24,8 +24,8 @@ from joinery.spark.store_thread import StoreThread
 from joinery.spec.product import ProjectSpec
 
 FILE_NAME = "joinery.store.json"
-_FOLDER = "store"
-_METADATA = "metadata"  # of Spark, which notes a query's id there
+FOLDER = "store"
+METADATA = "metadata"  # of Spark, which notes a query's id there
 
 
 def solution_of(products: Sequence[Product]) -> str:
@@ -75,18 +75,22 @@ def open_store(
     Raises:
         StoreError: The store cannot be used.
     """
-    folder = checkpoint / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    place = SolutionPlace(
-        folder=folder,
+    place = place_of(spec, query, checkpoint, beside=beside)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    options = dict(products[0].solution_options)
+    make = partial(open_solution, solution_of(products), products, options, place)
+    return StoreThread(make if wait is None else partial(_patient, make, query, wait))
+
+
+def place_of(spec: ProjectSpec, query: str, checkpoint: Path, *, beside: bool) -> SolutionPlace:
+    """Return where the store of a query's checkpoint stands, and what it is called."""
+    return SolutionPlace(
+        folder=checkpoint / FOLDER,
         query=store_name(checkpoint, query, beside=beside),
         project=spec.path_of("."),
         max_document_bytes=spec.run.max_document_bytes,
         owner=owner_of(spec, checkpoint),
     )
-    options = dict(products[0].solution_options)
-    make = partial(open_solution, solution_of(products), products, options, place)
-    return StoreThread(make if wait is None else partial(_patient, make, query, wait))
 
 
 def _patient(make: Callable[[], StoreSolution], query: str, wait: StoreWait) -> StoreSolution:
@@ -98,7 +102,7 @@ def _patient(make: Callable[[], StoreSolution], query: str, wait: StoreWait) -> 
 def owner_of(spec: ProjectSpec, checkpoint: Path) -> Owner:
     """Return whose the store of a checkpoint is."""
     root = spec.path_of(spec.run.checkpoint).resolve()
-    file = checkpoint / _METADATA
+    file = checkpoint / METADATA
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return Owner(f"{spec.name}, whose checkpoints are in {root}", known.get("id"))
 

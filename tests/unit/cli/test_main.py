@@ -206,12 +206,14 @@ def test_a_plan_that_does_not_fit_its_checkpoint_ends_the_run_before_spark_start
     assert not (project / "out").exists()
 
 
-def test_join_state_comes_from_the_sources_alone(
+def test_join_state_comes_from_the_sources_or_a_checkpoint_that_is_there(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 2
+    assert joinery("run", "--solution", "kv", "--bootstrap-from", "nowhere") == 2
+    assert "or --bootstrap-from checkpoint." in capsys.readouterr().err
 
-    assert "Use --bootstrap-from source." in capsys.readouterr().err
+    assert joinery("run", "--solution", "kv", "--bootstrap-from", "checkpoint") == 1
+    assert 'query "both" has no checkpoint to begin from' in capsys.readouterr().err
 
 
 def test_a_run_tells_what_auto_has_chosen_and_why(

@@ -102,7 +102,14 @@ class PostgresDocuments:
 
     def pending(self, connection: Connection) -> set[Key]:
         """Return the roots that are work to do."""
-        statement = f"SELECT {listed(self._key)} FROM {quoted(self._pending)}"
+        return self._keys_in(connection, self._pending)
+
+    def keys(self, connection: Connection) -> set[Key]:
+        """Return the keys of all roots that were ever sent."""
+        return self._keys_in(connection, self.name)
+
+    def _keys_in(self, connection: Connection, table: str) -> set[Key]:
+        statement = f"SELECT {listed(self._key)} FROM {quoted(table)}"
         cells = connection.execute(statement, binary=True).fetchall()
         if self.escaped:
             cells = [*map(unescaped_cells, cells)]

@@ -127,6 +127,14 @@ class PostgresTable:
         self._known = (set(keys), set(stored))
         return stored
 
+    def keys(self, connection: Connection) -> set[Key]:
+        """Return the keys of all rows, deleted ones included."""
+        statement = f"SELECT {listed(self._relation.key)} FROM {quoted(self.name)}"
+        cells = connection.execute(statement, binary=True).fetchall()
+        if self.escaped:
+            cells = [*map(unescaped_cells, cells)]
+        return set(map(self._key_of, rows_from(self._key_fields, from_cell)(cells)))
+
     def matching(
         self, connection: Connection, columns: tuple[str, ...], values: Collection[JoinValue]
     ) -> Sequence[Row]:

@@ -73,6 +73,11 @@ class SqliteDocuments:
         cells = database.execute(f"SELECT {listed(self._key)} FROM {quoted(self._pending)}")
         return set(map(self._key_of, self._keys(cells.fetchall())))
 
+    def keys(self, database: sqlite3.Connection) -> set[Key]:
+        """Return the keys of all roots that were ever sent."""
+        cells = database.execute(f"SELECT {listed(self._key)} FROM {quoted(self.name)}")
+        return set(map(self._key_of, self._keys(cells.fetchall())))
+
     def sent(self, database: sqlite3.Connection, roots: Collection[Key]) -> dict[Key, SentDocument]:
         """Return what the sinks hold of `roots`."""
         names = [*self._key, *self._own[:3]]

@@ -115,6 +115,12 @@ class SqliteTable:
             )
         }
 
+    def keys(self, database: sqlite3.Connection) -> set[Key]:
+        """Return the keys of all rows, deleted ones included."""
+        told = database.execute(f"SELECT {listed(self._relation.key)} FROM {quoted(self.name)}")
+        keys = rows_from(self._key_fields, from_cell)(told.fetchall())
+        return set(map(self._key_of, keys))
+
     def matching(
         self, database: sqlite3.Connection, columns: tuple[str, ...], values: Collection[JoinValue]
     ) -> Sequence[Row]:

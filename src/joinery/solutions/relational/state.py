@@ -41,6 +41,9 @@ class RowTable(Protocol[_Taken]):
     def rows(self, link: _Taken, keys: Collection[Key], /) -> dict[Key, StoredRow]:
         """Return what is stored under `keys`."""
 
+    def keys(self, link: _Taken, /) -> Collection[Key]:
+        """Return the keys of all rows, deleted ones included."""
+
     def matching(
         self, link: _Taken, columns: tuple[str, ...], values: Collection[JoinValue], /
     ) -> Sequence[Row]:
@@ -73,6 +76,9 @@ class DocumentTable(Protocol[_Taken]):
 
     def acknowledge(self, link: _Taken, number: int, emitted: Emitted, /) -> object:
         """Store what a batch sends; nothing is to do from then on."""
+
+    def keys(self, link: _Taken, /) -> Collection[Key]:
+        """Return the keys of all roots that were ever sent."""
 
     def emitted(self, link: _Taken, number: int, /) -> Emitted:
         """Return what a batch sent."""
@@ -204,6 +210,22 @@ class RelationalState(ABC, Generic[Link]):
                 product: documents.emitted(self._link, batch.number)
                 for product, documents in self._documents.items()
             }
+
+    def last_number(self, query_id: str) -> int | None:
+        """Return the batch of a checkpoint that was acknowledged last; None where none was."""
+        with self._told(), self._transaction():
+            whose, number = self._one("query_id, number")
+            return number if whose == query_id else None
+
+    def keys(self, relation: str) -> Collection[Key]:
+        """Return the keys of all stored rows, deleted ones included."""
+        with self._told():
+            return self._tables[relation].keys(self._link)
+
+    def roots(self, product: str) -> Collection[Key]:
+        """Return the keys of all documents that were ever sent."""
+        with self._told():
+            return self._documents[product].keys(self._link)
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted, and roots that went, before a time."""
