@@ -7,7 +7,7 @@ than the lookup's limits let through.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -99,7 +99,10 @@ class Asking:
 
 
 class _Way:
-    """One lookup's asker, and the shapes of its keys and rows."""
+    """One lookup's asker, the shapes of its keys and rows, and the lines that it told last.
+
+    A line is told again for as long as the asker gives the very answer that it was made of.
+    """
 
     def __init__(
         self,
@@ -118,6 +121,8 @@ class _Way:
         )
         self.table: LookupTable = table_of(lookup)
         self._keys = RowReader(self.table.key)
+        self._told: dict[str, tuple[Key | Unfit, Answer, str]] = {}
+        self._most_told = lookup.cache.rows
         self._key_names = [each.name for each in self.table.key]
         self._render_key = renderer(Struct(self.table.key))
         self._names = [each.name for each in (*self.table.columns, *self.table.key)]
@@ -125,12 +130,29 @@ class _Way:
         self._render = renderer(Struct(tuple(named.values())))
 
     def answers(self, keys: str) -> str:
-        objects = _JSON.decode(f"[{keys.rstrip().replace(_NEXT, ',')}]")
-        asked = [self._keys.named(each) for each in objects]
+        texts = keys.split(_NEXT)[:-1]  # a text may hold what splitlines takes for an end
+        asked = self._read(texts)
         answers = self.asker.ask([key for key in asked if not isinstance(key, Unfit)])
-        lines = [self._line(key, key if isinstance(key, Unfit) else answers[key]) for key in asked]
+        told = self._told
+        if len(told) > self._most_told:
+            told.clear()
+        lines: list[str] = []
+        for text, key in zip(texts, asked, strict=True):
+            answer = None if isinstance(key, Unfit) else answers[key]
+            held = told.get(text)
+            if held is None or held[1] is not answer:
+                held = told[text] = key, answer, self._line(key, answer)
+            lines.append(held[2])
         lines.append("")
         return _NEXT.join(lines)
+
+    def _read(self, texts: Sequence[str]) -> list[Key | Unfit]:
+        """Return keys from their texts; those of an earlier batch are read already."""
+        told = self._told
+        new = [each for each in texts if each not in told]
+        read = zip(new, map(self._keys.named, _JSON.decode(f"[{','.join(new)}]")), strict=True)
+        fresh = dict(read)
+        return [fresh[each] if each in fresh else told[each][0] for each in texts]
 
     def pairs(self, whole: Whole) -> str:
         lines: list[str] = []
