@@ -31,6 +31,7 @@ from joinery.artifact import Artifact, fetch  # noqa: E402
 from joinery.connect.lookup.asker import Asker  # noqa: E402
 from joinery.connect.lookup.make import make_asker  # noqa: E402
 from joinery.model.lookup import LookupProgress  # noqa: E402
+from joinery.model.progress import BatchProgress  # noqa: E402
 from joinery.model.type import LONG, STRING, Field  # noqa: E402
 from joinery.plan.nodes import Computed, Expression, JoinPair, Relation  # noqa: E402
 from joinery.plan.stream import Cache, Limits, Lookup, StoreRead  # noqa: E402
@@ -116,7 +117,8 @@ def streamed(url: str, events: int, keys: int) -> None:
             cache={"size": 200_000, "ttl": "10m"},
         ).sink(files={"path": "out"}, name="enriched")
         begun = time.perf_counter()
-        run = app.run(once=True)
+        batches: list[BatchProgress] = []
+        run = app.run(once=True, on_batch=batches.append)
         run.await_termination()
         spent = time.perf_counter() - begun
         written = sum(
@@ -126,6 +128,8 @@ def streamed(url: str, events: int, keys: int) -> None:
         assert written == events, f"{written} of {events} events found their customer"
         (done,) = run.progress.lookups.values()
         say("stream", events, spent, done)
+        for each in batches:
+            print(f"  batch {each.batch_id}: {each.seconds:.1f} s {each.durations_ms}", flush=True)
 
 
 def write_events(place: Path, events: int, keys: int) -> None:
