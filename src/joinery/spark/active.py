@@ -27,6 +27,6 @@ class ActiveAnalyser:
         if self._analyser is None:
             session = self._session or SparkSession.getActiveSession()
             if session is None:
-                raise not_portable("an expression", offset=0)
+                raise not_portable(f'"{sql}"', offset=0)
             self._analyser = SparkAnalyser(session)
         return self._analyser.type_of(sql, scope)
