@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
 import pytest
 from redis import Redis
+from tests.oracle.beside import Beside
 from tests.oracle.compare import failures, make_trial
 
 from joinery.engine.driver import StoreDriver
+from joinery.engine.reading import Task
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.dynamodb import DynamoStore, open_client
 from joinery.solutions.key_value.dynamodb_create import ensure_table
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
+from joinery.solutions.key_value.reader import KeyValueReader
 from joinery.solutions.key_value.redis import RedisStore
 from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.key_value.store import KeyValueStore
@@ -125,6 +130,32 @@ def test_redis_forgets_what_a_former_checkpoint_left(in_redis: Make, redis: Serv
     assert [None, None, b"1"] == list(
         store.get_many([(b"0/row/[*]", b""), (b"0/by", b"x"), (b"01/row", b"")])
     )
+
+
+def test_redis_lists_its_partitions_and_is_read_by_another(in_redis: Make) -> None:
+    store = in_redis()
+    assert isinstance(store, RedisStore)
+    entries = [(f"row/{at}*".encode(), b"") for at in range(3000)]
+    store.put_many({**dict.fromkeys(entries, b"x"), (b"by/*", b"a"): b"", (b"by/*", b"b"): b""})
+
+    other = pickle.loads(pickle.dumps(store.reader()))()
+
+    assert {partition for partition, _ in entries} == set(store.partitions(b"row/"))
+    assert [b"by/*"] == list(store.partitions(b"by/*"))
+    assert [b"x"] * 3000 == other.get_many(entries)
+    other.close()
+
+
+def test_documents_made_elsewhere_from_redis_are_the_same_through_crashes(redis: Service) -> None:
+    prefix = f"beside-{next(NUMBERS)}"
+
+    def open_(products: Sequence[Product], break_: Break[Any]) -> StoreDriver:
+        store = RedisStore(redis.address, prefix)
+        state = KeyValueJoinState(products, break_(store))
+        team = Beside(Task(products, partial(KeyValueReader, products, store.reader())))
+        return StoreDriver(products, state, together=3, team=team, alone=-1)
+
+    assert [] == failures(make_trial([0]), StoreRunner(open_, replay=True, crashes=2))
 
 
 def test_a_hash_that_is_very_large_is_read_by_a_cursor(in_redis: Make) -> None:

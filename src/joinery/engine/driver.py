@@ -104,6 +104,7 @@ class StoreDriver:
     def portable(self) -> PortableState | None:
         """The store, where it tells all that it holds."""
         told = all(hasattr(self._state, name) for name in ("last_number", "keys", "roots"))
+        told = told and getattr(self._state, "lists", True)
         return cast(PortableState, self._state) if told else None
 
     def forget(self, before_us: int) -> None:

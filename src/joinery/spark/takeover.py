@@ -136,7 +136,7 @@ def _carry(
     if held is None:
         raise TakeoverError(
             f'the store of "{products[0].query}" cannot tell all that it holds',
-            detail="Those of rdbms-store and rdbms-trigger can.",
+            detail="Those of rdbms-store, of rdbms-trigger, and of kv in RocksDB or Redis can.",
             hint=_HINT,
         )
     if held.last_number(last.query_id) != last.number:

@@ -13,7 +13,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from orjson import dumps
+from orjson import dumps, loads
+
+from joinery.model.type import Atomic, DataType
+from joinery.model.type import Decimal as DecimalType
 
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 """The whole numbers that stand for themselves."""
@@ -31,6 +34,35 @@ def key_text(values: Sequence[Any]) -> bytes:
         if each.__class__ is not str and (each.__class__ is not int or not _LEAST <= each <= _MOST):
             return dumps([_canonical(value) for value in values])
     return dumps(values)
+
+
+def key_of_text(text: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
+    """Return the values of declared types that a text was made of.
+
+    Example:
+        >>> from joinery.model.type import LONG, STRING
+        >>> key_of_text(b'["ann",7]', (STRING, LONG))
+        ('ann', 7)
+    """
+    return tuple(map(_value, loads(text), types))
+
+
+def _value(told: Any, type_: DataType) -> Any:
+    text = next(iter(told.values())) if isinstance(told, dict) else told
+    match type_:
+        case Atomic("float" | "double"):
+            return text if text == "NaN" else float(text)
+        case Atomic("byte" | "short" | "int" | "long"):
+            return int(text)
+        case DecimalType():
+            return Decimal(str(text))
+        case Atomic("timestamp" | "timestamp_ntz"):
+            return datetime.fromisoformat(text)
+        case Atomic("date"):
+            return date.fromisoformat(text)
+        case Atomic("binary"):
+            return base64.b64decode(text)
+    return text
 
 
 def _canonical(value: Any) -> Any:

@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.codec import KeyCodec, dump
-from joinery.solutions.key_value.key_text import key_text
-from joinery.solutions.key_value.store import Address, KeyValueStore
+from joinery.solutions.key_value.key_text import key_of_text, key_text
+from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.store import (
@@ -90,10 +90,11 @@ class Ledger:
         self._store = store
         self._owner = owner
         self._query = products[0].query
-        self._keys = {
-            each.name: KeyCodec([each.root.relation.type_of(c) for c in each.root.relation.key])
+        self._types = {
+            each.name: [each.root.relation.type_of(c) for c in each.root.relation.key]
             for each in products
         }
+        self._keys = {name: KeyCodec(types) for name, types in self._types.items()}
         self._fence: _Fence | None = None
         self._mark_count = 0
         if owner.project:
@@ -136,6 +137,23 @@ class Ledger:
         stood, ours = _fence_of(self._store.get_many([_FENCE])[0]), self._begun()
         if stood is None or stood.generation != ours.generation or stood.epoch > ours.epoch:
             raise _fenced()
+
+    def settle(self, query_id: str) -> int | None:
+        """Finish the last batch of a checkpoint, where it is the store's, and return its number."""
+        stood = _fence_of(self._store.get_many([_FENCE])[0])
+        if stood is None or stood.query_id != query_id:
+            return None
+        self._fence = stood
+        done = self._read_done()
+        if done and not done.applied:
+            self._apply(done, self._emitted(done))
+        return done.number if done else None
+
+    def roots(self, product: str) -> Iterator[Key]:
+        """Yield the keys of all documents, from a `ListingStore`."""
+        place, keys = self._documents(product), self._types[product]
+        for partition in cast(ListingStore, self._store).partitions(place):
+            yield key_of_text(partition.removeprefix(place), keys)
 
     def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
         """Remember roots as work to do."""

@@ -136,11 +136,23 @@ class RedisStore:
 
     def clear(self, head: bytes) -> None:
         """Remove all entries of all partitions that begin with `head`."""
+        for some in slices(self._names(head), _KEYS_A_REQUEST):
+            self._asked("write", self._client.unlink, *some)
+
+    def partitions(self, head: bytes) -> Iterator[bytes]:
+        """Yield the partitions that begin with `head`."""
+        seen: set[bytes] = set()  # a cursor may tell one twice
+        for name in self._names(head):
+            if name not in seen:
+                seen.add(name)
+                yield name.removeprefix(self._head)
+
+    def _names(self, head: bytes) -> Iterator[bytes]:
+        """Yield the names in Redis of all partitions that begin with `head`."""
         begin = self._head + head
         pattern = b"".join(b"\\%c" % each if each in b"*?[]\\^" else b"%c" % each for each in begin)
         found: Iterable[bytes] = self._client.scan_iter(match=pattern + b"*", count=_KEYS_A_REQUEST)
-        for some in slices(self._each(found), _KEYS_A_REQUEST):
-            self._asked("write", self._client.unlink, *some)
+        yield from self._each(found)
 
     def reader(self) -> Callable[[], RedisStore]:
         """Return what connects another process, to read."""

@@ -117,6 +117,20 @@ class RocksDbStore(RocksDbEntries):
         except Exception as error:
             raise _told(self._folder, error) from error
 
+    def partitions(self, head: bytes) -> Iterator[bytes]:
+        """Yield the partitions that begin with `head`."""
+        found = self._database.iter()
+        found.seek(head)
+        last = b""
+        while found.valid():
+            partition = found.key().partition(b"\0")[0]
+            if not partition.startswith(head):
+                return
+            if partition != last:
+                yield partition
+            last = partition
+            found.next()
+
     def reader(self) -> Callable[[], RocksDbReader]:
         """Return what opens the folder in another process, to be read."""
         return partial(RocksDbReader, self._folder, cache_mb=self._cache_mb)

@@ -77,6 +77,26 @@ class KeyValueJoinState:
         """Return what the batch sent that was acknowledged last."""
         return self._ledger.emitted(batch)
 
+    @property
+    def lists(self) -> bool:
+        """Whether the store tells all that it holds."""
+        return hasattr(self._store, "partitions")
+
+    def last_number(self, query_id: str) -> int | None:
+        """Return the batch of a checkpoint that was acknowledged last; None where none was."""
+        number = self._ledger.settle(query_id)
+        if number is not None:
+            self._tables = keyed_rows(self._relations, self._sides, self._store, self._ledger.head)
+        return number
+
+    def keys(self, relation: str) -> Collection[Key]:
+        """Return the keys of all stored rows, after `last_number`."""
+        return set(self._tables[relation].keys())
+
+    def roots(self, product: str) -> Collection[Key]:
+        """Return the keys of all documents, after `last_number`."""
+        return set(self._ledger.roots(product))
+
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted before a time."""
         for table in self._tables.values():

@@ -96,6 +96,17 @@ class SharedStore(KeyValueStore, Protocol):
         """
 
 
+class ListingStore(KeyValueStore, Protocol):
+    """A store that can also list what it holds, so that another solution can take its place."""
+
+    def partitions(self, head: bytes) -> Iterator[bytes]:
+        """Yield the partitions that begin with `head`, each once.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+
+
 class StoreFactory(Protocol):
     """Opens the store of one query; the object behind an entry point of `joinery.stores`."""
 

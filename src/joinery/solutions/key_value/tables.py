@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from joinery.engine.rows import join_reader
 from joinery.model.change import Row
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.key_value.codec import RowText
-from joinery.solutions.key_value.key_text import key_text
-from joinery.solutions.key_value.store import Address, KeyValueStore
+from joinery.solutions.key_value.key_text import key_of_text, key_text
+from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
 from joinery.solutions.store import JoinValue, Key, StoredRow
 
 _AT_ONCE = 20_000
@@ -48,6 +48,7 @@ class KeyedRows:
         head: bytes,
     ) -> None:
         self._key = relation.key
+        self._key_types = [relation.type_of(column) for column in relation.key]
         self._store = store
         self._texts = RowText(relation.row.fields)
         name = escaped(relation.name)
@@ -78,6 +79,12 @@ class KeyedRows:
         self._standing.update(dict.fromkeys(asked))
         self._standing.update(found)
         return found
+
+    def keys(self) -> Iterator[Key]:
+        """Yield the keys of all rows, deleted ones included, from a `ListingStore`."""
+        store = cast(ListingStore, self._store)
+        for partition in store.partitions(self._place):
+            yield key_of_text(partition.removeprefix(self._place), self._key_types)
 
     def matching(self, columns: tuple[str, ...], values: Collection[JoinValue]) -> list[Row]:
         """Return the visible rows whose `columns` equal one of `values`."""
