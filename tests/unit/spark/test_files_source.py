@@ -12,10 +12,14 @@ from joinery.spark.source import SourceNotThereError
 from joinery.spec.product import ProjectSpec, SourceSpec
 
 
-def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("")
+@pytest.mark.parametrize("file", ["data", "data/user"])
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).touch()
     source = SourceSpec("changes", "files", (("path", "data"),))
     spec = ProjectSpec("shop", (source,), folder=tmp_path)
 
-    with pytest.raises(SourceNotThereError, match='source "changes" reads a folder'):
+    with pytest.raises(
+        SourceNotThereError, match=f'source "changes" reads a folder, and .*/{file} is'
+    ):
         open_files(cast(Any, None), spec, source, ["user"])
