@@ -191,6 +191,7 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
     base, load = _outage_input(work / "input", chosen)
     path, log = project(work, "postgres"), work / "run.log"
     count = produce(env["KAFKA"], records(base))
+    total = count + sum(1 for _ in records(load))
     process = _start(command(path, *chosen.set), log, env)
     memory = _Memory(process.pid)
     try:
@@ -206,15 +207,15 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
         back = time.monotonic()
         during = memory.now()
         caught_up = None
-        total = count + sum(1 for _ in records(load))
         while sender.is_alive() or _read(log) < total:
-            due = count + (time.monotonic() - begun) * chosen.rate
+            due = min(total, count + (time.monotonic() - begun) * chosen.rate)
             if caught_up is None and _read(log) >= due - 3 * chosen.rate:
                 caught_up = time.monotonic() - back
             if process.poll() is not None:
                 raise SystemExit(log.read_text(errors="replace")[-3000:])
             time.sleep(0.5)
         sender.join()
+        caught_up = caught_up or time.monotonic() - back
         after = memory.now()
     finally:
         os.killpg(process.pid, signal.SIGTERM)
@@ -225,7 +226,7 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
         "changes": total,
         "rate": chosen.rate,
         "outage_s": chosen.outage,
-        "caught_up_s": round(caught_up, 1) if caught_up is not None else None,
+        "caught_up_s": round(caught_up, 1),
         "documents": len(found),
         "documents_that_differ": sum(found.get(each) != wanted[each] for each in wanted)
         + len(found.keys() - wanted.keys()),
