@@ -72,8 +72,8 @@ class Crew:
         Raises:
             StoreError: One of them could not be answered.
         """
-        if not self._processes:
-            self._processes = [ReadingProcess(self._task) for _ in range(self.size - 1)]
+        while len(self._processes) < self.size - 1:
+            self._processes.append(ReadingProcess(self._task))
         waiting = deque(enumerate(requests))
         answers: dict[int, Answer] = {}
 

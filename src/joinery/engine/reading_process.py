@@ -31,17 +31,27 @@ class ReadingProcess:
 
     Args:
         task: A pickled `Task`.
+
+    Raises:
+        StoreUnavailableError: It could not be started.
     """
 
     def __init__(self, task: bytes) -> None:
         path = os.pathsep.join(each or str(Path.cwd()) for each in sys.path)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # an interrupt is for who started it
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # an interrupt is for who started it
+            )
+        except OSError as error:
+            raise StoreUnavailableError(
+                "a process that makes documents could not be started",
+                detail=f"{error}.",
+                hint="Say processes: 1 in the solution's options to do without.",
+            ) from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -93,6 +94,19 @@ def test_a_process_that_is_gone_is_told_and_the_batch_goes_on_with_another(
     again.close()
 
     assert 200 == len(outcome.emitted["profile"].documents)
+
+
+def test_a_process_that_cannot_be_started_is_told(
+    products: Sequence[Product], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "crew.db"
+    driver = opened(products, path, crew(products, path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere"))
+
+    with pytest.raises(StoreUnavailableError, match="could not be started"):
+        driver.apply(batch(0), Batch("q", 0, 1, 1000))
+
+    driver.close()
 
 
 def test_one_process_or_a_store_that_cannot_be_read_elsewhere_is_no_crew(
