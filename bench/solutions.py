@@ -139,7 +139,7 @@ def server_seconds(state: JoinState) -> float:
     """Return the processor time of the server's process for our connection so far."""
     if not isinstance(state, PostgresState):
         return 0.0
-    process = state._connection.info.backend_pid
+    process = state._link.info.backend_pid
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
