@@ -84,6 +84,6 @@ def _tell_unread(relation: RelationSpec, folder: Path) -> None:
     unread = [name for name in names if name.endswith(_LIKE_CHANGES) and name[0] not in "._"]
     if unread:
         sys.stderr.write(
-            f'warning: relation "{relation.name}": {len(unread)} files in {folder} are not'
-            f" read, such as {min(unread)}; change files end in .jsonl.\n"
+            f'warning: relation "{relation.name}": files of other names than *.jsonl are not'
+            f" read: {len(unread)} in {folder}, such as {min(unread)}.\n"
         )

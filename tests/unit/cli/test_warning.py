@@ -82,8 +82,8 @@ def test_files_that_are_not_read_for_their_names_are_told(
     Warnings().begin(ProjectSpec("shop", sources, relations=(user,), folder=tmp_path))
 
     assert (
-        f'warning: relation "user": 2 files in {folder} are not read, such as 2.json;'
-        " change files end in .jsonl.\n"
+        'warning: relation "user": files of other names than *.jsonl are not read:'
+        f" 2 in {folder}, such as 2.json.\n"
     ) == capsys.readouterr().err
 
 
