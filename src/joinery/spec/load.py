@@ -28,7 +28,7 @@ from joinery.spec.read import raise_all, read_parts
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.spec.write import project_data
 
-_VARIABLE = re.compile(r"\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = {
@@ -239,9 +239,14 @@ class _Composer:
         """Return `text` with its environment variables."""
 
         def value(found: re.Match[str]) -> str:
-            if found.group().startswith("$$"):
-                return found.group()[1:]
+            if found.group() == "$${":
+                return "${"
             name, default = found.groups()
+            if name is None:
+                message = '"${" begins no environment variable'
+                hint = "Write ${NAME} or ${NAME:-default}; $${ is a plain ${."
+                self.problems.append(_problem("SPEC_ENVIRONMENT", message, place, hint))
+                return found.group()
             known = os.environ.get(name) or (os.environ.get(name) if default is None else default)
             if known is None:
                 message = f'environment variable "{name}" is not set'

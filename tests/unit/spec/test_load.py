@@ -138,6 +138,13 @@ def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:
     assert ['7:12 SPEC_ENVIRONMENT environment variable "JOINERY_NOT_SET" is not set'] == found
 
 
+@pytest.mark.parametrize("text", ["${TOWN", "${TO WN}", "${TOWN-x}", "${}"])
+def test_a_variable_that_is_not_written_right_is_no_plain_text(tmp_path: Path, text: str) -> None:
+    found = problems(tmp_path, ROOT + f'    where: "name > {text}"\n')
+
+    assert ['7:12 SPEC_ENVIRONMENT "${" begins no environment variable'] == found
+
+
 def test_what_follows_from_a_missing_variable_is_not_told(tmp_path: Path) -> None:
     found = problems(tmp_path, 'sources: {a: {files: {path: "${JOINERY_NOT_SET}"}}}\n' + ROOT)
 
