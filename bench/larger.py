@@ -3,7 +3,7 @@
 Accounts of some 4 KB of text that does not compress, each with one owner: all are written, then
 some at random are changed. Run it where memory is bounded, page cache and server included:
 
-    systemd-run --scope -p MemoryMax=400M python bench/larger.py --store kv-rocksdb
+    systemd-run --scope -p MemoryMax=1000M python bench/larger.py --store kv-rocksdb
 """
 
 from __future__ import annotations

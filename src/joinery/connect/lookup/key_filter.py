@@ -109,7 +109,12 @@ class KeyFilter:
     def _list(self) -> None:
         with self._lock:
             self._held, self._changed = None, []
-        found = self._fetch()
+        try:
+            found = self._fetch()
+        except BaseException:
+            with self._lock:
+                self._changed = None
+            raise
         self._useless = found is None
         bloom = Bloom(len(found[0])) if found else Bloom(0)
         for key in found[0] if found else ():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from joinery.connect.lookup.key_filter import Bloom, KeyFilter
-from joinery.connect.lookup.protocol import Key
+from joinery.connect.lookup.protocol import Key, LookupUnavailableError
 
 KEYS: list[Key] = [(each,) for each in range(0, 20_000, 2)]
 
@@ -71,3 +71,22 @@ def test_keys_are_listed_again_once_they_are_old_and_never_where_they_cannot_be(
 
     assert 3 == len(asked)
     assert none.absent_since((1,), time.monotonic()) is None
+
+
+def test_a_listing_that_failed_tells_no_key_absent_and_is_made_again() -> None:
+    answers = iter([None, KEYS])
+
+    def listed() -> tuple[Collection[Key], float]:
+        found = next(answers)
+        if found is None:
+            raise LookupUnavailableError("the store is away")
+        return found, time.monotonic()
+
+    keys = KeyFilter(listed, 60.0)
+    with pytest.raises(LookupUnavailableError):
+        keys.refresh()
+    assert keys.absent_since((-1,), time.monotonic()) is None
+
+    keys.refresh()
+
+    assert keys.absent_since((-1,), time.monotonic()) is not None
