@@ -20,20 +20,20 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import streams
 from joinery.stack.kafka import kafka
-from latency import SENT, Row, percentiles, produce, wait
+from latency import Row, percentiles, produce, wait
 
 BENCH = Path(__file__).resolve().parent
-PARTITIONS = 2
 PRODUCTS = 1_000
 NEW_PRICE = 123_456.5
+NEW = f'"price":{NEW_PRICE}'.encode()
 PROJECT = """\
 name: delta
 sources: {log: {kafka: {bootstrap: "${KAFKA}"}}}
@@ -58,42 +58,18 @@ run:
 
 
 @dataclass(slots=True)
-class Reader:
-    """Reads the sink's topic.
+class Reader(streams.Reader):
+    """Also counts the events that came with the new price, and notes when the last one did."""
 
-    Attributes:
-        events: All that came.
-        corrected: Events that came with the new price.
-        last_at: When the last of those came.
-        samples: When a timed event came, and the seconds it took.
-    """
-
-    bootstrap: str
-    events: int = 0
+    topic: str = "priced"
     corrected: int = 0
     last_at: float = 0.0
-    samples: list[tuple[float, float]] = field(default_factory=list)
-    ended: threading.Event = field(default_factory=threading.Event)
 
-    def run(self) -> None:
-        """Read until the end is asked for."""
-        settings = {"bootstrap.servers": self.bootstrap, "group.id": "delta"}
-        consumer = Consumer(
-            {**settings, "fetch.wait.max.ms": 5, "isolation.level": "read_committed"}
-        )
-        consumer.assign([TopicPartition("priced", each, 0) for each in range(PARTITIONS)])
-        new = f'"price":{NEW_PRICE}'.encode()
-        while not self.ended.is_set():
-            for message in consumer.consume(1_000, 0.05):
-                if message.error() is not None:
-                    continue
-                now, value = time.time(), message.value() or b""
-                self.events += 1
-                if new in value:
-                    self.corrected, self.last_at = self.corrected + 1, now
-                if found := SENT.search(value):
-                    self.samples.append((now, now - int(found[1]) / 1e9))
-        consumer.close()
+    def take(self, now: float, value: bytes) -> None:
+        """Note an event that came."""
+        streams.Reader.take(self, now, value)
+        if NEW in value:
+            self.corrected, self.last_at = self.corrected + 1, now
 
 
 def standing(orders: int) -> Iterator[Row]:
@@ -184,7 +160,7 @@ def main() -> int:
     with kafka(work / "kafka").started() as broker:
         admin = AdminClient({"bootstrap.servers": broker.address})
         topics = ("orders", "products", "priced", "dead")
-        made = admin.create_topics([NewTopic(each, PARTITIONS, 1) for each in topics])
+        made = admin.create_topics([NewTopic(each, streams.PARTITIONS, 1) for each in topics])
         for each in made.values():
             each.result(30)
         produce(broker.address, standing(chosen.orders), rate=0, seconds=0)

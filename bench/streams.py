@@ -142,26 +142,30 @@ class Reader:
     """Reads the sink's topic, and notes how long each timed event took, in seconds."""
 
     bootstrap: str
+    topic: str = "enriched"
     events: int = 0
     samples: list[tuple[float, float]] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         """Read until the end is asked for."""
-        settings = {"bootstrap.servers": self.bootstrap, "group.id": "latency"}
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
         consumer = Consumer(
             {**settings, "fetch.wait.max.ms": 5, "isolation.level": "read_committed"}
         )
-        consumer.assign([TopicPartition("enriched", each, 0) for each in range(PARTITIONS)])
+        consumer.assign([TopicPartition(self.topic, each, 0) for each in range(PARTITIONS)])
         while not self.ended.is_set():
             message = consumer.poll(0.1)
             if message is None or message.error() is not None:
                 continue
-            now, found = time.time(), SENT.search(message.value() or b"")
-            self.events += 1
-            if found:
-                self.samples.append((now, now - int(found[1]) / 1e9))
+            self.take(time.time(), message.value() or b"")
         consumer.close()
+
+    def take(self, now: float, value: bytes) -> None:
+        """Note an event that came."""
+        self.events += 1
+        if found := SENT.search(value):
+            self.samples.append((now, now - int(found[1]) / 1e9))
 
 
 def paced(chosen: argparse.Namespace) -> Iterator[Row]:
