@@ -14,6 +14,7 @@ READY := .venv/.ready
 JAVA_BIN := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/,)
 PYTEST := $(BIN)/python -m pytest
 N ?= 3000
+CHANGES ?= 10000000
 # How many processes run tests at once; each starts servers of its own.
 WORKERS ?= 2
 SEED ?=
@@ -22,6 +23,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
 
 setup: $(READY) kernel classes ## Create .venv with the locked dependencies, build the kernel
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. Next: source .venv/bin/activate",:)
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Joinery needs Python 3.11 or newer with venv and pip (Debian: apt install python3-venv), or name one: make setup PYTHON=/path/to/python3" >&2; exit 2; }
@@ -68,9 +70,9 @@ format: $(READY) ## Format the Python sources, apply safe fixes
 	@$(BIN)/ruff check --fix --quiet || true
 	@$(BIN)/ruff format
 
-golden: setup ## Rewrite the golden texts of tests/plans and the JSON Schema, then show what changed
+golden: setup ## Rewrite the golden texts of tests/plans and the reference, then show what changed
 	@JOINERY_GOLDEN=write $(PYTEST) -q tests/plans tests/unit/spec || true
-	@git --no-pager diff --stat -- tests/plans src/joinery/spec/joinery.schema.json
+	@git --no-pager diff --stat -- tests/plans docs/project_file.md
 
 oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
@@ -80,6 +82,9 @@ exhaustive: setup ## Whole suites once more: every solution on Spark, real-time 
 
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 	@$(PYTEST) --numprocesses $(WORKERS) -m chaos tests
+
+churn: setup ## Insert and delete over 100,000 live rows; state must stay flat: make churn [CHANGES=1000000]
+	@JOINERY_CHURN=$(CHANGES) $(PYTEST) -s -m churn tests/churn
 
 bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
 	@$(BIN)/python bench/run.py $(ARGS)
@@ -95,4 +100,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check format golden oracle chaos bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check format golden oracle chaos churn bench docs wheel clean

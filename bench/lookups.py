@@ -110,7 +110,7 @@ def streamed(url: str, events: int, keys: int) -> None:
         )
         orders.lookup_join(
             "customers",
-            on={"customer_id": "id"},
+            on={"id": "customer_id"},
             fields=["name", "tier"],
             read="database",
             store={"postgres": {"url": url}},

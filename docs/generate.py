@@ -1,7 +1,8 @@
-"""Refreshes the outputs that pages show: each fenced block after `<!-- output: COMMAND -->`.
+"""Refreshes what pages take from the code.
 
-Commands run in a fresh folder that holds the example of the README, so a page shows what a
-reader would see.
+- Each fenced block after `<!-- output: COMMAND -->` of the README. Commands run in a fresh folder
+  that holds the README's example, so the page shows what a reader would see.
+- Each table after `<!-- keys: SECTION -->` of the project file's reference.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from joinery.spec.reference import with_tables
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "project_file.md"
 BLOCK = re.compile(r"<!-- output: (?P<command>.+?) -->\n```(?P<kind>\w*)\n.*?```\n", re.DOTALL)
 DECLARATION = re.compile(r"```yaml\n(?P<text>name: .*?)```", re.DOTALL)
 ROW = re.compile(r"^\| (?P<relation>\w+) \| `(?P<row>\{.*\})` \|$", re.MULTILINE)
@@ -58,7 +62,8 @@ def refreshed(page: str) -> str:
 
 
 def main() -> None:
-    """Refresh the README."""
+    """Refresh the reference, then the README."""
+    REFERENCE.write_text(with_tables(REFERENCE.read_text(encoding="utf-8")), encoding="utf-8")
     page = README.read_text(encoding="utf-8")
     README.write_text(refreshed(page), encoding="utf-8")
 

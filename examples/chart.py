@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+CHARTS = Path("out")
+"""Where examples write their charts, seen from where the user stands."""
 
 
 def bars(
@@ -14,16 +18,16 @@ def bars(
     series: Mapping[str, Sequence[float]],
     logarithmic: bool = False,
 ) -> Path:
-    """Write a chart with a group of bars a label, one bar a series."""
+    """Write a chart with a group of bars per label, one bar per series."""
     import pygal
 
-    return _written(
-        file,
-        pygal.Bar(
-            title=title, x_labels=list(labels), logarithmic=logarithmic, print_values=True, **_LOOKS
-        ),
-        series,
-    )
+    chart = pygal.Bar(title=title, x_labels=list(labels), print_values=True, **_LOOKS)
+    if logarithmic:
+        chart.logarithmic = True
+        chart.y_labels = _decades([each for values in series.values() for each in values])
+        chart.zero = chart.y_labels[0]
+        chart.range = (chart.y_labels[0], chart.y_labels[-1])
+    return _written(file, chart, series)
 
 
 def lines(
@@ -33,7 +37,7 @@ def lines(
     labels: Sequence[str],
     series: Mapping[str, Sequence[float]],
 ) -> Path:
-    """Write a chart with a line a series."""
+    """Write a chart with a line per series."""
     import pygal
 
     chart = pygal.Line(
@@ -45,6 +49,13 @@ def lines(
         **_LOOKS,
     )
     return _written(file, chart, series)
+
+
+def _decades(values: Sequence[float]) -> list[float]:
+    """Return the powers of ten from below the least positive value to above the greatest."""
+    exponents = [math.log10(each) for each in values if each > 0] or [0.0]
+    least, greatest = math.ceil(min(exponents)) - 1, math.floor(max(exponents)) + 1
+    return [10.0**each for each in range(least, greatest + 1)]
 
 
 _LOOKS = {

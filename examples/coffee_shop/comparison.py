@@ -63,7 +63,8 @@ _JOINED = (
     " p.category, o.quantity * p.price AS total FROM orders o"
     " JOIN customers c ON c.id = o.customer_id JOIN products p ON p.id = o.product_id"
 )
-_PAGE, _ONE = "newest orders of a tier and a category", "one order by its id"
+_PAGE = "newest orders of a tier and a category"
+_ONE = "one order by its id, where a join costs little"
 QUESTIONS = {
     _PAGE: (
         f"SELECT {_COLUMNS} FROM enriched_orders WHERE tier = '{{tier}}'"
@@ -234,4 +235,6 @@ def told(compared: Compared) -> str:
             f"p{int(share * 100)} {load.quantile_ms(share):7.2f} ms" for share in (0.5, 0.95, 0.99)
         )
         lines.append(f"  {name:17} {load.per_second:8.0f} queries/s  {waits}")
-    return "\n".join([*lines, f"  the flat table is {compared.times:.1f} × as fast"])
+    if compared.times >= 1:
+        return "\n".join([*lines, f"  the flat table is {compared.times:.1f} × as fast"])
+    return "\n".join([*lines, f"  the join is {1 / compared.times:.1f} × as fast"])

@@ -16,27 +16,39 @@ _PAGE = Path(__file__).with_name("page.html")
 
 
 @contextmanager
-def served(serving: Serving, told: Callable[[], str], port: int = 0) -> Iterator[str]:
+def served(
+    serving: Callable[[], Serving], window: Callable[[], str], charts: Path, port: int = 0
+) -> Iterator[str]:
     """Serve the dashboard for the length of a block; give its address.
 
     Args:
-        serving: The flat orders.
-        told: The consistency window as a line.
+        serving: Returns the flat orders that are shown now.
+        window: Returns the consistency window as a line.
+        charts: A folder whose charts are shown below the orders.
         port: 0 takes a free one.
     """
 
     def shop() -> Mapping[str, Any]:
-        return {"tiers": by_tier(serving), "orders": newest(serving), "window": told()}
+        orders = serving()
+        return {
+            "tiers": by_tier(orders),
+            "orders": newest(orders),
+            "window": window(),
+            "charts": _charts(charts),
+        }
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            match self.path.partition("?")[0]:
+            path = self.path.partition("?")[0]
+            match path:
                 case "/":
                     self._send(200, "text/html; charset=utf-8", _PAGE.read_bytes())
                 case "/shop.json":
                     self._send(200, "application/json", json.dumps(shop()).encode())
+                case _ if path.removeprefix("/") in _charts(charts):
+                    self._send(200, "image/svg+xml", (charts / path.removeprefix("/")).read_bytes())
                 case _:
-                    self._send(404, "text/plain", b"There are / and /shop.json.\n")
+                    self._send(404, "text/plain", b"There are /, /shop.json and the charts.\n")
 
         def _send(self, code: int, kind: str, body: bytes) -> None:
             self.send_response(code)
@@ -56,3 +68,7 @@ def served(serving: Serving, told: Callable[[], str], port: int = 0) -> Iterator
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _charts(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.glob("*.svg"))

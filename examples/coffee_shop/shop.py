@@ -67,14 +67,14 @@ def declare(
     (
         orders.lookup_join(
             "products",
-            on={"product_id": "id"},
+            on={"id": "product_id"},
             fields={"product": "name", "category": "category", "price": "price"},
             on_change="re_emit",
             for_="7d",
         )
         .lookup_join(
             "customers",
-            on={"customer_id": "id"},
+            on={"id": "customer_id"},
             fields={"customer": "name", "tier": "tier", "customer_revision": "revision"},
             read=read,
             cache={"ttl": "60s", "negative": "1s"} if read == "database" else None,

@@ -29,13 +29,16 @@ class Window:
     def told(self) -> str:
         """Return it as one line."""
         if not self.orders:
-            return "no order was looked at"
+            return "no orders yet"
         share = 100 * len(self.stale_s) / self.orders
         tail = ""
         if self.stale_s:
             p50, p99 = (quantile(self.stale_s, each) for each in (0.5, 0.99))
-            tail = f"; by p50 {p50:.3f} s, p99 {p99:.3f} s, at most {self.stale_s[-1]:.3f} s"
-        return f"{len(self.stale_s)} of {self.orders} orders ({share:.1f} %) were stale{tail}"
+            tail = f"; by {p50:.3f} s (p50), {p99:.3f} s (p99), {self.stale_s[-1]:.3f} s (max)"
+        return (
+            f"{len(self.stale_s)} of {self.orders} orders ({share:.1f} %) were enriched with an"
+            f" outdated customer{tail}"
+        )
 
 
 def window(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples.chart import lines
+from examples.chart import CHARTS, lines
 from examples.log import FileLog, KafkaLog, Log
 from examples.social_network.answers import Answers, answers
 from examples.social_network.network import Network, Sizes
@@ -252,7 +252,9 @@ def main() -> None:
         help="let the first variant pay for Spark's first batch",
     )
     parser.add_argument("--backlog", type=int, default=5_000, help="views of the recovery")
-    parser.add_argument("--folder", type=Path, help="kept; a temporary one where left out")
+    parser.add_argument(
+        "--folder", type=Path, help="where all files are kept; by default only charts are"
+    )
     asked = parser.parse_args()
     network = Network(Sizes(profiles=asked.profiles))
     with ExitStack() as stack:
@@ -266,7 +268,7 @@ def main() -> None:
         parts.log.write("profiles", [*first, *edits])
         Evening(parts, folder, asked, network).run()
         backlog = [each["viewer_id"] for each in network.views(asked.backlog)]
-        stampede(service, backlog, folder)
+        stampede(service, backlog, asked.folder or CHARTS / "social_network")
 
 
 if __name__ == "__main__":

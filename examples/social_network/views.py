@@ -54,7 +54,7 @@ def declare(
     }
     views.lookup_join(
         "profiles",
-        on={"viewer_id": "id"},
+        on={"id": "viewer_id"},
         fields={"viewer": "name", "title": "title"},
         read=read,
         **(queried if read == "database" else {}),

@@ -6,10 +6,11 @@ Spark is imported when documents are asked for, never before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from joinery.errors import ProjectErrors, SpecError
 from joinery.model.type import DataType
@@ -32,6 +33,31 @@ from joinery.spec.write import product_data, relation_data
 Declared = Mapping[str, Any]
 
 
+class UnknownNameError(SpecError, KeyError):
+    """A project has no product or stream of a name."""
+
+    code = "SPEC_UNKNOWN_NAME"
+
+
+_Named = TypeVar("_Named")
+
+
+class _ByName(dict[str, _Named]):
+    """Products or streams by name; one that is not there is told with those that are."""
+
+    def __init__(self, kind: str, named: Mapping[str, _Named]) -> None:
+        super().__init__(named)
+        self._kind = kind
+
+    def __missing__(self, name: str) -> _Named:
+        near = get_close_matches(str(name), self, n=1)
+        raise UnknownNameError(
+            f'the project has no {self._kind} "{name}"',
+            detail=f"It has {', '.join(self)}." if self else f"It has no {self._kind}s.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )
+
+
 class Product:
     """One product of a project: its declaration and its plan."""
 
@@ -44,8 +70,15 @@ class Product:
         found = (each for each in self.project.plan.products if each.name == self.name)
         return next(found)
 
-    def explain(self, sections: Iterable[Section] = ()) -> Explanation:
-        """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
+    def explain(self, sections: Iterable[Section] = (), *, kernel: bool = False) -> Explanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`.
+
+        Args:
+            sections: What is to follow it.
+            kernel: With the program that the runtime is given.
+        """
+        if not kernel:
+            return explain(self.plan, sections)
         query = [each for each in self.project.plan.products if each.query == self.plan.query]
         return explain(self.plan, (*explain_query(query), *sections))
 
@@ -60,7 +93,9 @@ class Product:
             frames: For each relation, a DataFrame of its changes, all streaming or none: the
                 relation's columns, `__op` and `__position` where there are some, or a
                 source's records. A relation without a frame is empty.
-            **options: `format="json"` for text; `dead_letters=True` for a column `error`.
+            **options: `format="json"` for text; `dead_letters=True` for a column `error` and a
+                row for each change that cannot be used. Without it a batch fails at the first,
+                and a stream leaves them out with a warning.
         """
         self.project.ask(spark)
         door = import_module("joinery.spark.documents")
@@ -81,9 +116,13 @@ class Stream:
         """The stream's logical plan; the whole project must hold."""
         return next(each for each in self.project.plan.streams if each.name == self.name)
 
-    def explain(self) -> StreamExplanation:
-        """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
-        return explain_stream(self.plan)
+    def explain(self, *, why: bool = False) -> StreamExplanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`.
+
+        Args:
+            why: With how each lookup runs, and why so.
+        """
+        return explain_stream(self.plan, why=why)
 
     def __repr__(self) -> str:
         return f"<stream {self.name} of project {self.project.name}>"
@@ -104,16 +143,6 @@ class Project:
         Emit person by id
           Project id, name
           Scan user [id, name]
-        <BLANKLINE>
-        -- kernel
-        changes
-          user -> Fold person by id
-        level 1
-          Fold person by id
-            keeps the rows of user
-            documents -> sinks
-        left out
-          user: no Retract, since its key holds every join column used; its rows stand in person
     """
 
     def __init__(
@@ -164,13 +193,14 @@ class Project:
 
     @property
     def products(self) -> Mapping[str, Product]:
-        """The products by name."""
-        return {each.name: Product(self, each) for each in self.spec.products}
+        """The products by name; asking for one that is not there tells which are."""
+        found = {each.name: Product(self, each) for each in self.spec.products}
+        return _ByName("product", found)
 
     @property
     def streams(self) -> Mapping[str, Stream]:
-        """The streams by name."""
-        return {each.name: Stream(self, each) for each in self.spec.streams}
+        """The streams by name; asking for one that is not there tells which are."""
+        return _ByName("stream", {each.name: Stream(self, each) for each in self.spec.streams})
 
     def to_yaml(self) -> str:
         """Return the project as the text of its file."""

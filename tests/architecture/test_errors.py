@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 
 import joinery
+from joinery.connect.letter import REASONS
 from joinery.errors import JoineryError, Location, SpecError
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "joinery"
 CATALOGUE = ROOT / "docs" / "errors.md"
 CODE = re.compile(r'\b(?:code(?::\s*str)?\s*=\s*|code=)"([A-Z][A-Z0-9_]*)"')
-LITERAL = re.compile(r'"((?:SPEC|PLAN|RUN|STATE)_[A-Z0-9_]+)"')
+LITERAL = re.compile(r'"((?:SPEC|PLAN|RUN|STATE|WARN)_[A-Z0-9_]+)"')
 ROW = re.compile(r"^\| `([A-Z][A-Z0-9_]*)` \|", re.MULTILINE)
 
 
@@ -81,3 +82,16 @@ def test_an_error_keeps_its_facts_across_a_process_border() -> None:
         error.hint,
         error.location,
     )
+
+
+def test_the_reasons_of_dead_letters_are_those_that_are_documented() -> None:
+    catalogue = CATALOGUE.read_text(encoding="utf-8").partition("## Dead letters")[2]
+
+    assert list(REASONS) == re.findall(r"^\| `([a-z_]+)` \|", catalogue, re.MULTILINE)
+
+
+def test_every_reason_of_dead_letters_is_given_somewhere() -> None:
+    kernel = (ROOT / "kernel" / "src" / "main").rglob("*.java")
+    texts = [each.read_text(encoding="utf-8") for each in (*SOURCES.rglob("*.py"), *kernel)]
+
+    assert [] == [each for each in REASONS if sum(f'"{each}"' in text for text in texts) < 2]

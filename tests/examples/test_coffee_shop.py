@@ -53,9 +53,12 @@ def test_both_forms_give_the_same_rows(tmp_path: Path) -> None:
 
 def test_the_page_is_there_before_the_first_order(tmp_path: Path) -> None:
     with (
-        served(SqliteServing(tmp_path / "shop.db"), lambda: "no order yet") as address,
+        served(
+            lambda: SqliteServing(tmp_path / "shop.db"), lambda: "no order yet", tmp_path
+        ) as address,
         urlopen(f"{address}/shop.json", timeout=20) as answer,
         urlopen(address, timeout=20) as page,
     ):
-        assert {"tiers": [], "orders": [], "window": "no order yet"} == json.load(answer)
+        expected = {"tiers": [], "orders": [], "window": "no order yet", "charts": []}
+        assert expected == json.load(answer)
         assert b"Coffee shop" in page.read()

@@ -33,7 +33,9 @@ def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
         marks = ", ".join("?" for _ in ORDER)
         database.execute(f"INSERT INTO enriched_orders VALUES ({marks})", tuple(ORDER.values()))
 
-    with served(SqliteServing(path), lambda: "0 of 1 orders were stale") as address:
+    (tmp_path / "comparison.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    serving = SqliteServing(path)
+    with served(lambda: serving, lambda: "0 of 1 orders were stale", tmp_path) as address:
         done = subprocess.run(
             [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
             + ["--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}", address],
@@ -45,3 +47,4 @@ def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
 
     assert "<td>Ada &lt;b&gt;Abel&lt;/b&gt;</td><td>gold</td><td>Lungo 3</td>" in done.stdout
     assert "0 of 1 orders were stale" in done.stdout
+    assert 'alt="comparison.svg"' in done.stdout

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.oracle.compare import chosen_seeds
 from tests.oracle.stream_shape import make_stream_trial, stream_failures
 
-from joinery.solutions.protocol import Sent
 from joinery.spark.stream_testing import SparkStreamRunner
 from joinery.spark.testing import SparkRunner
-from joinery.spec.product import ProjectSpec
-from joinery.testing.conformance.stream_suite import StreamBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,21 +23,14 @@ SEEDS = chosen_seeds(40)
 TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
-    """Runs batches as fast as they come; no random stream moves the clock."""
-
-    runner: SparkStreamRunner
-
-    def run(self, project: ProjectSpec, batches: Sequence[StreamBatch]) -> Sequence[Sent]:
-        return self.runner.run(project, [each.changes for each in batches])
-
-
 @pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
 def test_streams_on_spark_send_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
+    """Batches come as fast as Spark runs them; the reference is told when each of them was."""
     trial = make_stream_trial(seeds)
-    runner = Runner(SparkStreamRunner(SparkRunner(spark, tmp_path / "run", replay=True)))
+    runner = SparkRunner(spark, tmp_path / "run", replay=True)
 
-    assert [] == stream_failures(trial, runner)
+    sent = SparkStreamRunner(runner).run(trial.project, [each.changes for each in trial.batches])
+
+    assert [] == stream_failures(trial, sent, runner.times_ms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from random import Random
 from typing import Any
@@ -11,17 +13,22 @@ import pytest
 from tests.oracle.compare import chosen_seeds
 from tests.oracle.stream_history import Log, cut, orders, rows, versions
 from tests.oracle.stream_shape import make_stream_trial, stream_failures
+from tests.oracle.stream_truth import truth
 
 from joinery.plan.build import build_plan
-from joinery.plan.stream import Stream
+from joinery.plan.stream import PLACE, Stream, Union
 from joinery.solutions.protocol import Sent
+from joinery.solutions.stream_reference import StreamReference
 from joinery.spec.product import ProjectSpec
 from joinery.testing import StreamDriver
+from joinery.testing.changes import RowChange
 from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_suite import ReferenceStreamRunner, StreamBatch
 
 SEEDS = chosen_seeds(20)
 DELAY = 10
+# How far a version may be behind the newest: some are late.
+BEHIND = 4 * DELAY
 PROJECT = f"""
 relations:
   orders: {{append: true, key: [id], time: at, fields: {{id: long, sku: string, at: timestamp}}}}
@@ -57,12 +64,37 @@ def test_held_events_are_answered_the_same_however_the_logs_are_cut(
 ) -> None:
     random = Random(seed)
     plan = stream(f"{{lookup: prices, on: [sku], as_of: event, on_miss: {on_miss}}}")
-    table, events = versions(random, DELAY), orders(random)
+    table, events = versions(random, BEHIND), orders(random)
 
     one, other = (sent(plan, cut(random, table, events)) for _ in range(2))
 
     assert sorted(chain(*one)) == sorted(chain(*other))
     assert len(list(chain(*one))) == len(last(one))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_held_answer_is_what_the_two_logs_say(seed: int) -> None:
+    random = Random(seed)
+    plan = stream("{lookup: prices, on: [sku], as_of: event}")
+    table, events = versions(random, BEHIND), orders(random)
+
+    found = last(sent(plan, cut(random, table, events)))
+
+    assert {each.columns["id"]: str({"price": price_of(table, each)}) for each in events} == found
+
+
+def price_of(table: Log, order: RowChange) -> int | None:
+    """Return the price of an order: rule T2, over the whole log of prices."""
+    delay, newest, found = dt.timedelta(minutes=DELAY), None, list[tuple[dt.datetime, int, int]]()
+    at = dt.datetime.fromisoformat(order.columns["at"])
+    for number, each in enumerate(table):
+        since = dt.datetime.fromisoformat(each.columns["since"])
+        late_until = None if newest is None else newest - delay
+        late = late_until is not None and since < late_until and at < late_until
+        if each.columns["sku"] == order.columns["sku"] and since <= at and not late:
+            found.append((since, number, each.columns["price"]))
+        newest = since if newest is None else max(newest, since)
+    return max(found)[2] if found else None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -72,9 +104,10 @@ def test_events_that_are_corrected_end_as_those_that_are_held(seed: int) -> None
         stream(f"{{lookup: prices, on: [sku], as_of: event, late: {late}}}")
         for late in ("hold", "correct")
     )
-    batches = cut(random, versions(random, DELAY), orders(random))
+    table, events = versions(random, BEHIND), orders(random)
+    one, other = (cut(random, table, events) for _ in range(2))
 
-    assert last(sent(held, batches)) == last(sent(corrected, batches))
+    assert last(sent(held, one)) == last(sent(corrected, other))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -136,19 +169,67 @@ def test_a_stream_sends_the_same_alone_and_among_others(seed: int) -> None:
                 ]
             return found
 
-    assert [] == stream_failures(together, Alone())
+    times = [1000 * number for number in range(1, len(together.batches) + 1)]
+    alone = Alone().run(together.project, together.batches)
+
+    assert [] == stream_failures(together, alone, times)
+
+
+@pytest.mark.parametrize("seed", chosen_seeds(300))
+def test_the_reference_sends_what_the_whole_logs_say(seed: int) -> None:
+    """Compare it with what becomes of each event by itself, batch by batch, also idle ones."""
+    trial = make_stream_trial([seed])
+    stream = build_plan(trial.project).streams[-1]
+    random = Random(seed)
+    batches = [replace(e, after_ms=random.choice((700, 1000, 2500, 6000))) for e in trial.batches]
+
+    expected = truth(stream, batches)
+    lines, dead = emitted(stream, batches)
+
+    assert sorted(
+        (each.batch, shown_key(stream, each.key), str({**each.row, "again": each.again}))
+        for each in expected.lines
+    ) == sorted(lines)
+    assert sorted((at, shown_key(stream, key)) for at, key in expected.dead) == sorted(dead)
+
+
+def emitted(
+    plan: Stream, batches: Sequence[StreamBatch]
+) -> tuple[list[tuple[int, str, str]], list[tuple[int, str]]]:
+    """Return what the reference sends, and its dead letters, each with its batch and key."""
+    solution, time_us = StreamReference(plan), 0
+    lines, dead = [], []
+    for number, each in enumerate(batches):
+        time_us += each.after_ms * 1000
+        made = solution.apply(each.changes, time_us)
+        lines += [(number, shown_key(plan, e.key.values()), str(e.value)) for e in made.documents]
+        dead += [(number, shown_key(plan, e.key.values())) for e in made.dead_letters]
+    return lines, dead
+
+
+def shown_key(plan: Stream, key: Iterable[Any]) -> str:
+    """Return a key as text; of an event without one nothing, since its place is a runtime's own."""
+    return "" if plan.key.fields == (PLACE,) else str(tuple(key))
 
 
 def test_random_streams_have_every_switch_and_send_something() -> None:
     trial = make_stream_trial(range(60))
-    lookups = [each for stream in build_plan(trial.project).streams for each in stream.lookups]
+    streams = build_plan(trial.project).streams
+    lookups = [each for stream in streams for each in stream.lookups]
+    united = [
+        (stream.relation.name, step.other.relation.name)
+        for stream in streams
+        for step in stream.steps
+        if isinstance(step, Union)
+    ]
 
     sent = ReferenceStreamRunner().run(trial.project, trial.batches)
 
     assert {"null", "drop", "dead_letter", "wait"} == {each.on_miss for each in lookups}
-    assert {"keep", "re_emit"} == {each.on_change for each in lookups}
+    assert {"keep", "re_emit", "correct"} == {each.on_change for each in lookups}
     assert {("processing", "hold"), ("event", "hold"), ("event", "correct")} == {
         (each.as_of, each.late) for each in lookups
     }
+    assert {True, False} == {one == other for one, other in united}
     assert len({name for each in sent for name in each.lines}) > 40
     assert any(each.dead for each in sent)

@@ -20,7 +20,7 @@ def golden(spec_text: str, folder: Path) -> str:
     file = folder / "joinery.yaml"
     file.write_text(spec_text.removeprefix("-- spec\n"), encoding="utf-8")
     streams = build_plan(load_spec(file)).streams
-    return spec_text + "\n\n".join(str(explain_stream(each)) for each in streams) + "\n"
+    return spec_text + "\n\n".join(str(explain_stream(each, why=True)) for each in streams) + "\n"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+import uuid
 from pathlib import Path
 
 import psutil
@@ -59,31 +61,72 @@ def test_servers_come_up_stay_up_and_go_down(tmp_path: Path) -> None:
     assert [row["pid"] for row in rows if psutil.pid_exists(row["pid"])] == []
 
 
-def test_a_captured_table_is_read_into_its_topic(tmp_path: Path) -> None:
+def test_captured_tables_are_read_into_their_topics_and_more_are_added(tmp_path: Path) -> None:
     try:
         started = dev(tmp_path, "up")
         addresses = dict(line.split("=", 1) for line in started.stdout.split() if "=" in line)
         with psycopg.connect(addresses["POSTGRES"], autocommit=True) as link:
-            link.execute("CREATE TABLE captured AS SELECT 1 AS id")
-            link.execute("ALTER TABLE captured ADD PRIMARY KEY (id)")
+            for table in ("first", "second"):
+                link.execute(f"CREATE TABLE {table} (id int PRIMARY KEY)")
+                link.execute(f"INSERT INTO {table} VALUES (1)")
 
-        told = dev(tmp_path, "capture", "shop", "public.captured")
+            told = dev(tmp_path, "capture", "shop", "public.first")
+            first = ids(addresses["KAFKA"], "shop.public.first", 1)
+            link.execute("INSERT INTO first VALUES (2)")
+            link.execute("INSERT INTO second VALUES (2)")
+            added = dev(tmp_path, "capture", "shop", "public.second")
+            link.execute("INSERT INTO first VALUES (3)")
+            link.execute("INSERT INTO second VALUES (3)")
 
-        consumer = Consumer(
-            {
-                "bootstrap.servers": addresses["KAFKA"],
-                "group.id": "test",
-                "auto.offset.reset": "earliest",
-            }
-        )
-        consumer.subscribe(["shop.public.captured"])
-        message = consumer.poll(60)
-        consumer.close()
+            firsts = ids(addresses["KAFKA"], "shop.public.first", 3)
+            seconds = ids(addresses["KAFKA"], "shop.public.second", 3)
+        again = dev(tmp_path, "capture", "shop", "second")
+        missing = dev(tmp_path, "capture", "shop", "public.secnd")
+        other = dev(tmp_path, "capture", "shop", "public.first", "--database", another(addresses))
     finally:
         dev(tmp_path, "down")
-    assert (told.stdout, told.stderr) == ("shop.public.captured\n", "")
-    assert message is not None
-    assert json.loads(message.value())["after"] == {"id": 1}
+    assert ("shop.public.first\n", "") == (told.stdout, told.stderr)
+    assert ("shop.public.second\n", "") == (added.stdout, added.stderr)
+    assert [1] == first
+    assert [1, 2, 3] == firsts
+    assert {1, 2, 3} == set(seconds)
+    assert "shop.public.second was captured before\n" == again.stdout
+    assert 1 == missing.returncode
+    assert 'has no table "public.secnd". It has public.first, public.second.' in missing.stderr
+    assert 'Use "public.second".' in missing.stderr
+    assert 1 == other.returncode
+    assert 'connector "shop" captures another database' in other.stderr
+
+
+def another(addresses: dict[str, str]) -> str:
+    """Return another database of the same server, with the same tables."""
+    url = addresses["POSTGRES"]
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("CREATE DATABASE other")
+    other = url.rpartition("/")[0] + "/other"
+    with psycopg.connect(other, autocommit=True) as link:
+        link.execute("CREATE TABLE first (id int PRIMARY KEY)")
+    return other
+
+
+def ids(bootstrap: str, topic: str, count: int) -> list[int]:
+    """Return the ids of a topic's first changes, in the order of the log."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": uuid.uuid4().hex,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[int] = []
+    deadline = time.monotonic() + 90
+    while len(found) < count and time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            found.append(json.loads(message.value())["after"]["id"])
+    consumer.close()
+    return found
 
 
 def test_wiping_leaves_nothing_of_a_server(tmp_path: Path) -> None:

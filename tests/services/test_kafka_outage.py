@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -13,6 +17,7 @@ from tests.services.command import Command, joinery_run
 from tests.services.log import Log
 
 from joinery.connect.line import read_rows
+from joinery.stack.port import free_port
 from joinery.stack.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
@@ -74,6 +79,50 @@ def test_a_run_goes_on_when_its_broker_is_back_and_ends_well_when_it_is_not(
     assert (0, "") == (code, errors)
     assert {'{"id":1}': "Ada", '{"id":2}': "Bob"} == documents(tmp_path)
     assert 2 == run.told("end")[0]["read"]
+
+
+def ready(port: int) -> tuple[int, str]:
+    """Return the answer of `/ready`."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_a_broker_that_goes_while_a_run_is_idle_is_told_within_half_a_minute(
+    broker: Service, tmp_path: Path
+) -> None:
+    log, topic = declare(tmp_path, broker)
+    file, port = tmp_path / "joinery.yaml", free_port()
+    file.write_text(re.sub(r"\n *properties: .*", "", file.read_text()))  # as users have it
+    log.put(topic, {"id": 1, "name": "Ada"})
+    with joinery_run(tmp_path, "--set", f"run.http=127.0.0.1:{port}") as run:
+        has(tmp_path, run, 1)
+        run.wait_for(lambda: ready(port)[0] == 200)
+
+        gone_at = time.monotonic()
+        broker.kill()
+        run.wait_for(lambda: run.told("waiting"))
+        told_s = time.monotonic() - gone_at
+        code, why = ready(port)
+        broker.start()
+        back_at = time.monotonic()
+        run.wait_for(lambda: run.told("back"))
+        back_s = time.monotonic() - back_at
+        log.put(topic, {"id": 2, "name": "Bob"})
+        has(tmp_path, run, 2)
+
+        assert (200, 0, "") == (ready(port)[0], *run.end())
+
+    assert told_s < 30
+    assert back_s < 30
+    assert 503 == code
+    assert f"could not reach Kafka at {broker.address}" in why
+    assert [1, 1] == [len(run.told("waiting")), len(run.told("back"))]
+    logged = (tmp_path / ".joinery/checkpoint/_logs/joinery.jsonl").read_text()
+    assert '"waiting for sources"' in logged
+    assert '"sources are back"' in logged
 
 
 def test_a_topic_that_is_deleted_while_it_is_read_ends_the_run_with_one_line(

@@ -175,6 +175,18 @@ def test_a_topic_that_is_not_there_yet_is_empty_and_read_once_it_comes(shop: Sho
     assert {1: "Ada tea"} == shop.documents()
 
 
+def test_a_topic_like_one_that_nobody_writes_is_told(shop: Shop) -> None:
+    shop.log.put(f"{shop.at}.customers", {"id": 1, "name": "Ada"})
+    shop.order(7, 1, "tea")
+
+    ended, _ = shop.once()
+
+    (told,) = ended.progress.warnings
+    assert ("WARN_TOPIC_MISNAMED", 'relation "customer"') == (told.code, told.about)
+    assert f"Near it: {shop.at}.customers, which no relation reads." == told.detail
+    assert f"topic: {shop.at}.customers" in told.hint
+
+
 def test_the_lag_is_told_by_topic_and_partition_and_the_group_of_positions(shop: Shop) -> None:
     customers = f"{shop.at}.customer"
     shop.declare(options=f"group: {shop.at}", rows=4)
@@ -304,10 +316,13 @@ def test_a_run_that_may_lose_records_counts_them(shop: Shop) -> None:
         shop.customer(number, f"n{number}")
     shop.log.cut(f"{shop.at}.customer", before=3)
 
-    _, (batch,) = shop.once()
+    ended, (batch,) = shop.once()
 
     assert {1: "Ada", 4: "n4"} == shop.documents()
     assert 2 == batch.relations["customer"]["lost"]
+    (told,) = ended.progress.warnings
+    assert ("WARN_RECORDS_LOST", 'source "changes"') == (told.code, told.about)
+    assert f'Topic "{shop.at}.customer" partition 0 lacks offsets 1 to 2.' == told.detail
 
 
 def test_a_record_that_is_too_large_is_a_dead_letter(shop: Shop) -> None:

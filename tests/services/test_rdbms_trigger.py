@@ -62,7 +62,7 @@ class Schemas:
         return self.runner.run(project, batches)
 
     def over(self, **how: Any) -> Schemas:
-        self.runner = StoreRunner(self.open, **how)
+        self.runner = StoreRunner(self.open, counts=False, **how)
         return self
 
     def open(self, products: Sequence[Product], wrap: Break[PostgresTriggerState]) -> StoreSolution:

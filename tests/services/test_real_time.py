@@ -29,7 +29,7 @@ from joinery.testing.conformance.suite import parse
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 
 PROJECT = """\
-name: shop
+name: {at}
 sources: {{changes: {{kafka: {{bootstrap: "{bootstrap}"}}}}}}
 defaults: {{format: json}}
 relations:
@@ -42,7 +42,6 @@ products:
     sink: {{kafka: {{topic: {at}.profile}}}}
 run:
   checkpoint_interval: 10s
-  dead_letters: {{kafka: {{topic: {at}.dead}}}}
 """
 
 
@@ -94,7 +93,10 @@ def go_live(run: LiveRun) -> None:
 def test_documents_follow_single_changes_and_what_is_unusable_goes_to_its_topic(
     project: Path, log: Log, at: str
 ) -> None:
-    profiles, dead = Topic(log.bootstrap, f"{at}.profile"), Topic(log.bootstrap, f"{at}.dead")
+    profiles, dead = (
+        Topic(log.bootstrap, f"{at}.profile"),
+        Topic(log.bootstrap, f"{at}-dead-letters"),
+    )
     customers(log, at, [1, 2], "Ann")
     with live_run(project, "--real-time") as run:
         go_live(run)

@@ -190,4 +190,4 @@ def test_an_identity_that_is_not_safe_is_told(postgres: Service, at: str, projec
     _, _, large = add(project, postgres.address, f"{at}.customer", "--name", "person")
 
     assert f'"{at}.log" has no primary key: its updates and deletes cannot be captured' in keyless
-    assert f'"{at}.customer" sends large values only when they change (note)' in large
+    assert f'large values are sent only when they change: "{at}.customer" (note).' in large

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.services.command import joinery_run
 
 from joinery.cli.init import run_init
 
@@ -48,6 +49,66 @@ def test_a_run_refuses_a_second_one_and_ends_well_when_asked(tmp_path: Path) -> 
     assert {"event": "end", "read": 11, "dead": 0, "documents": 2}.items() <= last.items()
     documents = [json.loads(line) for line in _lines(tmp_path / "out/customer_profile")]
     assert [1, 2] == sorted(each["key"]["id"] for each in documents)
+
+
+AWAY = "postgresql://127.0.0.1:1/shop"  # nobody listens there
+PROJECT = """\
+sources: {{changes: {{files: {{path: data}}}}}}
+relations: {{customer: {{key: [id], fields: {{id: long, name: string}}}}}}
+products: {{profile: {{root: customer, sink: {{postgres: {{url: "{url}"{more}}}}}}}}}
+"""
+
+
+def _declare(folder: Path, more: str = "") -> None:
+    (folder / "joinery.yaml").write_text(PROJECT.format(url=AWAY, more=more))
+    change = folder / "data/customer/0001.jsonl"
+    change.parent.mkdir(parents=True)
+    change.write_text('{"id": 1, "name": "Ada"}\n')
+
+
+@pytest.mark.parametrize("more", ["", ", spool: true"], ids=["direct", "spool"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
+    how: signal.Signals, more: str, tmp_path: Path
+) -> None:
+    _declare(tmp_path, more)
+    with joinery_run(tmp_path, "--once") as run:
+        run.wait_for(lambda: run.told("waiting") and _staged(tmp_path))
+        run.process.send_signal(how)
+
+        code, errors = run.ended()
+
+    assert 1 == code
+    assert 1 == errors.count("\n"), errors
+    assert "postgres" in errors
+    assert 0 == _committed(tmp_path, more)
+
+
+def _staged(folder: Path) -> bool:
+    """Return whether the batch is at its sink, or kept for it."""
+    checkpoint = folder / ".joinery/checkpoint"
+    spooled = checkpoint.glob("profile/joinery-spool/profile/*/0*")
+    return any(spooled) or any(checkpoint.glob("_staging/profile/*/profile/part-*"))
+
+
+def _committed(folder: Path, more: str) -> int:
+    """Return how many batches are committed; a spool is what a batch may be committed to."""
+    commits = (folder / ".joinery/checkpoint/profile/commits").glob("[0-9]*")
+    return 0 if more else len(list(commits))
+
+
+@pytest.mark.parametrize("more", ["", ", spool: true"], ids=["direct", "spool"])
+def test_a_run_gives_up_on_its_sink_after_the_time_that_it_may_wait(
+    more: str, tmp_path: Path
+) -> None:
+    _declare(tmp_path, more)
+    with joinery_run(tmp_path, "--once", "--wait", "2s") as run:
+        code, errors = run.ended()
+
+    assert 1 == code
+    assert 1 == errors.count("\n"), errors
+    assert "error: waited 2s for postgres table profile at 127.0.0.1:1/shop." in errors
+    assert "[RUN_WAIT]" in errors
 
 
 def _lines(folder: Path) -> list[str]:

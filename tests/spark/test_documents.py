@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import joinery as jn
 from joinery.errors import JoineryError
@@ -70,12 +71,33 @@ def errors(docs: DataFrame) -> list[Mapping[str, Any]]:
     return [json.loads(row.error) for row in docs.orderBy("error").collect() if row.error]
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return once a condition holds, which it must within a minute."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def put(folder: Path, number: int, *rows: Mapping[str, Any]) -> None:
     """Put one file of rows in place."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f".{number}"
     part.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     part.rename(folder / f"{number}.json")
+
+
+def test_a_frame_that_misspells_a_declared_column_is_warned_of_and_one_that_lacks_it_is_not(
+    user: SparkSession, profile: Product, caplog: pytest.LogCaptureFixture
+) -> None:
+    profile.documents(user, {"customer": user.createDataFrame([(1, "x")], "id long, city string")})
+    assert [] == caplog.messages
+
+    misspelled = user.createDataFrame([(1, "Ada")], "id long, nmae string")
+    profile.documents(user, {"customer": misspelled})
+
+    (message,) = caplog.messages
+    assert 'declares "name", which its frame has not, and the frame has "nmae"' in message
 
 
 def test_a_stream_sends_batch_by_batch_what_the_driver_sends(
@@ -195,6 +217,43 @@ def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Produ
     rows.unpersist()
 
 
+def test_a_batch_fails_at_a_key_that_it_has_twice(user: SparkSession, profile: Product) -> None:
+    customers = user.createDataFrame([(1, "Ada"), (1, "Eve")], "id long, name string")
+
+    docs = profile.documents(user, {"customer": customers})
+
+    with pytest.raises(Exception, match='of "customer" cannot be used: ambiguous_order') as caught:
+        docs.collect()
+    assert 'key {"id":1}' in str(caught.value)
+    assert "dead_letters=True" in str(caught.value)
+
+
+def test_a_stream_warns_of_the_changes_that_it_leaves_out(
+    user: SparkSession, profile: Product, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [(1, "Ada"), (1, "Eve"), (2, "Bob")]
+    frame = user.createDataFrame(rows, "id long, name string")
+    frame.write.json(str(tmp_path / "customers"))
+    customers = user.readStream.schema(frame.schema).json(str(tmp_path / "customers"))
+
+    docs = profile.documents(user, {"customer": customers})
+    query = (
+        docs.writeStream.outputMode("update")
+        .format("memory")
+        .queryName("left_out")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    wait_for(lambda: bool(caplog.records))
+
+    (progress,) = [each for each in query.recentProgress if each.numInputRows]
+    assert 2 == progress.observedMetrics["joinery"].dead_letters
+    assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in caplog.records]
+    assert "2 of them in one batch" in caplog.messages[0]
+    assert [2] == [row.key.id for row in docs.sparkSession.table("left_out").collect()]
+
+
 def test_positions_order_the_changes_of_a_batch(user: SparkSession, profile: Product) -> None:
     customers = user.createDataFrame(
         [(1, "new", 9), (1, "old", 3), (2, "kept", 5), (2, "kept", 5)],
@@ -309,3 +368,43 @@ def test_the_time_of_a_batch_is_no_part_of_the_code_that_spark_compiles(
 
     assert first
     assert generated_code(profile.documents(user, frames)) == first
+
+
+def test_a_checkpoint_of_another_program_is_refused_and_keeps_its_state(
+    user: SparkSession, tmp_path: Path
+) -> None:
+    """A user's own query takes any checkpoint; rows of another shape must not be read there."""
+
+    def documents(*fields: str) -> DataFrame:
+        types = {"id": "long", "name": "string", "city": "string"}
+        customer = jn.relation("customer", key=["id"], fields={n: types[n] for n in fields})
+        product = jn.Project("shop", products=[jn.document("profile", customer)]).products[
+            "profile"
+        ]
+        return product.documents(user, {"customer": user.readStream.schema(CUSTOMER).json(folder)})
+
+    def run(docs: DataFrame) -> list[tuple[int, Any]]:
+        sent: list[tuple[int, Any]] = []
+        query = (
+            docs.writeStream.outputMode("update")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .foreachBatch(lambda batch, _: sent.extend(told(batch.collect())))
+            .start()
+        )
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+        return sent
+
+    folder = str(tmp_path / "customer")
+    put(tmp_path / "customer", 1, {"id": 1, "name": "Ada", "city": "Rome"})
+    assert [(1, {"id": 1, "name": "Ada"})] == run(documents("id", "name"))
+    put(tmp_path / "customer", 2, {"id": 1, "name": "Bea", "city": "Rome"})
+
+    with pytest.raises(StreamingQueryException) as refused:
+        run(documents("id", "name", "city"))
+
+    assert "STATE_MISMATCH" in str(refused.value)
+    assert "give the query a checkpoint of its own" in str(refused.value)
+    assert [(1, {"id": 1, "name": "Bea"})] == run(documents("id", "name"))

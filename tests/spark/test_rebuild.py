@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
+from joinery._registry import make_sink
 from joinery.errors import StateMismatchError
 from joinery.spark.run import Run, RunOptions
+from joinery.spark.spooling import spool_places
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +37,8 @@ products:
 run: {max_rows_per_batch: 2}
 """
 
+SPOOLED = "    sink: {sqlite: {path: shop.db, spool: true}}\nrun:"
+
 
 def change(folder: Path, name: str, *rows: dict[str, object]) -> None:
     part = folder / "data/customer" / f".{name}"
@@ -44,6 +49,13 @@ def change(folder: Path, name: str, *rows: dict[str, object]) -> None:
 
 def project_of(folder: Path, fields: str) -> Any:
     (folder / "joinery.yaml").write_text(PROJECT.replace("FIELDS", fields))
+    return jn.load(folder / "joinery.yaml")
+
+
+def spooled_project(folder: Path) -> Any:
+    """Return a project whose only sink has a spool."""
+    text = re.sub("(?s)    sink:.*?run:", SPOOLED, PROJECT.replace("FIELDS", "id, name"))
+    (folder / "joinery.yaml").write_text(text)
     return jn.load(folder / "joinery.yaml")
 
 
@@ -102,6 +114,45 @@ def test_a_changed_plan_takes_the_place_of_the_one_before(
     assert len(list((checkpoint / "_replaced").glob("profile-*"))) == 1
 
 
+def test_a_sink_with_a_spool_is_swept_of_documents_that_vanished(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = spooled_project(tmp_path)
+    change(tmp_path, "1", *({"id": n, "name": f"n{n}"} for n in range(5)))
+    run(spark, project)
+    assert set(table(tmp_path)) == {0, 1, 2, 3, 4}
+    (tmp_path / "data/customer/1.jsonl").unlink()
+    change(tmp_path, "2", *({"id": n, "name": f"n{n}"} for n in range(1, 5)))
+
+    run(spark, project, rebuild=True)
+    run(spark, project)
+
+    assert set(table(tmp_path)) == {1, 2, 3, 4}
+
+
+def test_what_a_rebuild_left_in_its_spool_does_not_go_out_before_the_swap(tmp_path: Path) -> None:
+    project = spooled_project(tmp_path)
+    options = RunOptions(once=True, rebuild=True)
+    sink = make_sink("sqlite", "profile", {"path": "shop.db"}, tmp_path)
+    checkpoint = tmp_path / ".joinery/checkpoint/_rebuild/profile"
+    (place,) = spool_places("profile", (sink,), project.plan.products[0].sinks, checkpoint)
+    assert place is not None
+    left = place.folder / "000000000001"
+    left.mkdir(parents=True)
+    (left / "batch.json").write_text('{"query_id": "q", "batch_id": 1}')
+    (left / "part-00000.jsonl").write_text(
+        '{"key":{"id":9},"value":{"id":9,"name":"unswapped"},"version":1}\n'
+    )
+    rebuild = Run(project.spec, project.plan, options)
+
+    rebuild.prepare()
+    rebuild.abandon()
+
+    assert not left.exists()
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        table(tmp_path)
+
+
 def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
     project = project_of(tmp_path, "id, name")
     change(tmp_path, "1", {"id": 1, "name": "Ada"})
@@ -112,3 +163,19 @@ def test_a_run_that_is_going_on_gives_way_to_a_rebuild(spark: SparkSession, tmp_
     assert going_on.await_termination(60)
     assert going_on.replaced == ("profile",)
     assert newest(tmp_path) == {1: {"id": 1, "name": "Ada"}}
+
+
+def test_a_rebuild_warns_of_a_sink_that_cannot_tell_what_vanished(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project_of(tmp_path, "id, name")
+    file = tmp_path / "joinery.yaml"
+    file.write_text(file.read_text().replace("files: {path: out}", "console: {}"))
+    project = jn.load(file)
+    change(tmp_path, "1", {"id": 1, "name": "Ada"})
+
+    rebuilt = run(spark, project, rebuild=True)
+
+    (told,) = rebuilt.progress.warnings
+    assert "WARN_NOT_SWEPT" == told.code
+    assert 'product "profile": console' in told.message

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from pyspark.sql import functions as F
 
 from joinery import _registry
 from joinery.connect.guarantee import Guarantee
@@ -20,13 +22,17 @@ from joinery.connect.protocol import StagedBatch, Written
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Plan, Sink
+from joinery.plan.nodes import Plan, Product, Sink
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark import query_kernel
+from joinery.spark.kernel import Kernel
 from joinery.spark.run import Run, run
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -124,10 +130,37 @@ def flaky_sink(product: str, options: Mapping[str, object], folder: Path) -> Fla
     return FlakySink()
 
 
+def wait_for(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition comes to hold."""
+    until = time.monotonic() + 120
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    return condition()
+
+
 def once(spark: SparkSession, project: Project) -> Run:
     ended = run(spark, project, once=True)
     assert ended.await_termination(300)
     return ended
+
+
+def test_a_query_is_lowered_once_however_often_its_program_is_used(
+    spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowered: list[str] = []
+
+    def counted(products: Sequence[Product], **limits: int) -> KernelProgram:
+        lowered.extend(each.name for each in products)
+        return lower(products, **limits)
+
+    monkeypatch.setattr(query_kernel, "lower", counted)
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    going_on = run(spark, project)
+    assert wait_for(lambda: going_on.progress.totals.read == 1)
+
+    going_on.stop()
+
+    assert ["profile"] == lowered
 
 
 def test_a_run_once_reads_what_there_is_and_ends(spark: SparkSession, project: Project) -> None:
@@ -164,6 +197,41 @@ def test_the_next_run_goes_on_where_the_last_one_ended(
     assert ["1 Ada", "2 Bob"] == sorted(project.emitted()[:2])
     assert ["1 Ada tea", "2 deleted"] == sorted(project.emitted()[2:])
     assert [(1, "Ada")] == project.table()
+
+
+def test_a_sink_that_is_added_later_is_new_and_one_that_lost_its_files_is_emptied(
+    spark: SparkSession, project: Project
+) -> None:
+    product = project.plan.products[0]
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    once(spark, replace(project, plan=Plan((replace(product, sinks=product.sinks[:1]),))))
+
+    added = once(spark, project).progress.warnings
+
+    assert ["WARN_SINK_NEW"] == [each.code for each in added]
+    assert f"sqlite {project.folder}/out/shop.db, table profile is new" in added[0].message
+    project.change("customer", "2", {"id": 2, "name": "Bob"})
+    once(spark, project)
+    assert () == once(spark, project).progress.warnings
+    shutil.rmtree(project.folder / "out/profile")
+    (emptied,) = once(spark, project).progress.warnings
+    assert "WARN_SINK_EMPTIED" == emptied.code
+
+
+def test_lines_appended_to_a_file_that_was_read_are_warned_of_without_a_batch(
+    spark: SparkSession, project: Project
+) -> None:
+    project.change("customer", "1", {"id": 1, "name": "Ada"})
+    assert () == once(spark, project).progress.warnings
+    with (project.folder / "data/customer/1.jsonl").open("a") as file:
+        file.write('{"id": 2, "name": "Bob"}\n')
+
+    idle = once(spark, project)
+
+    assert 0 == idle.progress.totals.read
+    (told,) = idle.progress.warnings
+    assert ("WARN_FILE_CHANGED", 'relation "customer"') == (told.code, told.about)
+    assert "1.jsonl" in told.message
 
 
 def test_a_batch_that_runs_again_leaves_the_same_lines(
@@ -215,6 +283,49 @@ def test_no_document_is_lost_when_a_sink_fails(
     assert "the disk is full" in failed.value.message
     assert "runs again at the next start" in failed.value.detail
     assert ["Ada"] == [json.loads(each)["name"] for each in FlakySink.taken]
+
+
+def test_what_a_task_counts_leaves_it_as_one_message_a_counter(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(
+        PROJECT.replace("order: {key: [number],", "order: {key: [number], position: seq,")
+        .replace("item: string}", "item: string, seq: long}")
+        .replace("max_rows_per_batch: 4", "max_rows_per_batch: 1000")
+    )
+    spec = load_spec(tmp_path / "joinery.yaml")
+    project = Project(tmp_path, spec, build_plan(spec))
+    for name, seq in (("1", 9), ("2", 5)):
+        orders = [{"number": n, "customer_id": n, "item": "a", "seq": seq} for n in range(300)]
+        project.change("order", name, *orders)
+    counted = _CountMessages(monkeypatch)
+
+    ended = once(spark, project)
+
+    assert 300 == ended.progress.relations["order"]["stale"]
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
+    # Each task of the first operator counts stale changes, each that decodes them what it read
+    # and the rows in it.
+    assert counted.messages <= 3 * tasks + 2
+
+
+class _CountMessages:
+    """Counts the messages by which a batch of the kernel tells its counts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.messages = 0
+        stage = Kernel.stage
+
+        def watched(kernel: Kernel, batch: DataFrame, folder: Path, label: Any = None) -> Any:
+            kept = batch.persist()
+            kinds = kept.select(F.substring(kept.columns[0], 1, 1).alias("kind"))
+            self.messages += kinds.filter("kind = X'0C'").count()
+            try:
+                return stage(kernel, kept, folder, label)
+            finally:
+                kept.unpersist()
+
+        monkeypatch.setattr(Kernel, "stage", watched)
 
 
 def test_a_second_run_is_refused_before_anything_is_read(

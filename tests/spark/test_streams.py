@@ -140,6 +140,27 @@ def test_a_function_stands_between_two_lookups(spark: SparkSession, tmp_path: Pa
     assert [expected] == sent(tmp_path)
 
 
+def test_a_lookup_that_streams_share_makes_one_dead_letter_of_an_event(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lookup = f"{{{LOOKUP}, on_miss: dead_letter}}"
+    project(tmp_path, lookup, orders=[ORDER])
+    file = tmp_path / "joinery.yaml"
+    both = "".join(
+        f"  {name}: {{from: orders, group: g, steps: [{lookup}, {{select: [{column}]}}],"
+        f" sink: {{files: {{path: out}}}}}}\n"
+        for name, column in (("one", "name"), ("two", "quantity"))
+    )
+    file.write_text(PROJECT + both, encoding="utf-8")
+    made = jn.load(file)
+
+    run(spark, made)
+
+    letters = (tmp_path / ".joinery" / "dead_letters").rglob("*.jsonl")
+    told = [json.loads(line) for each in letters for line in each.read_text().splitlines()]
+    assert [("lookup_miss", "one")] == [(each["reason"], each["stream"]) for each in told]
+
+
 def test_a_stream_stands_in_the_middle_of_a_spark_job(spark: SparkSession, tmp_path: Path) -> None:
     made = project(tmp_path, f"{{{LOOKUP}}}, {{select: [order_id, name]}}")
     orders = spark.createDataFrame(
@@ -168,6 +189,68 @@ def test_an_event_that_waited_long_enough_goes_while_nothing_comes(
 ) -> None:
     steps = f"{{{LOOKUP}, on_miss: 'wait:1s'}}, {{select: [order_id, name]}}"
     made = project(tmp_path, steps, orders=[ORDER])
+    started = Run(made.spec, made.plan, RunOptions())
+    started.prepare()
+    started.start(spark)
+    try:
+        ended = threading.Event()
+        deadline = time.monotonic() + 300
+        while not sent(tmp_path) and time.monotonic() < deadline:
+            ended.wait(0.2)
+    finally:
+        started.stop()
+
+    assert [{"order_id": 1, "name": None}] == sent(tmp_path)
+
+
+def test_the_next_run_sends_what_is_due_though_nothing_new_came(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1ms'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    run(spark, made)
+    assert [] == sent(tmp_path)
+
+    run(spark, made)
+    run(spark, made)
+
+    assert [{"order_id": 1, "name": None}] == sent(tmp_path)
+
+
+def test_a_row_that_came_meanwhile_is_read_before_what_is_due_goes_without(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1ms'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    run(spark, made)
+    write(tmp_path, "customers", "b", [ADA])
+
+    run(spark, made)
+
+    assert [{"order_id": 1, "name": "Ada"}] == sent(tmp_path)
+
+
+def test_a_batch_that_broke_off_is_run_again_before_what_came_due_since(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1ms'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    run(spark, made)
+    (commits,) = (tmp_path / ".joinery" / "checkpoint").rglob("commits")
+    for each in commits.iterdir():
+        each.unlink()
+
+    run(spark, made)
+
+    assert [{"order_id": 1, "name": None}] == sent(tmp_path)
+
+
+def test_a_run_that_goes_on_sends_what_is_due_before_anything_new_comes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = f"{{{LOOKUP}, on_miss: 'wait:1ms'}}, {{select: [order_id, name]}}"
+    made = project(tmp_path, steps, orders=[ORDER])
+    run(spark, made)
     started = Run(made.spec, made.plan, RunOptions())
     started.prepare()
     started.start(spark)

@@ -8,16 +8,20 @@ from pathlib import Path
 
 from joinery.cli.project import analyser
 from joinery.cli.report import DONE, WRONG, write_problems
+from joinery.connect.spec_warning import spec_warnings
+from joinery.errors import Location
 from joinery.plan.check import Problem, check
 from joinery.spec.load import load_spec
 
-_SHOWN = ("file", "line", "column", "code", "message", "hint", "severity")
+_SHOWN = ("file", "line", "column", "code", "message", "detail", "hint", "severity")
 
 
 def run_check(file: Path, *, as_json: bool) -> int:
     """Print the problems of a project; return 2 if there is an error among them."""
     with analyser() as spark:
         problems = check(file, spark)
+    if not any(each.severity == "error" for each in problems):
+        problems += _warnings(file)
     broken = any(each.severity == "error" for each in problems)
     if as_json:
         rows = [{name: getattr(each, name) for name in _SHOWN} for each in problems]
@@ -26,6 +30,24 @@ def run_check(file: Path, *, as_json: bool) -> int:
         write_problems(problems)
         sys.stdout.write(_summary(file, problems) if not broken else "")
     return WRONG if broken else DONE
+
+
+def _warnings(file: Path) -> list[Problem]:
+    """Return what a run would warn of before it reads anything, at its places."""
+    return [
+        Problem(
+            file=place.file,
+            line=place.line,
+            column=place.column,
+            code=each.code,
+            message=each.message,
+            detail=each.detail,
+            hint=each.hint,
+            severity="warning",
+        )
+        for each in spec_warnings(load_spec(file))
+        for place in [each.location or Location(str(file))]
+    ]
 
 
 def _summary(file: Path, problems: list[Problem]) -> str:

@@ -18,12 +18,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from joinery.cli.follow import Follower
-from joinery.cli.live import summary_line, waiting_line
+from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.real import RealOptions, run_real_demo
-from joinery.cli.report import DONE
+from joinery.cli.report import DONE, write_warning
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.errors import SpecError
+from joinery.model.phase import Phase
 from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.warning import RunWarning
 from joinery.testing.github import (
     STAR,
     TOPICS,
@@ -127,7 +129,9 @@ class DemoDisplay:
         """Say why nothing is seen for some seconds."""
         self._say("Starting Spark.\n")
 
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
+    def start(
+        self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
+    ) -> None:
         """Let the history go on, now that the product runs."""
         self._progress = progress
         self._say(f"Spark is up; reading {len(topics)} tables while they change.\n")
@@ -147,6 +151,16 @@ class DemoDisplay:
         """Say what the run waits for; its own folder never makes it wait."""
         if waiting is not None:
             self._say(f"{waiting_line(waiting)}\n")
+
+    def phase(self, phase: Phase) -> None:
+        """Nothing to say: the batches are shown as they come."""
+
+    def warn(self, warning: RunWarning) -> None:
+        """Write the warning to standard error."""
+        write_warning(warning)
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def end(self, totals: Totals) -> None:
         """Tell how it went."""

@@ -75,15 +75,18 @@ def capture(
     ] = "",
     folder: Folder = _FOLDER,
 ) -> None:
-    """Let Debezium capture tables, now and whenever Connect is started again."""
-    from joinery.stack import connect, debezium
+    """Let Debezium capture tables beside those it captures, also when Connect starts again."""
+    from joinery.connect.postgres_catalog import read_tables
+    from joinery.stack.capturing import capture_tables
     from joinery.stack.development import DevelopmentStack
 
     stack = DevelopmentStack(folder)
     worker = stack.service("connect")
     url = database or stack.service("postgres").address
-    connect.create(worker, name, debezium.capture(name, database=url, tables=tables))
-    _say("".join(f"{name}.{table}\n" for table in tables))
+    named = [str(each.name) for each in read_tables(url, tables)]
+    fresh = capture_tables(worker, name, database=url, tables=named)
+    for table in named:
+        _say(f"{name}.{table}{'' if table in fresh else ' was captured before'}\n")
 
 
 @dev.command()

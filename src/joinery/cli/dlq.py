@@ -1,9 +1,10 @@
-"""`joinery dlq`: the dead letters of a project, to be looked at, put back or dropped."""
+"""`joinery dlq`: the dead letters of a project, to be listed, shown, replayed or dropped."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from joinery.connect.letter import Letter
     from joinery.connect.letterbox import Letterbox, LetterGroup, Selection
 
-dlq = typer.Typer(no_args_is_help=True, help="Look at dead letters, put them back, drop them.")
+dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead letters.")
 File = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
 ]
@@ -29,9 +30,14 @@ Reason = Annotated[str, typer.Option("--reason", metavar="R", help="Only those o
 Of = Annotated[str, typer.Option("--of", metavar="NAME", help="Only of this topic or product.")]
 Closed = Annotated[bool, typer.Option("--closed", help="Also those that were replayed or dropped.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value.")]
-Every = Annotated[bool, typer.Option("--all", help="All open letters.")]
+Every = Annotated[bool, typer.Option("--all", help="All open dead letters.")]
+RealTime = Annotated[
+    bool, typer.Option("--real-time", help="Those of a run that was started with --real-time.")
+]
 _FILE = Path("joinery.yaml")
 _LONGEST = 100
+_PAGE = 100
+_NONE = "No dead letters matched."
 
 
 @dlq.command("list")
@@ -40,13 +46,30 @@ def list_letters(
     reason: Reason = "",
     of: Of = "",
     closed: Closed = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Each letter with its id, oldest place first.")
+    ] = False,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", metavar="N", min=1, help="With --all: the most dead letters to list."
+        ),
+    ] = _PAGE,
+    after: Annotated[
+        str, typer.Option("--after", metavar="ID", help="With --all: those that follow this one.")
+    ] = "",
     as_json: Json = False,
+    real_time: RealTime = False,
 ) -> None:
     """List dead letters by reason: how many, since when, the newest of each."""
-    with _Command(file) as letterbox:
+    with _Command(file, real_time) as letterbox:
         from joinery.connect.letterbox import Selection, grouped
 
-        groups = grouped(letterbox.find(Selection(reason=reason, of=of, closed=closed)))
+        letters = letterbox.find(Selection(reason=reason, of=of, closed=closed))
+        if every or after:
+            _list_each(letters, limit, after, as_json=as_json)
+            return
+        groups = grouped(letters)
         if as_json:
             _say(json.dumps([_group_row(each) for each in groups], ensure_ascii=False))
         elif not groups:
@@ -58,23 +81,25 @@ def list_letters(
 
 @dlq.command()
 def show(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Letters, by their ids.")],
+    ids: Ids = None,
     file: File = _FILE,
+    reason: Reason = "",
+    of: Of = "",
+    every: Every = False,
     as_json: Json = False,
     raw: Annotated[bool, typer.Option("--raw", help="The value's own bytes, no more.")] = False,
+    real_time: RealTime = False,
 ) -> None:
-    """Show letters whole: reason, place, key and value as they arrived."""
-    with _Command(file) as letterbox:
-        from joinery.connect.letterbox import Selection
-
-        letters = letterbox.find(Selection(ids=tuple(ids)))
+    """Show dead letters whole: reason, place, key and value as they arrived."""
+    with _Command(file, real_time) as letterbox:
+        letters = letterbox.find(_chosen(ids, reason, of, every=every))
         if raw:
             for letter in letters:
                 sys.stdout.buffer.write(letter.raw("value") or b"")
         elif as_json:
             _say(json.dumps([_letter_row(each) for each in letters], ensure_ascii=False))
         else:
-            _say("\n".join(_shown(each) for each in letters))
+            _say("\n".join(_shown(each) for each in letters) or _NONE)
 
 
 @dlq.command()
@@ -88,15 +113,16 @@ def replay(
         Path | None,
         typer.Option("--value", metavar="FILE", help="Put back one letter with this value."),
     ] = None,
+    real_time: RealTime = False,
 ) -> None:
-    """Put letters back, in order: records to be read again, documents to be sent again."""
-    with _Command(file) as letterbox:
+    """Replay dead letters, in order: records to be read again, documents to be sent again."""
+    with _Command(file, real_time) as letterbox:
         letters = letterbox.find(_chosen(ids, reason, of, every=every))
         kept = letterbox.replay(_mended(letters, value) if value else letters)
         for each in kept:
             sys.stderr.write(f"{each.letter.id} {each.letter.of}: not put back: {each.why}\n")
         put = len(letters) - len(kept)
-        _say(f"{put} of {len(letters)} letters put back." if letters else "No letter is meant.")
+        _say(f"{put} of {len(letters)} dead letters replayed." if letters else _NONE)
         if kept:
             raise typer.Exit(FAILED)
 
@@ -108,25 +134,27 @@ def drop(
     reason: Reason = "",
     of: Of = "",
     every: Every = False,
+    real_time: RealTime = False,
 ) -> None:
-    """Mark letters as not needed; they stay where they are, and are listed no more."""
-    with _Command(file) as letterbox:
+    """Mark dead letters as not needed; they stay where they are, and are no longer listed."""
+    with _Command(file, real_time) as letterbox:
         letters = letterbox.find(_chosen(ids, reason, of, every=every))
         letterbox.drop(letters)
-        _say(f"{len(letters)} letters dropped.")
+        _say(f"{len(letters)} dead letters dropped." if letters else _NONE)
 
 
 class _Command:
     """Opens the letterbox of a project for a command, and tells its errors."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, real_time: bool) -> None:
         self._file = file
+        self._settings = ("run.real_time=true",) if real_time else ()
 
     def __enter__(self) -> Letterbox:
         from joinery.connect.letterbox import Letterbox
 
         try:
-            spec = load_spec(self._file)
+            spec = load_spec(self._file, settings=self._settings)
             with analyser() as asked:
                 return Letterbox(spec, build_plan(spec, asked))
         except JoineryError as error:
@@ -153,7 +181,8 @@ def _mended(letters: list[Letter], file: Path) -> list[Letter]:
 
     if len(letters) != 1:
         raise LetterSelectionError(
-            f"--value mends one letter, not {len(letters)}", hint="Name its id."
+            f"--value is for one dead letter, not for {len(letters)}",
+            hint="Name its id.",
         )
     try:
         text = file.read_text(encoding="utf-8").strip()
@@ -164,18 +193,55 @@ def _mended(letters: list[Letter], file: Path) -> list[Letter]:
     return [replace(letters[0], facts=facts)]
 
 
+def _list_each(letters: list[Letter], limit: int, after: str, *, as_json: bool) -> None:
+    """Write one page of letters, each with its id."""
+    page = _behind(letters, after)[:limit]
+    if as_json:
+        _say(json.dumps([_letter_row(each) for each in page], ensure_ascii=False))
+        return
+    if not page:
+        _say(_NONE)
+        return
+    rows = [("id", "reason", "of", "time", "place")]
+    rows += [(each.id, each.reason, each.of, _when(each.time), each.place) for each in page]
+    _write_table(rows)
+    if left := len(_behind(letters, page[-1].id)):
+        _say(f"\n{left} more behind these: add --after {page[-1].id}")
+
+
+def _behind(letters: list[Letter], after: str) -> list[Letter]:
+    """Return the letters behind the one whose id begins so; all where none is named."""
+    from joinery.connect.letterbox import LetterSelectionError
+
+    if not after:
+        return letters
+    place = next((at for at, each in enumerate(letters) if each.id.startswith(after)), None)
+    if place is None:
+        raise LetterSelectionError(
+            f'the list has no dead letter "{after}"',
+            hint="Name the last one of the page before, with the same --reason and --of.",
+        )
+    return letters[place + 1 :]
+
+
 def _write_groups(groups: list[LetterGroup]) -> None:
     rows = [("reason", "of", "letters", "first", "last", "newest")]
     rows += [
         (each.reason, each.of, _counted(each), _when(each.first), _when(each.last), each.newest.id)
         for each in groups
     ]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        _say("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip())
+    _write_table(rows)
     _say("\nThe newest of each:")
     for each in groups:
         _say(f"  {each.newest.id}  {each.newest.place}: {_short(each.newest.detail)}")
+    if any(each.count > 1 for each in groups):
+        _say("\nThe id of every one: joinery dlq list --all")
+
+
+def _write_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        _say("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _counted(group: LetterGroup) -> str:
@@ -186,7 +252,8 @@ def _counted(group: LetterGroup) -> str:
 
 
 def _when(time: str) -> str:
-    return time[:19].replace("T", " ")
+    """Return a time to the second, with its zone: letters are kept in UTC."""
+    return f"{time[:19].replace('T', ' ')}Z" if time else ""
 
 
 def _short(text: str) -> str:
@@ -217,7 +284,9 @@ def _shown(letter: Letter) -> str:
         if name not in ("key", "value") and value is not None
     ]
     lines += [
-        f"  {name:10} {letter.facts[name]}" for name in ("key", "value") if name in letter.facts
+        f"  {name:10} {letter.facts[name]}"
+        for name in ("key", "value")
+        if letter.facts.get(name) is not None
     ]
     return "\n".join(lines)
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from joinery.cli.project import analyser
 from joinery.cli.report import DONE
 from joinery.cli.store_name import standing_name
+from joinery.connect.letter_place import own_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.plan.explain import Explanation, Section, explain
+from joinery.plan.explain import Explanation, Section, explain, html_page
 from joinery.plan.explain_stream import StreamExplanation, explain_stream
 from joinery.plan.nodes import Product
 from joinery.plan.stream import Stream
@@ -40,6 +41,8 @@ class ExplainArguments:
         html: A page to write.
         solution: Instead of those of the project.
         database: Where to ask for plans of statements; empty asks none.
+        kernel: With the program that the runtime is given.
+        why: With how each lookup of a stream runs, and why so.
     """
 
     products: Sequence[str] = ()
@@ -47,13 +50,16 @@ class ExplainArguments:
     html: Path | None = None
     solution: str | None = None
     database: str = ""
+    kernel: bool = False
+    why: bool = False
 
 
 class Asked(NamedTuple):
-    """A project, and the database that is asked for plans."""
+    """A project, the database that is asked for plans, and whether the kernel is shown."""
 
     spec: ProjectSpec
     database: str
+    kernel: bool
 
 
 def run_explain(file: Path, arguments: ExplainArguments) -> int:
@@ -66,20 +72,24 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
     known: list[Product | Stream] = [*plan.products, *plan.streams]
     named = _chosen(known, arguments.products)
     chosen = [each for each in named if isinstance(each, Product)]
-    asked = Asked(spec, arguments.database)
+    asked = Asked(spec, arguments.database, arguments.kernel)
     explained: list[Explanation | StreamExplanation] = [
         explain(each, _sections(each, chosen, plan.products, asked))
         if isinstance(each, Product)
-        else explain_stream(each)
+        else explain_stream(each, why=arguments.why)
         for each in named
     ]
     mermaid, html = arguments.mermaid, arguments.html
     if html is not None:
-        _write_pages(explained, html)
+        _write_page(explained, html, spec.name)
     elif mermaid:
         sys.stdout.write("\n".join(each.to_mermaid() for each in explained))
     else:
         sys.stdout.write("\n\n".join(str(each) for each in explained) + "\n")
+        if (topic := own_letter_topic(spec)) is not None:
+            sys.stdout.write(
+                f"\ndead letters: Kafka topic {topic}, since real time writes to Kafka alone\n"
+            )
     return DONE
 
 
@@ -92,7 +102,8 @@ def _sections(
     if product is not first:
         return ()
     name = standing_name(asked.spec, product.query)
-    return (*explain_query(query), *explain_statements(query, asked.database, name))
+    kernel = explain_query(query) if asked.kernel else ()
+    return (*kernel, *explain_statements(query, asked.database, name))
 
 
 def _chosen(known: Sequence[Product | Stream], names: Sequence[str]) -> list[Product | Stream]:
@@ -104,16 +115,13 @@ def _chosen(known: Sequence[Product | Stream], names: Sequence[str]) -> list[Pro
     return [by_name[name] for name in names] or list(known)
 
 
-def _write_pages(explained: Sequence[Explanation | StreamExplanation], html: Path) -> None:
-    """Write one page; several products get one each, beside it."""
+def _write_page(
+    explained: Sequence[Explanation | StreamExplanation], html: Path, project: str
+) -> None:
+    """Write one page, with a chapter for each of several products and streams."""
     html.parent.mkdir(parents=True, exist_ok=True)
-    for each in explained:
-        page = html
-        if len(explained) > 1:
-            page = html.with_name(f"{html.stem}-{_name(each)}{html.suffix or '.html'}")
-        page.write_text(each.to_html(), encoding="utf-8")
-        sys.stdout.write(f"{page}\n")
-
-
-def _name(explained: Explanation | StreamExplanation) -> str:
-    return explained.product.name if isinstance(explained, Explanation) else explained.stream.name
+    several = len(explained) > 1
+    title = project if several else explained[0].name
+    chapters = [(each.name if several else "", each.page_sections()) for each in explained]
+    html.write_text(html_page(f"Plan of {title}", chapters), encoding="utf-8")
+    sys.stdout.write(f"{html}\n")

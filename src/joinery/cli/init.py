@@ -8,6 +8,7 @@ from pathlib import Path
 from joinery.cli.report import DONE
 from joinery.cli.template import FILES
 from joinery.errors import SpecError
+from joinery.spec.schema import schema_text
 
 
 class InitError(SpecError):
@@ -22,7 +23,8 @@ def run_init(folder: Path) -> int:
     Raises:
         InitError: One of its files is there already, or the folder cannot be written.
     """
-    standing = [name for name in FILES if (folder / name).exists()]
+    files = {**FILES, "joinery.schema.json": schema_text()}
+    standing = [name for name in files if (folder / name).exists()]
     if standing:
         raise InitError(
             f"{folder / standing[0]} is there already",
@@ -30,14 +32,14 @@ def run_init(folder: Path) -> int:
             hint="Name an empty folder: joinery init FOLDER.",
         )
     try:
-        for name, text in FILES.items():
+        for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InitError(f"could not write into {folder}: {error.strerror}") from error
     inside = "" if folder == Path() else f"cd {folder} && "
     sys.stdout.write(
-        "".join(f"{folder / name}\n" for name in FILES)
-        + f"\nNext: {inside}joinery check && joinery run --once\n"
+        "".join(f"{folder / name}\n" for name in files)
+        + f"\nNext: {inside}joinery check && joinery test && joinery run --once\n"
     )
     return DONE

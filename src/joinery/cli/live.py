@@ -9,26 +9,24 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from joinery.cli.report import write_warning
+from joinery.model.phase import Phase
 from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.warning import RunWarning
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
+    from rich.table import Table
 
-_STEPS = (
-    ("latestOffset", "look"),
-    ("getBatch", "read"),
-    ("queryPlanning", "plan"),
-    ("walCommit", "log"),
-    ("stage", "join"),
-    ("sinks", "sinks"),
-    ("commitOffsets", "commit"),
-)
+Targets = Mapping[str, Sequence[str]]
+"""Where the documents of each product go."""
+
 _REDRAWN_PER_S = 4
 
 
@@ -38,8 +36,19 @@ class Display(Protocol):
     def prepare(self, log: Path) -> None:
         """Spark is about to start; `log` takes its log."""
 
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
-        """Begin; `progress` tells how far the run is."""
+    def start(
+        self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
+    ) -> None:
+        """The queries have started.
+
+        Args:
+            topics: The relations that are read.
+            targets: Where documents go, by product.
+            progress: Tells how far the run is.
+        """
+
+    def phase(self, phase: Phase) -> None:
+        """The run has caught up with its sources, is idle, or is behind again."""
 
     def batch(self, batch: BatchProgress) -> None:
         """One batch is through."""
@@ -47,8 +56,14 @@ class Display(Protocol):
     def wait(self, target: str, waiting: Waiting | None) -> None:
         """A sink has to be waited for, again, or is back (None)."""
 
+    def warn(self, warning: RunWarning) -> None:
+        """Something should be looked at; told once."""
+
     def end(self, totals: Totals) -> None:
-        """The run is over; writes the last line."""
+        """The run is over; writes what it did, and where the documents are."""
+
+    def close(self) -> None:
+        """Nothing more is shown; called however the run ended."""
 
 
 def display_for_output() -> Display:
@@ -57,17 +72,27 @@ def display_for_output() -> Display:
 
 
 class JsonDisplay:
-    """A JSON line a batch, and one for the whole run."""
+    """A JSON line a phase and a batch, and one for the whole run."""
 
     def __init__(self) -> None:
         self._started_at = time.monotonic()
         self._waiting: set[str] = set()
+        self._targets: Targets = {}
 
     def prepare(self, log: Path) -> None:
-        """Nothing to say yet."""
+        """Write one line, as Spark takes its seconds."""
+        _write_json({"event": "starting", "log": str(log)})
 
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
-        """Nothing to say yet."""
+    def start(
+        self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
+    ) -> None:
+        """Write one line with what is read and where documents go."""
+        self._targets = {name: list(each) for name, each in targets.items()}
+        _write_json({"event": "started", "relations": list(topics), "targets": self._targets})
+
+    def phase(self, phase: Phase) -> None:
+        """Write one line."""
+        _write_json({"event": phase})
 
     def batch(self, batch: BatchProgress) -> None:
         """Write the batch as one line."""
@@ -82,10 +107,19 @@ class JsonDisplay:
             self._waiting.add(target)
             _write_json({"event": "waiting", **waiting.to_json()})
 
+    def warn(self, warning: RunWarning) -> None:
+        """Write the warning as one line, and for people to standard error."""
+        _write_json({"event": "warning", **warning.to_json()})
+        write_warning(warning)
+
     def end(self, totals: Totals) -> None:
-        """Write the totals as the last line."""
+        """Write the totals, and where the documents are, as the last line."""
         seconds = round(time.monotonic() - self._started_at, 3)
-        _write_json({"event": "end", **totals.to_json(), "seconds": seconds})
+        told = {**totals.to_json(), "seconds": seconds, "targets": self._targets}
+        _write_json({"event": "end", **told})
+
+    def close(self) -> None:
+        """Every line was written when it was known."""
 
 
 def _write_json(facts: dict[str, object]) -> None:
@@ -105,27 +139,45 @@ class _Pace:
 
 
 class TerminalDisplay:
-    """A table with a line a topic, redrawn in place."""
+    """What the run is at, and a table with a line a topic, redrawn in place."""
 
     def __init__(self) -> None:
+        from rich.spinner import Spinner
+
         self._started_at = time.monotonic()
+        self._spinner = Spinner("dots")
         self._live: Live | None = None
         self._topics: tuple[str, ...] = ()
+        self._targets: Targets = {}
         self._paces: dict[str, _Pace] = {}
         self._progress: Callable[[], Progress] = Progress
+        self._now, self._since = "", self._started_at
 
     def prepare(self, log: Path) -> None:
-        """Say why nothing is seen for some seconds."""
-        sys.stdout.write(f"Starting Spark; its log is {log}\n")
-        sys.stdout.flush()
-
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
-        """Show the table."""
+        """Show that Spark is starting, and where its log is."""
         from rich.live import Live
 
-        self._topics, self._progress = topics, progress
-        self._live = Live(get_renderable=self._drawn, refresh_per_second=_REDRAWN_PER_S)
-        self._live.start()
+        if self._live is None:
+            self._live = Live(get_renderable=self._drawn, refresh_per_second=_REDRAWN_PER_S)
+            self._say(f"starting Spark; its log is {shown_path(str(log))}")
+            self._live.start()
+
+    def start(
+        self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
+    ) -> None:
+        """Show where documents go, and from now on the table."""
+        self._topics, self._targets, self._progress = topics, targets, progress
+        self._say("reading; the first batch takes some seconds more than the others")
+
+    def phase(self, phase: Phase) -> None:
+        """Show it in the last line."""
+        match phase:
+            case "reading":
+                self._say("reading")
+            case "caught up":
+                self._say("caught up, waiting for changes; Ctrl-C ends the run")
+            case "idle":
+                self._say("caught up, no changes for a minute or more; Ctrl-C ends the run")
 
     def batch(self, batch: BatchProgress) -> None:
         """Note the pace of each topic."""
@@ -140,13 +192,27 @@ class TerminalDisplay:
     def wait(self, target: str, waiting: Waiting | None) -> None:
         """Nothing to note: the table shows what the progress tells."""
 
+    def warn(self, warning: RunWarning) -> None:
+        """Write the warning above the table."""
+        write_warning(warning)
+
     def end(self, totals: Totals) -> None:
-        """Leave the table as it last was and write the last line."""
-        if self._live is not None:
-            self._live.refresh()
-            self._live.stop()
+        """Leave the table as it last was; write what the run did, and where the documents are."""
+        self.close()
         seconds = time.monotonic() - self._started_at
         sys.stdout.write(f"{summary_line(totals, seconds)}\n")
+        for line in target_lines(self._targets):
+            sys.stdout.write(f"{line}\n")
+
+    def close(self) -> None:
+        """Leave the table as it last was."""
+        if self._live is not None:
+            live, self._live, self._now = self._live, None, ""
+            live.refresh()
+            live.stop()
+
+    def _say(self, now: str) -> None:
+        self._now, self._since = now, time.monotonic()
 
     def _note_remaining(self, pace: _Pace, remaining: int | None, now: float) -> None:
         if remaining is not None and pace.remaining is not None and now > pace.seen_at:
@@ -156,20 +222,31 @@ class TerminalDisplay:
 
     def _drawn(self) -> RenderableType:
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
         progress = self._progress()
+        parts: list[RenderableType] = []
+        if progress.latest:
+            parts.append(self._table(progress))
+            parts += [Text(_product_line(*each)) for each in progress.documents.items()]
+            parts += [Text(batch_line(each), style="dim") for each in progress.latest.values()]
+        parts += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
+        if self._now:
+            seconds = time.monotonic() - self._since
+            self._spinner.update(text=Text(f"{self._now} ({seconds:,.0f} s)"))
+            parts.append(self._spinner)
+        return Group(*parts)
+
+    def _table(self, progress: Progress) -> Table:
+        from rich.table import Table
+
         table = Table(box=None, pad_edge=False)
         for title in ("topic", "rows", "rows/s", "remaining", "ETA", "stale", "dead"):
             table.add_column(title, justify="left" if title == "topic" else "right")
         for topic in self._topics:
             counts, pace = progress.relations.get(topic, {}), self._paces.get(topic, _Pace())
             table.add_row(topic, *_cells(counts, pace))
-        lines = [Text(_product_line(name, each)) for name, each in progress.documents.items()]
-        lines += [Text(_batch_line(each), style="dim") for each in progress.latest.values()]
-        lines += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
-        return Group(table, *lines)
+        return table
 
 
 def _cells(counts: object, pace: _Pace) -> tuple[str, ...]:
@@ -203,19 +280,44 @@ def _product_line(name: str, counts: object) -> str:
 def waiting_line(waiting: Waiting) -> str:
     """Return what a run waits for, for people."""
     seconds = time.time() - waiting.since
-    return f"waiting for {waiting.target} since {seconds:,.0f} s: {waiting.reason}"
+    return f"waiting for {waiting.target} for {seconds:,.0f} s: {waiting.reason}"
 
 
-def _batch_line(batch: BatchProgress) -> str:
+def batch_line(batch: BatchProgress) -> str:
+    """Return a batch for people; the parts of its time add up.
+
+    `process` decodes, joins and makes documents, `write` gives them to the sinks, `Spark` is
+    its own work: finding new data, planning, its log of batches.
+    """
     if batch.live:
         return f"{batch.query}: real time"
-    steps = [
-        f"{name} {batch.durations_ms[step] / 1000:.2f}"
-        for step, name in _STEPS
-        if batch.durations_ms.get(step)
+    rows = f"batch {batch.batch_id} of {batch.query}: {batch.read:,} changes"
+    took = batch.durations_ms
+    if "stage" not in took:
+        return f"{rows} in {batch.seconds:.1f} s"
+    process, write = took["stage"] / 1000, took.get("sinks", 0) / 1000
+    rest = max(0.0, batch.seconds - process - write)
+    return (
+        f"{rows} in {batch.seconds:.1f} s"
+        f" (process {process:.1f} s, write {write:.1f} s, Spark {rest:.1f} s)"
+    )
+
+
+def target_lines(targets: Targets) -> list[str]:
+    """Return where documents are, a line a product.
+
+    Example:
+        >>> target_lines({"profile": ["files /data/out/profile", "redis r:6379, keys p:*"]})
+        ['profile is in files /data/out/profile; redis r:6379, keys p:*']
+    """
+    return [
+        f"{name} is in {'; '.join(map(shown_path, each))}" for name, each in targets.items() if each
     ]
-    split = f" ({', '.join(steps)})" if steps else ""
-    return f"batch {batch.batch_id} of {batch.query}: {batch.seconds:.2f} s{split}"
+
+
+def shown_path(text: str) -> str:
+    """Return a text with the paths below the current folder relative to it."""
+    return text.replace(f"{Path.cwd()}/", "")
 
 
 def summary_line(totals: Totals, seconds: float) -> str:

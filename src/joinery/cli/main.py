@@ -12,6 +12,7 @@ import typer
 from joinery import __version__
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
+from joinery.cli.not_yet import Commands
 from joinery.cli.report import DONE, FAILED, tell_error
 from joinery.cli.table import table
 from joinery.errors import JoineryError
@@ -20,6 +21,7 @@ _DEFAULT = Path("joinery.yaml")
 _HELP = "Keep nested documents up to date from the change streams of operational tables."
 
 app = typer.Typer(
+    cls=Commands,
     help=_HELP,
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +33,8 @@ app.add_typer(dlq, name="dlq")
 app.add_typer(table, name="table")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 Products = Annotated[
-    list[str] | None, typer.Option("--product", metavar="P", help="Only this product; repeat.")
+    list[str] | None,
+    typer.Option("--product", metavar="P", help="Only this product or stream; repeat."),
 ]
 
 
@@ -62,6 +65,14 @@ def init(
 
 
 @app.command()
+def schema() -> None:
+    """Print the JSON Schema of project files, which lets editors complete them."""
+    from joinery.spec.schema import schema_text
+
+    sys.stdout.write(schema_text())
+
+
+@app.command()
 def check(
     file: File = _DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
@@ -76,21 +87,34 @@ def check(
 def explain(
     file: File = _DEFAULT,
     product: Products = None,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flowchart.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid flowcharts.")] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Into one self-contained page.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Into FILE, one page with pictures."),
     ] = None,
     solution: Annotated[
-        str | None, typer.Option("--solution", metavar="S", help="How join state is kept.")
+        str | None,
+        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
     ] = None,
     database: Annotated[
-        str, typer.Option("--database", metavar="URL", help="Ask it for plans of statements.")
+        str,
+        typer.Option(
+            "--database",
+            metavar="URL",
+            help="With rdbms-trigger: show the plans of its statements.",
+        ),
     ] = "",
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Also show the program that Spark runs.")
+    ] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Also show how each lookup of a stream runs, and why.")
+    ] = False,
 ) -> None:
-    """Show how the products of a project are put together."""
+    """Show how the products and streams of a project are put together."""
     from joinery.cli.explain import ExplainArguments, run_explain
 
-    arguments = ExplainArguments(product or (), mermaid, html, solution, database)
+    arguments = ExplainArguments(product or (), mermaid, html, solution, database, kernel, why)
     raise typer.Exit(run_explain(file, arguments))
 
 
@@ -98,20 +122,37 @@ def explain(
 def run(
     file: File = _DEFAULT,
     once: Annotated[bool, typer.Option("--once", help="Read what there is, then end.")] = False,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            help="With --once: fail when a target is away for TIME, such as 5m.",
+        ),
+    ] = None,
     product: Products = None,
     solution: Annotated[
-        str | None, typer.Option("--solution", metavar="S", help="How join state is kept.")
+        str | None,
+        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
     ] = None,
-    real_time: Annotated[bool, typer.Option("--real-time", help="A change at a time.")] = False,
+    real_time: Annotated[
+        bool,
+        typer.Option("--real-time", help="Use Spark's real-time mode instead of micro-batches."),
+    ] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Read all anew beside what runs, then replace it.")
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="Read all sources again beside the running query, then switch over.",
+        ),
     ] = False,
     bootstrap_from: Annotated[
         str | None,
         typer.Option(
             "--bootstrap-from",
             metavar="source|checkpoint",
-            help="With --solution: build its state from there, beside, then swap.",
+            help="With --solution: where its state comes from: source reads the sources again,"
+            " checkpoint copies the state that is there.",
         ),
     ] = None,
     setting: Annotated[
@@ -119,7 +160,7 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
     ] = None,
     master: Annotated[
-        str | None, typer.Option("--master", metavar="M", help="Spark's master.")
+        str | None, typer.Option("--master", metavar="M", help="Spark's master, such as local[4].")
     ] = None,
 ) -> None:
     """Run a project: keep its documents up to date."""
@@ -128,6 +169,7 @@ def run(
     arguments = RunArguments(
         file=file,
         once=once,
+        wait=wait,
         products=tuple(product or ()),
         solution=solution,
         real_time=real_time,
@@ -145,7 +187,7 @@ def listen(
     once: Annotated[bool, typer.Option("--once", help="Publish what is queued, then end.")] = False,
     product: Products = None,
 ) -> None:
-    """Publish what a database's queue of changed rows alters, whoever wrote them."""
+    """Publish the documents that a PostgreSQL queue of changed rows affects (rdbms-trigger)."""
     from joinery.cli.listen import run_listen
 
     raise typer.Exit(run_listen(file, products=product or (), once=once))
@@ -160,9 +202,9 @@ def solutions(
         typer.Option("--solution", metavar="S", help="Measure this one; repeat."),
     ] = None,
     changes: Annotated[
-        int, typer.Option("--changes", help="About so many are read from the sources.")
+        int, typer.Option("--changes", help="Approximate number of changes to read.")
     ] = 100_000,
-    rows: Annotated[int, typer.Option("--rows", help="So many a batch.")] = 20_000,
+    rows: Annotated[int, typer.Option("--rows", help="Rows per batch.")] = 20_000,
     prices: Annotated[
         Path | None, typer.Option("--prices", metavar="FILE", help="A price list of your own.")
     ] = None,
@@ -181,6 +223,43 @@ def solutions(
         as_json=as_json,
     )
     raise typer.Exit(compare_solutions(arguments))
+
+
+@app.command()
+def preview(
+    name: Annotated[
+        str, typer.Argument(metavar="PRODUCT", help="A product or stream; the only one by default.")
+    ] = "",
+    file: File = _DEFAULT,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", metavar="KEY", help="Only the document of this key; repeat."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="The most documents to show.")] = 20,
+    records: Annotated[
+        int,
+        typer.Option("--records", help="The most records to read of a topic, from its beginning."),
+    ] = 50_000,
+) -> None:
+    """Show the documents of the change files, without Spark; nothing is written."""
+    from joinery.cli.preview import PreviewArguments, run_preview
+
+    arguments = PreviewArguments(name, file, tuple(key or ()), limit, records)
+    raise typer.Exit(run_preview(arguments))
+
+
+@app.command("test")
+def run_cases(
+    file: File = _DEFAULT,
+    name: Annotated[
+        str, typer.Option("-k", metavar="TEXT", help="Only cases with this in their name.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """Run the cases of tests/*.yaml beside the project file, without Spark."""
+    from joinery.cli.test import CaseArguments, run_tests
+
+    raise typer.Exit(run_tests(CaseArguments(file, name, as_json)))
 
 
 @app.command()

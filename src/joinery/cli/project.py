@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.plan.problem import UNCHECKED
 from joinery.solutions.auto import choose
 from joinery.spec.load import load_spec
 from joinery.spec.product import ProjectSpec
@@ -20,8 +21,6 @@ from joinery.spec.solution import with_solution
 if TYPE_CHECKING:
     from joinery.model.type import DataType
     from joinery.plan.expression import Analyser
-
-UNCHECKED = "PLAN_NOT_PORTABLE_UNCHECKED"
 
 
 class SparkAnalyserWhenAsked:

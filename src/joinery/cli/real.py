@@ -24,11 +24,13 @@ from typing import Any
 from urllib.parse import quote
 
 from joinery.cli.follow import Followed
-from joinery.cli.live import summary_line, waiting_line
+from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.pulse import Pulse
-from joinery.cli.report import DONE, FAILED
+from joinery.cli.report import DONE, FAILED, write_warning
 from joinery.cli.run import Ending, RunArguments, run_project
+from joinery.model.phase import Phase
 from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.warning import RunWarning
 from joinery.stack import connect
 from joinery.stack.debezium import capture
 from joinery.stack.development import DevelopmentStack
@@ -159,7 +161,9 @@ class RealDisplay:
         """Say why nothing is seen for some seconds."""
         _say(f"Starting Spark; its log is {log}\n")
 
-    def start(self, topics: tuple[str, ...], progress: Callable[[], Progress]) -> None:
+    def start(
+        self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
+    ) -> None:
         """Let the company work, now that its documents are kept."""
         self._progress = progress
         _say(f"Spark is up; reading {len(topics)} topics. + came, - left, ~ changed.\n")
@@ -185,6 +189,16 @@ class RealDisplay:
         """Say what the run waits for."""
         if waiting is not None:
             _say(f"{waiting_line(waiting)}\n")
+
+    def phase(self, phase: Phase) -> None:
+        """Nothing to say: the batches are shown as they come."""
+
+    def warn(self, warning: RunWarning) -> None:
+        """Write the warning to standard error."""
+        write_warning(warning)
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def end(self, totals: Totals) -> None:
         """Tell how it went."""

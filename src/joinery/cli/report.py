@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterable
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors, SpecError
+from joinery.model.warning import RunWarning
 from joinery.plan.check import Problem, problems_of
 
-DONE, FAILED, WRONG = 0, 1, 2
+DONE, FAILED, WRONG, FOUND = 0, 1, 2, 3
 
 
 def exit_code(error: JoineryError) -> int:
@@ -39,6 +40,12 @@ def one_line(error: JoineryError) -> str:
     """
     parts = [_sentence(part) for part in (error.message, error.detail, error.hint) if part]
     return " ".join(" ".join(["error:", *parts, f"[{error.code}]"]).split())
+
+
+def write_warning(warning: RunWarning) -> None:
+    """Write a warning to standard error: what and where, facts, what to do."""
+    sys.stderr.write(f"warning: {warning}\n")
+    sys.stderr.flush()
 
 
 def _sentence(text: str) -> str:

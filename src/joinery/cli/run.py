@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -16,16 +17,20 @@ from joinery.cli.live import Display, display_for_output
 from joinery.cli.log import log_to
 from joinery.cli.project import load_project
 from joinery.cli.report import DONE, FAILED
-from joinery.cli.warning import Warnings
+from joinery.connect.letter_place import own_letter_topic
 from joinery.errors import JoineryError, SpecError
+from joinery.model.warning import Warnings
+from joinery.spec.quantity import duration_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.model.progress import BatchProgress
     from joinery.plan.nodes import Plan
     from joinery.spark.run import Run
     from joinery.spec.product import ProjectSpec
+
+
+_DEFAULT = Path("joinery.yaml")
 
 
 class RunArgumentError(SpecError):
@@ -41,9 +46,10 @@ class RunArguments:
     Attributes:
         file: The project file or folder.
         once: Read what there is, then end.
+        wait: With `once`: a duration, the longest wait for anything that is away.
         products: The products to run; empty means all.
         solution: Overrides the products' own.
-        real_time: A change at a time.
+        real_time: Use Spark's real-time mode instead of micro-batches.
         rebuild: Read everything anew, then take the place of what is there.
         bootstrap_from: Where the state of another solution comes from; with `rebuild` alone.
         settings: `dotted.key=value`, put into the project file.
@@ -52,6 +58,7 @@ class RunArguments:
 
     file: Path
     once: bool = False
+    wait: str | None = None
     products: tuple[str, ...] = ()
     solution: str | None = None
     real_time: bool = False
@@ -132,14 +139,13 @@ class Command:
         logs = spec.path_of(spec.run.checkpoint) / "_logs"
         self._log = logs / "spark.log"
         self._own_log = logs / "joinery.jsonl"
-        self._warnings = Warnings()
+        self._warnings = Warnings(display.warn)
         self._session: SparkSession | None = None
 
     def run(self) -> int:
         """Take the leases, open the sinks, start Spark, start the queries, wait for their end."""
         try:
             log_to(self._own_log)
-            self._warnings.begin(self._spec)
             plan = self._plan or self._analysed()
             if self._arguments.bootstrap_from == "checkpoint":
                 self._take_over(plan)
@@ -154,6 +160,7 @@ class Command:
             self._name_log(error)
             raise
         finally:
+            self._display.close()
             if self._session is not None:
                 with suppress(ConnectionError):  # its process may have died
                     self._session.stop()
@@ -192,16 +199,15 @@ class Command:
 
         options = RunOptions(
             once=self._arguments.once,
+            wait_ms=duration_ms(self._arguments.wait) if self._arguments.wait else None,
             products=self._arguments.products,
             rebuild=rebuild,
-            on_batch=self._note_batch,
+            on_batch=self._display.batch,
             on_wait=self._display.wait,
+            on_phase=self._display.phase,
+            warnings=self._warnings,
         )
         return Run(self._spec, plan, options)
-
-    def _note_batch(self, batch: BatchProgress) -> None:
-        self._display.batch(batch)
-        self._warnings.note(batch)
 
     def _open(self) -> SparkSession:
         if self._session is None:
@@ -235,13 +241,16 @@ class Command:
             return
         run.start(session)
         self._ending.attach(run.request_stop)
-        self._display.start(run.topics, lambda: run.progress)
+        if (topic := own_letter_topic(self._spec)) is not None:
+            sys.stderr.write(f"dead letters go to the Kafka topic {topic}\n")
+        self._display.start(run.topics, run.targets, lambda: run.progress)
         try:
             run.await_termination()
         finally:
             self._display.end(run.progress.totals)
             if run.progress.totals.dead:
-                sys.stderr.write(f"dead letters are in {run.dead_letters}\n")
+                listing = letters_command(self._arguments)
+                sys.stderr.write(f"dead letters are in {run.dead_letters}; {listing} shows why\n")
         for query in run.replaced:
             sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
 
@@ -250,9 +259,21 @@ class Command:
             error.hint = f"{error.hint} Spark's log: {self._log}".strip()
 
 
+def letters_command(arguments: RunArguments) -> str:
+    """Return the command that lists the dead letters of a run."""
+    file = "" if arguments.file == _DEFAULT else f" --file {shlex.quote(str(arguments.file))}"
+    return f"joinery dlq list{file}{' --real-time' if arguments.real_time else ''}"
+
+
 def _check(arguments: RunArguments) -> None:
     if arguments.real_time and arguments.once:
         raise RunArgumentError("--real-time has no end, so it cannot go with --once")
+    if arguments.wait is not None and not arguments.once:
+        raise RunArgumentError("--wait bounds the waiting of --once, so it needs --once")
+    if arguments.wait is not None and duration_ms(arguments.wait) is None:
+        raise RunArgumentError(
+            f'--wait needs a duration, not "{arguments.wait}"', hint="Write one such as 5m or 90s."
+        )
     if arguments.bootstrap_from not in (None, "source", "checkpoint"):
         raise RunArgumentError(
             f'join state cannot come from "{arguments.bootstrap_from}"',

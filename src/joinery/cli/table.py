@@ -23,6 +23,7 @@ from joinery.spec.onboard import (
     Suggestion,
     Wish,
     chosen,
+    large_warning,
     relation_for,
     suggestions_for,
     warnings_of,
@@ -30,13 +31,13 @@ from joinery.spec.onboard import (
 from joinery.spec.product import ProjectSpec, RelationSpec
 from joinery.spec.write import Data, embed_data, relation_data
 
-table = typer.Typer(no_args_is_help=True, help="Let tables join a project.")
+table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
 _ENVIRONMENT = "SPEC_ENVIRONMENT"
 
 
 @table.callback()
 def tables() -> None:
-    """Let tables join a project."""
+    """Add source tables to a project file."""
 
 
 @table.command()
@@ -63,7 +64,9 @@ def add(
     embed_as: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The relation's name; the table's.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The relation's name; by default the table's.")
+    ] = None,
     key: Annotated[
         str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
     ] = None,
@@ -85,8 +88,10 @@ def add(
     )
     try:
         project = Editing(file)
-        for found in read_source(source, names or (), project.spec, from_source):
+        tables = read_source(source, names or (), project.spec, from_source)
+        for found in tables:
             _join(project, found, wish, into=into, embed_as=embed_as)
+        _warn(each for each in (large_warning(tables),) if each)
         project.finish(write=not dry_run)
     except JoineryError as error:
         raise typer.Exit(tell_error(error, file=str(file))) from None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 PROJECT = """\
-# One document a customer, with the orders inside. Try:
+# yaml-language-server: $schema=joinery.schema.json
+# One document per customer, with the orders inside. Try:
 #   joinery check            every problem of this file at once
+#   joinery test             the cases of tests/*.yaml, in a second
 #   joinery explain          how the documents are put together
 #   joinery run --once       read what there is; documents appear below out/
 name: shop
 sources:
-  changes: {files: {path: data}}        # data/<topic>/*.jsonl, one change a line
+  changes: {files: {path: data}}        # data/<topic>/*.jsonl, one change per line
 defaults: {source: changes, format: json}
 
 relations:                              # the captured tables
@@ -35,8 +37,42 @@ products:                               # the documents to keep
       - sqlite: {path: out/shop.db}
 """
 
+CASES = """\
+# What must hold, checked by `joinery test` without Spark: given these rows, expect these
+# documents. All documents are listed; of each only the fields written here are compared.
+product: customer_profile
+cases:
+  - name: a cancelled order does not count
+    given:
+      customer: [{id: 1, name: Ada, city: London}]
+      order:
+        - {number: 100, customer_id: 1, item: teapot, amount: 24.50, status: shipped}
+        - {number: 101, customer_id: 1, item: cups, amount: 18.00, status: cancelled}
+    expect:
+      - {id: 1, orders: [{number: 100, item: teapot}], spent: 24.50, order_count: 1}
+
+  - name: an order that is given to another customer moves
+    steps:
+      - given:
+          customer: [{id: 1, name: Ada}, {id: 2, name: Grace}]
+          order: [{number: 100, customer_id: 1, amount: 24.50, status: open}]
+        expect:
+          - {id: 1, spent: 24.50}
+          - {id: 2, spent: null}
+      - given:
+          order: [{number: 100, customer_id: 2}]      # columns left out keep their values
+        expect:
+          - {id: 1, orders: []}
+          - {id: 2, spent: 24.50}
+      - given:
+          customer: [{id: 1, __deleted: true}]
+        expect:
+          - {id: 2, spent: 24.50}
+"""
+
 FILES = {
     "joinery.yaml": PROJECT,
+    "tests/customer_profile.yaml": CASES,
     "data/customer/0001.jsonl": """\
 {"id": 1, "name": "Ada", "city": "London"}
 {"id": 2, "name": "Grace", "city": "New York"}

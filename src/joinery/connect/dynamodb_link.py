@@ -71,7 +71,7 @@ def open_dynamodb(endpoint: str, region: str, connections: int) -> Any:
         raise DynamoError(
             "DynamoDB needs the package boto3",
             reason="Missing",
-            hint="Run `pip install 'joinery[dynamodb]'`.",
+            hint="Install Joinery with the extra dynamodb.",
         ) from missing
     config = Config(
         max_pool_connections=connections,

@@ -63,7 +63,7 @@ class FilesSink:
     def _failed(self, error: OSError) -> SinkError:
         return SinkError(
             f'sink "files" could not write into {self._folder.path}: {error.strerror or error}',
-            hint="Name a folder that can be written, and see to room on its disk.",
+            hint="Choose a writable folder, and make sure its disk has free space.",
         )
 
 

@@ -10,8 +10,10 @@ is held once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from joinery.connect.key import canonical_key
 from joinery.connect.line import StagedRow, read_rows
@@ -36,19 +38,19 @@ class Hold:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._database: sqlite3.Connection | None = None
+        self._database: _Database | None = None
 
     def open(self) -> None:
         """Open the file, creating it where it is missing."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            database.execute("PRAGMA journal_mode = WAL")
-            for table in _TABLES:
-                database.execute(table)
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise _failed(self._path, error) from error
-        self._database = database
+        self._database = database = _Database(connection, self._path)
+        database.execute("PRAGMA journal_mode = WAL")
+        for table in _TABLES:
+            database.execute(table)
 
     def close(self) -> None:
         """Close the file."""
@@ -59,7 +61,7 @@ class Hold:
     def put(self, files: Iterable[Path], now: float) -> None:
         """Hold the documents of staged files; all of them or none."""
         rows = ((key, text, version, now, now) for key, text, version in read_rows(files))
-        with self._transaction() as database:
+        with self._opened.transaction() as database:
             database.executemany(_PUT, rows)
 
     def write_held(self, target: Path) -> int:
@@ -69,13 +71,13 @@ class Hold:
     def missing(self, keys: Iterable[str]) -> Iterator[str]:
         """Yield those keys, as JSON texts, of which no document is held."""
         database = self._opened
-        database.create_function("canonical", 1, canonical_key, deterministic=True)
+        database.define("canonical", canonical_key)
         database.execute("DROP TABLE IF EXISTS temp.known")
         database.execute("CREATE TEMP TABLE known (key TEXT PRIMARY KEY) WITHOUT ROWID")
         database.execute("INSERT OR IGNORE INTO known SELECT canonical(key) FROM held")
         for key in keys:
             known = "SELECT 1 FROM known WHERE key = ?"
-            if database.execute(known, (canonical_key(key),)).fetchone() is None:
+            if database.first(known, (canonical_key(key),)) is None:
                 yield key
         database.execute("DROP TABLE temp.known")
 
@@ -85,8 +87,8 @@ class Hold:
 
     def forget_held(self) -> None:
         """Forget all documents that are held."""
-        if self._opened.execute("SELECT 1 FROM held LIMIT 1").fetchone():
-            with self._transaction() as database:
+        if self._opened.first("SELECT 1 FROM held LIMIT 1"):
+            with self._opened.transaction() as database:
                 database.execute("DELETE FROM held")
 
     def leave(self, *, quiet: float, old: float) -> bool:
@@ -99,8 +101,8 @@ class Hold:
             old: So are those held since then.
         """
         due = {"quiet": quiet, "old": old}
-        with self._transaction() as database:
-            if database.execute("SELECT 1 FROM leaving LIMIT 1").fetchone():
+        with self._opened.transaction() as database:
+            if database.first("SELECT 1 FROM leaving LIMIT 1"):
                 return True
             database.execute(
                 f"INSERT INTO leaving SELECT key, value, version FROM held WHERE {_DUE}", due
@@ -117,32 +119,31 @@ class Hold:
 
     def forget_leaving(self) -> None:
         """Forget the flush that is under way: it was written."""
-        with self._transaction() as database:
+        with self._opened.transaction() as database:
             database.execute("DELETE FROM leaving")
 
     def next_due(self, *, settle: float, longest: float) -> float | None:
         """Return when the next document is due, seconds since 1970; None if none is held."""
-        found = self._opened.execute(
-            "SELECT min(min(changed_at + ?, first_at + ?)) FROM held", (settle, longest)
-        ).fetchone()
-        return None if found[0] is None else float(found[0])
+        due = "SELECT min(min(changed_at + ?, first_at + ?)) FROM held"
+        found = self._opened.first(due, (settle, longest))
+        return float(found[0]) if found and found[0] is not None else None
 
     @property
     def waiting(self) -> int:
         """How many documents were not written yet."""
         count = "SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM leaving)"
-        return int(self._opened.execute(count).fetchone()[0])
+        return int((self._opened.first(count) or (0,))[0])
 
     @property
     def query_id(self) -> str:
         """The identity of the checkpoint whose documents these are."""
-        found = self._opened.execute("SELECT value FROM fact WHERE name = 'query_id'").fetchone()
+        found = self._opened.first("SELECT value FROM fact WHERE name = 'query_id'")
         return str(found[0]) if found else ""
 
     def note(self, *, query_id: str) -> None:
         """Keep the identity of the checkpoint."""
         if query_id != self.query_id:
-            with self._transaction() as database:
+            with self._opened.transaction() as database:
                 self._set(database, "query_id", query_id)
 
     def number(self, name: str) -> int | None:
@@ -151,45 +152,85 @@ class Hold:
 
     def remember(self, name: str, value: int) -> None:
         """Keep a fact beside the documents."""
-        with self._transaction() as database:
+        with self._opened.transaction() as database:
             self._set(database, name, value)
 
     def _rows(self, query: str) -> Iterator[StagedRow]:
-        return (StagedRow(*row) for row in self._opened.execute(query))
+        return (StagedRow(*row) for row in self._opened.rows(query))
 
     @staticmethod
-    def _fact(database: sqlite3.Connection, name: str) -> int | None:
-        found = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+    def _fact(database: _Database, name: str) -> int | None:
+        found = database.first("SELECT value FROM fact WHERE name = ?", (name,))
         return int(found[0]) if found else None
 
     @staticmethod
-    def _set(database: sqlite3.Connection, name: str, value: int | str) -> None:
+    def _set(database: _Database, name: str, value: int | str) -> None:
         database.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, value))
 
     @property
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self) -> _Database:
         if self._database is None:
             raise SinkError(f"the hold {self._path.name} is not open")
         return self._database
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._opened, self._path)
 
+class _Database:
+    """A connection whose every failure is a `SinkError` that names the file."""
 
-class _Transaction:
-    """Commits at its end, rolls back after an error."""
-
-    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
-        self._database = database
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
         self._path = path
 
-    def __enter__(self) -> sqlite3.Connection:
-        self._database.execute("BEGIN IMMEDIATE")
-        return self._database
+    def execute(
+        self, statement: str, values: Sequence[object] | Mapping[str, object] = ()
+    ) -> sqlite3.Cursor:
+        """Run one statement."""
+        with self._errors():
+            return self._connection.execute(statement, values)
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._database.execute("ROLLBACK" if error else "COMMIT")
-        if isinstance(error, sqlite3.Error):
+    def first(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
+        """Return the first row of a query."""
+        with self._errors():
+            found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            return found
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run one statement for each row."""
+        with self._errors():
+            self._connection.executemany(statement, rows)
+
+    def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query as they are read."""
+        with self._errors():
+            yield from self._connection.execute(query)
+
+    def define(self, name: str, function: Callable[[str], str]) -> None:
+        """Let statements use a function of one text."""
+        with self._errors():
+            self._connection.create_function(name, 1, function, deterministic=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[_Database]:
+        """Commit at the end, roll back after an error."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield self
+            self.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._errors():
+            self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
             raise _failed(self._path, error) from error
 
 

@@ -1,12 +1,14 @@
 """The HTTP endpoints of a run: `/metrics`, `/health` and `/ready`.
 
 `/health` answers 200 while the run goes on. `/ready` answers 200 once all its queries have
-started and no sink has been waited for longer than `READY_WAIT_S`; else 503, with the reason.
+started and nothing is waited for longer than its grace: 30 s for a sink or store, none for
+sources, which were asked for some seconds before; else 503, with the reason.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +18,6 @@ from joinery.connect.metrics import ProgressMetrics
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Progress
 
-READY_WAIT_S = 30.0
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
 
@@ -38,7 +39,7 @@ class RunEndpoints:
     def __init__(self, address: str, progress: Callable[[], Progress]) -> None:
         self._address = address
         self._progress = progress
-        self._metrics = ProgressMetrics(progress)
+        self._metrics = ProgressMetrics(progress, lambda: not self._not_ready())
         self._server: ThreadingHTTPServer | None = None
         self.started = threading.Event()
 
@@ -57,7 +58,7 @@ class RunEndpoints:
             raise HttpError(
                 f'cannot serve metrics at "{self._address}"',
                 detail=f"{error}.",
-                hint="Set run.http to a free address, such as 127.0.0.1:9464.",
+                hint=f"Set run.http to a free address, such as 127.0.0.1:{_free_port()}.",
             ) from error
         server.daemon_threads = True
         self._server = server
@@ -89,7 +90,7 @@ class RunEndpoints:
         if not self.started.is_set():
             return "the queries have not started"
         for each in self._progress().waiting.values():
-            if time.time() - each.since > READY_WAIT_S:
+            if time.time() - each.since > each.grace_s:
                 return f"{each.target}: {each.reason}"
         return ""
 
@@ -112,6 +113,13 @@ class RunEndpoints:
                 """Say nothing: a scrape is no news."""
 
         return Handler
+
+
+def _free_port() -> int:
+    """Return a port that nobody has at the moment."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _body(facts: dict[str, str]) -> bytes:

@@ -158,7 +158,7 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
     except KafkaException as error:
         if code_of(error) == "UNKNOWN_TOPIC_OR_PART":
             return None
-        raise failure(brokers, error, f'could not look at topic "{name}"') from error
+        raise failure(brokers, error, f'could not describe topic "{name}" of') from error
     resource = ConfigResource(ResourceType.TOPIC, name)
     try:
         asked = admin.describe_configs([resource], request_timeout=ANSWER_S)
@@ -166,7 +166,7 @@ def describe_topic(brokers: Brokers, name: str) -> Topic | None:
     except KafkaException as error:
         if "AUTHORIZATION" in code_of(error):
             return Topic()  # one may write where one may not look
-        raise failure(brokers, error, f'could not look at topic "{name}"') from error
+        raise failure(brokers, error, f'could not describe topic "{name}" of') from error
     return Topic(
         max_bytes=int(settings.get("max.message.bytes") or DEFAULT_MAX_BYTES),
         compacted="compact" in (settings.get("cleanup.policy") or ""),
@@ -201,7 +201,7 @@ def create_topic(
         admin.create_topics([wanted], request_timeout=ANSWER_S)[name].result()
     except KafkaException as error:
         if code_of(error) != "TOPIC_ALREADY_EXISTS":
-            raise failure(brokers, error, f'could not create topic "{name}"') from error
+            raise failure(brokers, error, f'could not create topic "{name}" on') from error
 
 
 def _silent() -> logging.Logger:
@@ -281,10 +281,17 @@ def error_of(raised: Any) -> Any:
 
 
 def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Exception:
-    """Return the error that tells a failure of Kafka's client."""
+    """Return the error of a failure of Kafka's client.
+
+    Args:
+        brokers: Who failed.
+        error: What the client raised.
+        what: What could not be done, up to the brokers: `could not write to`.
+        reason: What is known besides.
+    """
     known = error_of(error)
     name = known.name()
-    message = f"{what} to Kafka at {brokers.bootstrap}"
+    message = f"{what} Kafka at {brokers.bootstrap}"
     detail = brokers.masked(" ".join(part for part in (told(known), reason) if part))
     if name in FENCED:
         return FencedError(

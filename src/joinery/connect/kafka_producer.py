@@ -29,6 +29,7 @@ from joinery.connect.protocol import SinkUnavailableError
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
+_WRITE = "could not write to"
 _COMMIT_S = 5.0
 _ABORT_S = 2.0
 _STUCK_S = 120.0
@@ -88,13 +89,15 @@ class Producer:
             on_delivery=partial(self._delivered, UNNAMED),
         )
         if self._transactional:
-            self._call(lambda: self._client.init_transactions(ANSWER_S), "could not begin to write")
+            self._call(
+                lambda: self._client.init_transactions(ANSWER_S), "could not begin to write to"
+            )
 
     def begin(self) -> None:
         """Begin a batch."""
         self._undelivered.clear()
         if self._transactional:
-            self._call(self._client.begin_transaction, "could not begin to write")
+            self._call(self._client.begin_transaction, "could not begin to write to")
             self._begun = True
 
     def send(
@@ -132,7 +135,7 @@ class Producer:
                 if not self._queue(topic, key, value, headers, None):
                     yield record
             if number % _POLL_EVERY == 0:
-                self._call(lambda: self._client.poll(0), "could not write")
+                self._call(lambda: self._client.poll(0), _WRITE)
 
     def _queue(
         self,
@@ -149,15 +152,15 @@ class Producer:
                 break
             except BufferError:
                 waited_from = waited_from or time.monotonic()
-                self._call(lambda: self._client.poll(0.5), "could not write")
+                self._call(lambda: self._client.poll(0.5), _WRITE)
                 self._raise_where_stuck(waited_from)
             except kafka_errors() as error:
                 if code_of(error) == "MSG_SIZE_TOO_LARGE":
                     return False
-                raise self._failure(error, "could not write") from error
+                raise self._failure(error, _WRITE) from error
         self._sent += 1
         if self._sent % _POLL_EVERY == 0:
-            self._call(lambda: self._client.poll(0), "could not write")
+            self._call(lambda: self._client.poll(0), _WRITE)
         return True
 
     def note(self, note: Note, number: int) -> None:
@@ -166,13 +169,13 @@ class Producer:
         member = self._reader(note).consumer_group_metadata()
         self._call(
             lambda: self._client.send_offsets_to_transaction(offset, member, ANSWER_S),
-            "could not write",
+            _WRITE,
         )
 
     def noted(self, note: Note) -> int | None:
         """Return the number that the last committed transaction kept; None for none."""
         asked = [topic_partition(note.topic, 0)]
-        what = "could not look at a consumer group"
+        what = "could not read a consumer group of"
         (found,) = self._call(lambda: self._reader(note).committed(asked, ANSWER_S), what)
         return None if found.offset < 0 else int(found.offset)
 
@@ -196,7 +199,7 @@ class Producer:
         others = [each for each in failed.values() if each.name() not in _OF_THE_RECORD]
         if others:
             self.abandon()
-            raise self._failure(others[0], "could not write")
+            raise self._failure(others[0], _WRITE)
         if failed and self._transactional:
             self.abandon()
         elif self._transactional:
@@ -214,7 +217,7 @@ class Producer:
         except kafka_errors() as error:
             # Unless fenced, the next producer of this id ends it; until then nobody sees it.
             if code_of(error) in FENCED:
-                raise self._failure(error, "could not write") from error
+                raise self._failure(error, _WRITE) from error
 
     def close(self) -> None:
         """Drop what was not finished, and close the connections."""
@@ -229,7 +232,7 @@ class Producer:
 
     def _flush(self) -> None:
         waited_from, before = time.monotonic(), len(self._client)
-        while left := self._call(lambda: self._client.flush(1.0), "could not write"):
+        while left := self._call(lambda: self._client.flush(1.0), _WRITE):
             if left < before:
                 waited_from, before, self._down = time.monotonic(), left, None
             self._raise_where_stuck(waited_from)
@@ -246,7 +249,7 @@ class Producer:
                 if known.txn_requires_abort():
                     self.abandon()
                 if not known.retriable() or known.txn_requires_abort():
-                    raise self._failure(error, "could not write") from error
+                    raise self._failure(error, _WRITE) from error
                 self._raise_where_stuck(waited_from)
 
     def _raise_where_stuck(self, waited_from: float) -> None:
@@ -254,7 +257,7 @@ class Producer:
         down = self._down is not None and now - max(self._down[0], waited_from) > _DOWN_S
         if down or now - waited_from > _STUCK_S:
             raise SinkUnavailableError(
-                f"could not write to Kafka at {self._brokers.bootstrap}",
+                f"{_WRITE} Kafka at {self._brokers.bootstrap}",
                 detail=self._reason() or "The brokers do not answer.",
                 hint="Check that a broker listens there.",
             )

@@ -73,7 +73,7 @@ def _ends(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, i
     except kafka_errors() as error:
         if code_of(error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return {}
-        raise failure(brokers, error, f'could not read topic "{topic}"') from error
+        raise failure(brokers, error, f'could not read topic "{topic}" of') from error
     return {each: (low, high) for each, (low, high) in ends.items() if high > low}
 
 
@@ -90,7 +90,7 @@ def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Re
         partition, offset = message.partition(), message.offset()
         if message.error() is not None:
             if message.error().name() != "_PARTITION_EOF":
-                raise failure(brokers, message.error(), "could not read")
+                raise failure(brokers, message.error(), "could not read from")
         elif offset < ends.get(partition, 0):
             yield Record(partition, offset, message.key(), message.value())
         # A log may end in markers of transactions, which are told as the end only.

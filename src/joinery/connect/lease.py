@@ -263,7 +263,7 @@ def _fresh(epoch: int) -> Holder:
 def _fenced(query: str) -> FencedError:
     return FencedError(
         f'another run has taken over "{query}"',
-        detail="This one was not heard of for more than 10 s, and has written nothing since.",
+        detail="This run missed its heartbeat for more than 10 s, and has written nothing since.",
         hint="Nothing is lost: the other run goes on where this one stood.",
     )
 

@@ -16,6 +16,25 @@ from typing import Any, Literal
 
 State = Literal["open", "replayed", "dropped"]
 Kind = Literal["record", "document", "held", "event"]
+REASONS = (
+    "undecodable",
+    "wrong_type",
+    "out_of_range",
+    "key_missing",
+    "wrong_format",
+    "truncate",
+    "ambiguous_order",
+    "too_large",
+    "document_too_large",
+    "poison",
+    "document_refused",
+    "overflow",
+    "lookup_miss",
+    "lookup_unfit",
+    "event_without_time",
+    "event_too_late",
+    "map_failed",
+)
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again
 _ID_DIGITS = 12
 

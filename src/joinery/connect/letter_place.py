@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from joinery.connect.dead_letters import (
@@ -14,8 +15,9 @@ from joinery.connect.option import plain
 from joinery.errors import SpecError
 from joinery.plan.sink import LETTER_KINDS
 from joinery.spec.kafka import kafka_options
-from joinery.spec.product import ProjectSpec, SourceSpec
+from joinery.spec.product import ProjectSpec, RunSpec, SourceSpec
 
+_NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")
 _SECURITY = ("security.", "sasl.", "ssl.")
 
 
@@ -78,8 +80,23 @@ def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
     return Brokers(options.bootstrap, properties)
 
 
+def own_letter_topic(spec: ProjectSpec) -> str | None:
+    """Return the topic that real time takes by itself, None where it takes none.
+
+    It takes one where the project leaves `run.dead_letters` out and has one Kafka source.
+    The name adds no dot to the project's, so a pattern over captured topics, whose names
+    begin with a prefix and a dot, does not read it.
+    """
+    kafkas = sum(each.kind == "kafka" for each in spec.sources)
+    if not spec.run.real_time or spec.run.dead_letters != RunSpec().dead_letters or kafkas != 1:
+        return None
+    return f"{_NOT_IN_TOPICS.sub('-', spec.name)}-dead-letters"
+
+
 def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
     """Return kind and options of the place, a named sink looked up."""
+    if (topic := own_letter_topic(spec)) is not None:
+        return "kafka", {"topic": topic}
     sink = spec.run.dead_letters
     kind, options = sink.kind, dict(sink.options)
     if sink.use is not None:

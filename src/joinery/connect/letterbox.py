@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import partial
 from itertools import groupby
 
 from joinery._registry import make_sink
-from joinery.connect.letter import Letter, Mark, State, moment, sorted_out
+from joinery.connect.letter import REASONS, Letter, Mark, State, moment, sorted_out
 from joinery.connect.letter_place import letter_reader, source_brokers
 from joinery.connect.replay import ReplayError, replay_documents, replay_files, row_of
 from joinery.errors import JoineryError, SpecError
@@ -98,9 +99,11 @@ class Letterbox:
         """Return the letters that are meant, in the order of their places.
 
         Raises:
-            LetterSelectionError: An id is not there, or stands for several letters.
+            LetterSelectionError: An id is not there, or stands for several letters; or the
+                reason is none.
         """
         letters = list(sorted_out(self._reader.lines(), self._reader.marks()))
+        _check_reason(selection.reason, letters)
         for begin in selection.ids:
             named = [each.id for each in letters if each.id.startswith(begin)]
             if len(named) != 1:
@@ -195,6 +198,20 @@ class Letterbox:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         if letters:
             self._reader.mark([Mark(each.id, state, each.time, now) for each in letters])
+
+
+def _check_reason(reason: str, letters: Sequence[Letter]) -> None:
+    """Refuse a reason that no letter can have: a slip must not look like an empty box."""
+    there = dict.fromkeys(each.reason for each in letters)
+    known = dict.fromkeys((*there, *REASONS))
+    if reason and reason not in known:
+        near = get_close_matches(reason, known, n=1)
+        named = f"Here are {', '.join(there)}." if there else f"Known are {', '.join(known)}."
+        raise LetterSelectionError(
+            f'no dead letter has the reason "{reason}"',
+            detail=named,
+            hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
+        )
 
 
 def grouped(letters: Iterable[Letter]) -> list[LetterGroup]:

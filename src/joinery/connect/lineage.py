@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import RunEvent
 
-_PRODUCER = f"https://pypi.org/project/joinery/{__version__}"
+_PRODUCER = f"urn:joinery:{__version__}"
 _RUNNING_S = 60.0
 _TIMEOUT_S = 5.0
 _CLOSING_S = 5.0
@@ -121,7 +121,7 @@ def _client(options: Mapping[str, str]) -> OpenLineageClient:
         from openlineage.client import OpenLineageClient
     except ImportError as error:
         raise LineageMissingError(
-            "lineage events need openlineage-python", hint="Run `pip install 'joinery[lineage]'`."
+            "lineage events need openlineage-python", hint="Install Joinery with the extra lineage."
         ) from error
     transport: dict[str, Any] = {"type": "http", "url": options["url"], "timeout": _TIMEOUT_S}
     if key := options.get("api_key"):

@@ -31,10 +31,13 @@ class ProgressMetrics:
 
     Args:
         progress: Returns the run as it stands.
+        ready: Returns whether the run has started, and waits for nothing.
     """
 
-    def __init__(self, progress: Callable[[], Progress]) -> None:
+    def __init__(self, progress: Callable[[], Progress], ready: Callable[[], bool]) -> None:
         self._progress = progress
+        self._ready = ready
+        self._started_at = time.time()
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format.
@@ -46,7 +49,7 @@ class ProgressMetrics:
             from prometheus_client import CollectorRegistry, generate_latest
         except ImportError as error:
             raise MetricsMissingError(
-                "metrics need prometheus-client", hint="Run `pip install 'joinery[metrics]'`."
+                "metrics need prometheus-client", hint="Install Joinery with the extra metrics."
             ) from error
         registry = CollectorRegistry()
         registry.register(self)
@@ -55,14 +58,30 @@ class ProgressMetrics:
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics; Prometheus' registry calls this."""
         progress = self._progress()
+        yield from _run(self._started_at, ready=self._ready())
         yield from _counted(progress)
         yield from _latest(list(progress.latest.values()))
         yield from _waiting(progress)
         yield from _lookups(progress.lookups)
 
 
+def _run(started_at: float, *, ready: bool) -> Iterator[Metric]:
+    """Yield what is there from the first scrape on, before Spark has started."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    yield GaugeMetricFamily("joinery_up", "1 while the run answers.", value=1)
+    yield GaugeMetricFamily("joinery_ready", "Whether /ready answers 200.", value=float(ready))
+    yield GaugeMetricFamily(
+        "joinery_run_started_timestamp_seconds", "When the run began.", value=started_at
+    )
+
+
 def _counted(progress: Progress) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        SummaryMetricFamily,
+    )
 
     totals = progress.totals
     batches = CounterMetricFamily("joinery_batches", "Batches that were committed to all sinks.")
@@ -83,6 +102,13 @@ def _counted(progress: Progress) -> Iterator[Metric]:
                 changes.add_metric([relation, outcome], count)
         if "age_ms" in counts:
             freshness.add_metric([relation], counts["timed"], counts["age_ms"] / 1000)
+    stale = GaugeMetricFamily(
+        "joinery_stale_ratio",
+        "Of a relation's latest changes, the share that was stale.",
+        labels=["relation"],
+    )
+    for relation, each in progress.staleness.items():
+        stale.add_metric([relation], each.ratio)
     documents = CounterMetricFamily(
         "joinery_documents", "Documents sent, by kind.", labels=["product", "kind"]
     )
@@ -99,7 +125,7 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     for product, counts in progress.counters.items():
         for event, count in counts.items():
             events.add_metric([product, event], count)
-    yield from (batches, dead, changes, freshness, documents, size, events)
+    yield from (batches, dead, changes, freshness, stale, documents, size, events)
 
 
 def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:

@@ -206,7 +206,7 @@ def _connect(access: Access) -> OpenSearch:
     except ImportError as missing:
         raise SinkError(
             'sink "opensearch" needs the package opensearch-py',
-            hint="Run `pip install 'joinery[opensearch]'`.",
+            hint="Install Joinery with the extra opensearch.",
         ) from missing
     return OpenSearch(
         list(access.urls),

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from joinery.connect.protocol import Sink, StagedBatch, Written
 from joinery.errors import JoineryError, RunError
+from joinery.model.warning import RunWarning, warn
 
 
 class Outcome(NamedTuple):
@@ -41,6 +42,7 @@ class Delaying:
         on_error: Told why it could not be sent.
         ended: True once the run is to end.
         end: Lets the run end after its batch.
+        warn: Takes what someone should look at.
     """
 
     make: BatchMaker
@@ -48,6 +50,7 @@ class Delaying:
     on_error: Callable[[Exception], None]
     ended: Callable[[], bool] = lambda: False
     end: Callable[[], None] = lambda: None
+    warn: Callable[[RunWarning], None] = warn
 
 
 class Outlet(Protocol):

@@ -6,11 +6,20 @@ sink has been closed and opened again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 
 from joinery.connect.guarantee import Guarantee
-from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch, Written
+from joinery.connect.protocol import (
+    ListingSink,
+    Sink,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+    listing_of,
+)
 from joinery.connect.retry import PATIENCE, Patience, Retry
 from joinery.model.progress import Waiting
 
@@ -48,11 +57,6 @@ class PatientSink:
         )
 
     @property
-    def wrapped(self) -> Sink:
-        """The sink that it waits for."""
-        return self._sink
-
-    @property
     def guarantee(self) -> Guarantee:
         """That of the wrapped sink."""
         return self._sink.guarantee
@@ -80,19 +84,47 @@ class PatientSink:
         attempt = partial(self._attempt, batch)
         return self._retry.until_done(attempt, f"could not write to {self.target}")
 
+    def listing(self) -> ListingSink | None:
+        """Return this sink where the wrapped one can list its target's documents."""
+        return self if listing_of(self._sink) is not None else None
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys that the target holds, however long it takes until it is there.
+
+        Raises:
+            SinkUnavailableError: The run ended while the target was not there, or the target
+                went away in the middle of its list.
+        """
+        attempt = partial(self._attempt_list, batch)
+        yield from self._retry.until_done(attempt, f"could not list what {self.target} holds")
+
     def close(self) -> None:
         """Close the sink."""
         self._open = False
         self._sink.close()
 
     def _attempt(self, batch: StagedBatch) -> Written:
+        with self._opened(batch):
+            return self._sink.write(batch)
+
+    def _attempt_list(self, batch: StagedBatch) -> Iterator[str]:
+        """Return the target's keys once the first of them is here."""
+        listing = listing_of(self._sink)
+        with self._opened(batch):
+            keys = iter(listing.keys(batch) if listing is not None else ())
+            first = next(keys, None)
+        return keys if first is None else chain((first,), keys)
+
+    @contextmanager
+    def _opened(self, batch: StagedBatch) -> Iterator[None]:
+        """Open the sink where it is not, and note when its target is gone."""
         batch.check()
         if not self._open:
             self._sink.close()
             self._sink.open()
             self._open = True
         try:
-            return self._sink.write(batch)
+            yield
         except SinkUnavailableError:
             self._open = False
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from joinery.connect.postgres_link import DatabaseError, open_link, shown
@@ -24,7 +25,8 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY 1, 2
 """
-# A value of a bounded text is never large enough to be stored out of line by itself.
+# A value of a bounded text is never large enough to be stored out of line by itself; where a
+# table has rows and none of them has such a value, its columns hold codes and names.
 _COLUMNS = """
 SELECT a.attname,
        format_type(coalesce(nullif(t.typbasetype, 0), t.oid),
@@ -34,7 +36,9 @@ SELECT a.attname,
          AND NOT (coalesce(b.typname, t.typname) IN ('varchar', 'bpchar')
                   AND greatest(a.atttypmod, t.typtypmod) BETWEEN 0 AND 504)
          AND coalesce(b.typname, t.typname) <> 'numeric'
+         AND (pg_relation_size(c.oid) = 0 OR pg_relation_size(c.reltoastrelid) > 0)
 FROM pg_attribute a
+JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type b ON b.oid = nullif(t.typbasetype, 0)
 LEFT JOIN pg_type e ON e.oid = nullif(t.typelem, 0) AND t.typlen = -1
@@ -87,7 +91,12 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
     if not found:
         known = [f"{each}.{other}" for each, other in link.execute(_NAMES).fetchall()]
         listed = f"It has {_some(known)}." if known else "It has none."
-        raise DatabaseError(f'the database {shown(url)} has no table "{name}"', detail=listed)
+        near = get_close_matches(name if schema else f"public.{name}", known, n=1)
+        raise DatabaseError(
+            f'the database {shown(url)} has no table "{name}"',
+            detail=listed,
+            hint=f'Use "{near[0]}".' if near else "",
+        )
     oid, schema, table, kind, identity = found[0]
     if kind not in ("r", "p"):
         raise DatabaseError(

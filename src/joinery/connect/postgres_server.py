@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from joinery.connect.postgres_link import shown
+from joinery.connect.postgres_link import first_line, redacted, shown
 from joinery.connect.protocol import SinkError, SinkUnavailableError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     except ImportError as error:
         raise SinkError(
             'sink "postgres" needs the package psycopg',
-            hint="Run `pip install 'joinery[postgres]'`.",
+            hint="Install Joinery with the extra postgres.",
         ) from error
     try:
         return psycopg.connect(url, prepare_threshold=None, **_SETTINGS)
@@ -72,10 +72,7 @@ def refuses_document(error: Exception) -> bool:
 def reason(error: Exception, url: str) -> str:
     """Return a failure as one line, without data of rows and without the password."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
-    line = primary or next(iter(str(error).strip().splitlines()), type(error).__name__)
-    for secret in _secrets(url):
-        line = line.replace(secret, "…")
-    return f"{line}."
+    return f"{redacted(primary or first_line(error), url)}."
 
 
 def failure(error: Exception, url: str, what: str) -> SinkError:
@@ -100,13 +97,3 @@ def passes(error: BaseException | None) -> bool:
     text = str(error)
     refused = "FATAL:" in text or "SSL" in text
     return not refused or any(word in text for word in _PASSING_WORDS)
-
-
-def _secrets(url: str) -> tuple[str, ...]:
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        password = conninfo_to_dict(url).get("password")
-    except database_errors():
-        return (url,)
-    return (str(password),) if password else ()

@@ -324,7 +324,8 @@ class PostgresTable:
                 raise SinkError(
                     f'table "{self.name}" does not fit the product: "{name}" has to be {type}',
                     detail=f"It is {found}." if found else "There is no such column.",
-                    hint="Drop the table, or name another one with the option `table`.",
+                    hint="Name another one with the option `table`; drop it only if a run of"
+                    " Joinery made it and nobody else uses it.",
                 )
 
     def _at(self, name: str = "") -> Composable:

@@ -148,10 +148,18 @@ class ListingSink(Protocol):
         """
 
 
-def listing_of(sink: object) -> ListingSink | None:
-    """Return the sink, or the one that it wraps, if it can tell what its target holds."""
-    while (wrapped := getattr(sink, "wrapped", None)) is not None:
-        sink = wrapped
+@runtime_checkable
+class WrappingSink(Protocol):
+    """A sink that stands in front of another, and may list what that one's target holds."""
+
+    def listing(self) -> ListingSink | None:
+        """Return what lists the target's documents, None where the wrapped sink cannot."""
+
+
+def listing_of(sink: Sink) -> ListingSink | None:
+    """Return what lists the documents of a sink's target, None where nothing can."""
+    if isinstance(sink, WrappingSink):
+        return sink.listing()
     return sink if isinstance(sink, ListingSink) else None
 
 

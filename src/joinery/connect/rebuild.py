@@ -11,7 +11,6 @@ sending sends all of it again.
 
 from __future__ import annotations
 
-import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +22,7 @@ from joinery.connect.lease import Lease
 from joinery.connect.line import StagedRow
 from joinery.connect.outlet import DirectOutlet, Outcome
 from joinery.connect.protocol import Sink, StagedBatch, listing_of
-
-_log = logging.getLogger(__name__)
+from joinery.model.warning import RunWarning
 
 
 class Swap:
@@ -75,11 +73,18 @@ class RebuildOutlet:
         hold: Where they wait.
         reached: Tells whether a batch, by its id, ends at or behind all the ends.
         swap: Shared by the products of the query.
+        warn: Takes what someone should look at.
     """
 
     def __init__(
-        self, sinks: Sequence[Sink], hold: Hold, reached: Callable[[int], bool], swap: Swap
+        self,
+        sinks: Sequence[Sink],
+        hold: Hold,
+        reached: Callable[[int], bool],
+        swap: Swap,
+        warn: Callable[[RunWarning], None],
     ) -> None:
+        self._warn = warn
         self._sinks = tuple(sinks)
         self._hold = hold
         self._reached = reached
@@ -129,7 +134,17 @@ class RebuildOutlet:
         """Yield the keys of all documents that targets hold, as far as they can tell."""
         for sink in self._sinks:
             if (listing := listing_of(sink)) is None:
-                facts = {"product": batch.product, "target": sink.target}
-                _log.warning("documents that vanished are not swept", extra=facts)
+                self._warn(_unswept(batch.product, sink.target))
             else:
                 yield from listing.keys(batch)
+
+
+def _unswept(product: str, target: str) -> RunWarning:
+    about = f'product "{product}"'
+    return RunWarning(
+        code="WARN_NOT_SWEPT",
+        about=f"{about} in {target}",
+        message=f"{about}: {target} cannot list what it holds, so documents whose root vanished"
+        " stay there",
+        hint="Delete there what the rebuild did not send, or begin with an empty target.",
+    )

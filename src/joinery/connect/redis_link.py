@@ -64,6 +64,6 @@ def _driver() -> Any:
         import redis
     except ImportError as missing:
         raise SinkError(
-            "redis needs the package redis", hint="Run `pip install 'joinery[redis]'`."
+            "redis needs the package redis", hint="Install Joinery with the extra redis."
         ) from missing
     return redis

@@ -15,13 +15,21 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from joinery.connect.guarantee import Guarantee
 from joinery.connect.outlet import Delaying, Outcome
-from joinery.connect.protocol import Sink, SinkError, SinkUnavailableError, StagedBatch, Written
+from joinery.connect.protocol import (
+    ListingSink,
+    Sink,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+    listing_of,
+)
 from joinery.model.progress import Waiting
 
 DEFAULT_MAX_BYTES = 1 << 30
@@ -66,6 +74,11 @@ class Spool:
     def held_bytes(self) -> int:
         """What all batches take on disk."""
         return sum(self._sizes.copy().values())
+
+    @property
+    def empty(self) -> bool:
+        """Whether no batch is left."""
+        return not self._sizes
 
     def put(self, batch: StagedBatch) -> None:
         """Keep a batch durably behind all others."""
@@ -132,6 +145,7 @@ class SpoolingSink:
         self._delaying = delaying
         self._closing = closing
         self._tell = tell
+        self._given: StagedBatch | None = None
         self._error: Exception | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -164,6 +178,7 @@ class SpoolingSink:
             SinkUnavailableError: The run ended while the spool was full.
         """
         self._wait_for_room(batch)
+        self._given = batch
         try:
             self._spool.put(batch)
         except OSError as error:
@@ -173,12 +188,35 @@ class SpoolingSink:
         return Written()
 
     def drain(self) -> None:
-        """Wait until the sink has all that was kept, or the run is to end."""
+        """Wait until the sink has all that was kept.
+
+        Raises:
+            SinkUnavailableError: The run ended before; what is left is written by the next one.
+        """
         with self._changed:
-            while self._spool.held_bytes and not self._stopped():
+            while not self._spool.empty and not self._stopped():
                 self._changed.wait(_POLL_S)
         if self._error is not None:
             raise self._error
+        if not self._spool.empty:
+            raise SinkUnavailableError(
+                f"the run ended before the spool of {self.target} was empty",
+                detail="What is left in it is written by the next run.",
+            )
+
+    def listing(self) -> ListingSink | None:
+        """Return this sink where the wrapped one can list its target's documents."""
+        return self if listing_of(self._sink) is not None else None
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys that the target holds once it has all that was kept for it.
+
+        Raises:
+            SinkUnavailableError: The run ended before the spool was empty.
+        """
+        self.drain()
+        listing = listing_of(self._sink)
+        yield from listing.keys(batch) if listing is not None else ()
 
     def close(self) -> None:
         """End the thread, and close the sink; what is left is written by the next run."""
@@ -235,15 +273,21 @@ class SpoolingSink:
         held = self._spool.oldest()
         if held is None:
             return False
-        batch = self._delaying.make(
-            query_id=held.query_id, batch_id=held.batch_id, files=held.files
-        )
+        batch = self._batch_of(held)
         batch.check()
         self._delaying.tell([Outcome(self.target, self._sink.write(batch))])
         self._spool.remove(held)
         with self._changed:
             self._changed.notify_all()
         return True
+
+    def _batch_of(self, held: SpooledBatch) -> StagedBatch:
+        """Return a batch of the spool, under the lease of those that this run was given."""
+        batch = self._delaying.make(
+            query_id=held.query_id, batch_id=held.batch_id, files=held.files
+        )
+        given = self._given
+        return replace(batch, epoch=given.epoch, check=given.check) if given else batch
 
     def _fail(self, error: Exception) -> None:
         self._error = error

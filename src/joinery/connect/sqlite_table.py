@@ -104,7 +104,8 @@ class SqliteTable:
             raise SinkError(
                 f'table "{self._name}" has other columns than the product\'s key',
                 detail=f"It has {_listed(standing)}; needed are {_listed(set(wanted))}.",
-                hint="Drop the table, or name another one with the option `table`.",
+                hint="Name another one with the option `table`; drop it only if a run of Joinery"
+                " made it and nobody else uses it.",
             )
         for name in sorted(fields - standing):
             column = f"{quoted_name(name)} {wanted[name]}"

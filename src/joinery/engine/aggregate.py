@@ -12,11 +12,12 @@ from joinery.engine.failure import EvaluationError
 from joinery.engine.number import fit, whole
 from joinery.engine.order import value_key
 from joinery.model.type import DataType, Decimal
+from joinery.plan.nodes import AggregateFunction
 
 _EXACT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
 
 
-def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
+def aggregate(function: AggregateFunction, kind: DataType, values: Iterable[Any]) -> Any:
     """Return the aggregate of `values`, whose nulls are skipped; null where nothing is left.
 
     Sums are exact and rounded once, to `kind`; an average divides the exact sum of whole
@@ -31,11 +32,11 @@ def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
         EvaluationError: The result does not fit `kind`.
     """
     known = [each for each in values if each is not None]
-    if function == "count":
-        return len(known)
-    if not known:
+    if not known and function != "count":
         return None
     match function:
+        case "count":
+            return len(known)
         case "min":
             return min(known, key=value_key(kind))
         case "max":
@@ -44,7 +45,6 @@ def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
             return _sum(kind, known)
         case "avg":
             return _average(kind, known)
-    raise ValueError(function)
 
 
 def _sum(kind: DataType, values: list[Any]) -> Any:
@@ -53,7 +53,8 @@ def _sum(kind: DataType, values: list[Any]) -> Any:
             return fit(_decimal_sum(values), kind)
         case _, float():
             return _float_sum(values)
-    return whole(sum(values), kind)
+        case _:
+            return whole(sum(values), kind)
 
 
 def _average(kind: DataType, values: list[Any]) -> Any:
@@ -62,7 +63,8 @@ def _average(kind: DataType, values: list[Any]) -> Any:
             return fit(_EXACT.divide(_decimal_sum(values), decimal.Decimal(len(values))), kind)
         case _, float():
             return _float_sum(values) / len(values)
-    return sum(values) / len(values)
+        case _:
+            return sum(values) / len(values)
 
 
 def _decimal_sum(values: list[Any]) -> decimal.Decimal:

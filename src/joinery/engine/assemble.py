@@ -1,7 +1,8 @@
 """The assembly rules: a row and the rows below it, to the object a node shows.
 
 Invariant: an object depends on the rows that exist and on nothing else: not on the order
-of rows, nor on what stood before.
+of rows, nor on what stood before. Over the same rows each is made once, however many parents
+show it, so what fails in it is found once.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from operator import itemgetter
 from typing import Any
 
 from joinery.engine.aggregate import aggregate
+from joinery.engine.evaluate import never_fails, typed_expression
 from joinery.engine.failure import EvaluationError
 from joinery.engine.order import is_ordered_itself, row_key
 from joinery.engine.render import key_text
-from joinery.engine.rows import JoinValue, Matching, join_reader
+from joinery.engine.rows import JoinValue, Matching, join_reader, values_reader
 from joinery.engine.scope import (
     Findings,
     Scope,
@@ -74,15 +76,40 @@ class Assembler:
         self._fields = [(f.name, guarded(f.expression, seen, findings)) for f in node.fields]
         self._values = [(v.name, guarded(v.expression, valued, findings)) for v in node.values]
         self._where = guarded(node.where, ranked, findings) if node.where else None
+        self._order = [
+            guarded(each.expression, ranked, findings)
+            for each in node.order
+            if not never_fails(typed_expression(each.expression, ranked))
+        ]
         self._aggregates = [Aggregating(each, node, findings) for each in node.aggregates]
         self._visible = [(e.name, e.total_name) for e in node.embeds if not e.hidden]
         self._totals = [(e.name, e.total_name) for e in node.embeds if e.total_name]
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
-        self._rank = _ranking(node, ranked, findings)
+        self._rank = _ranking(node, ranked)
         self._place = node.relation.name, tuple(pair.child for pair in node.on)
+        self._key_of = values_reader(node.relation.key)
+        self._rows: Matching | None = None
+        self._made: dict[Any, Assembled | None] = {}
+        self._given: dict[JoinValue | None, Gathered] = {}
+        self._aggregated: dict[tuple[str, int], Any] = {}
 
     def assemble(self, row: Row, rows: Matching) -> Assembled | None:
         """Return the object of `row`, None where the node's `where` leaves it out."""
+        self._begin(rows)
+        key = self._key_of(row)
+        if key not in self._made:
+            self._made[key] = self._assemble(row, rows)
+        return self._made[key]
+
+    def _begin(self, rows: Matching) -> None:
+        """Forget what was made over other rows."""
+        if rows is not self._rows:
+            self._rows = rows
+            self._made.clear()
+            self._given.clear()
+            self._aggregated.clear()
+
+    def _assemble(self, row: Row, rows: Matching) -> Assembled | None:
         if not self._below:
             return self._leaf(row)
         gathered = {name: each.gather(value_of(row), rows) for name, value_of, each in self._below}
@@ -91,7 +118,7 @@ class Assembler:
         values = self._compute_values(value, gathered) if self._values else {}
         if values:
             seen = {**seen, **values}
-        if self._where is not None and self._where(seen) is not True:
+        if not self._keeps(seen):
             return None
         for name, total in self._visible:
             value[name] = gathered[name].value
@@ -103,6 +130,12 @@ class Assembler:
 
     def gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
         """Return what the node, an embed, gives a row of the node above it with a join value."""
+        self._begin(rows)
+        if value not in self._given:
+            self._given[value] = self._gather(value, rows)
+        return self._given[value]
+
+    def _gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
         matching = rows.matching(*self._place, value)
         objects = [each for row in matching if (each := self.assemble(row, rows)) is not None]
         if len(objects) > 1:
@@ -123,9 +156,15 @@ class Assembler:
             values = self._compute_values(value, {})
             seen = {**row, **values}
             value.update(values)
+        return Assembled(value, row, seen, ()) if self._keeps(seen) else None
+
+    def _keeps(self, seen: Mapping[str, Any]) -> bool:
+        """Return whether `where` keeps a row; of one that it keeps, `order` is tried, too."""
         if self._where is not None and self._where(seen) is not True:
-            return None
-        return Assembled(value, row, seen, ())
+            return False
+        for evaluate in self._order:
+            evaluate(seen)
+        return True
 
     def _list(self, objects: Sequence[Assembled]) -> Gathered:
         node = self.node
@@ -147,20 +186,28 @@ class Assembler:
         for name, total in self._totals:
             scope[total] = len(gathered[name].objects)
         for each in self._aggregates:
-            scope[each.name] = each.over([o.value for o in gathered[each.embed].objects])
+            scope[each.name] = self._aggregate(each, gathered[each.embed])
         values: dict[str, Any] = {}
         for name, evaluate in self._values:
             values[name] = scope[name] = evaluate(scope)
         return values
 
+    def _aggregate(self, each: Aggregating, given: Gathered) -> Any:
+        """Return an aggregate over what an embed gave, once for all rows that it gave it."""
+        name = each.name, id(given)
+        if name not in self._aggregated:
+            self._aggregated[name] = each.over([o.value for o in given.objects])
+        return self._aggregated[name]
+
 
 _NOTHING = Gathered(None, (), ())
 
 
-def _ranking(node: Node, scope: Scope, findings: Findings) -> Callable[[Assembled], Any]:
+def _ranking(node: Node, scope: Scope) -> Callable[[Assembled], Any]:
     """Return what siblings sort by: `order`, then the key, whose columns are never null."""
     key = node.relation.key
-    order = [guarded(each.expression, scope, findings) for each in node.order]
+    found = Findings()  # what fails here was found when the object was made
+    order = [guarded(each.expression, scope, found) for each in node.order]
     kinds = [(each.expression.type, each.descending) for each in node.order]
     key_kinds = [(node.relation.type_of(column), False) for column in key]
     if any(is_ordered_itself(kind) is False for kind, _ in key_kinds):

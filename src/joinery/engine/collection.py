@@ -32,7 +32,7 @@ def get(items: list[Any], index: int) -> Any:
 def sliced(items: list[Any], start: int, length: int) -> list[Any]:
     """Return `length` elements from `start`, counted from 1 or from the end."""
     if start == 0 or length < 0:
-        raise EvaluationError("a slice starts at 1 and is not shorter than nothing")
+        raise EvaluationError("slice() needs a start of at least 1 and a length of at least 0")
     at = start - 1 if start > 0 else len(items) + start
     return items[at : at + length] if 0 <= at < len(items) else []
 

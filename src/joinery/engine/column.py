@@ -69,6 +69,8 @@ def column_of(
             return lambda columns: [
                 None if value is None else value.get(field) for value in columns[name]
             ]
+        case _:
+            pass
     names = sorted({each.name for each in parts(typed) if isinstance(each, Read)})
     evaluate = guarded(expression, scope, findings)
 

@@ -48,7 +48,8 @@ def converter(source: DataType, target: DataType) -> Converter:
             return _to_decimal(source, target)
         case _, Atomic(name):
             return _guarded(_PLAIN[name](source))
-    raise TypeError(f"no cast from {source} to {target}")
+        case _:
+            raise TypeError(f"no cast from {source} to {target}")
 
 
 def micros_of(moment: datetime) -> int:

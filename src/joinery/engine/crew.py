@@ -6,7 +6,6 @@ one, too. They are started with the first requests.
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from joinery.engine.emit import Answer, Request
+from joinery.engine.processor import usable_processors
 from joinery.engine.reading import Task
 from joinery.engine.reading_process import ReadingProcess
 
@@ -34,10 +34,7 @@ def crew_of(task: Task | None, processes: object) -> Crew | None:
 
 def processors() -> int:
     """Return how many processes make documents where nobody says it: one a processor, up to 4."""
-    try:
-        return min(_MOST, len(os.sched_getaffinity(0)))
-    except AttributeError:  # not on Linux
-        return min(_MOST, os.cpu_count() or 1)
+    return min(_MOST, usable_processors())
 
 
 class Team(Protocol):

@@ -14,9 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from joinery.engine.before import RowsBefore
 from joinery.engine.climb import Image
 from joinery.engine.crew import Team
 from joinery.engine.emit import Answer, Request, emit, joined
+from joinery.engine.fold import Find
 from joinery.engine.garbage import not_collecting
 from joinery.engine.key import key_reader, key_values
 from joinery.engine.merge import RowMerge, Standing
@@ -92,8 +94,9 @@ class StoreDriver:
         for relation, rows in net.rows.items():
             state.write(relation, rows)
         emitted = self._emitted(roots, batch.timestamp_us)
+        counters = self._counters(net)
         state.acknowledge(batch, emitted)
-        return Outcome(emitted, net.counts, self._counters(), self._meter.usage())
+        return Outcome(emitted, net.counts, counters, self._meter.usage())
 
     @property
     def state(self) -> JoinState:
@@ -108,7 +111,7 @@ class StoreDriver:
         return cast(PortableState, self._state) if told else None
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
+        """Forget rows that were deleted, and documents that went, before a time."""
         self._state.forget(before_us)
 
     def close(self) -> None:
@@ -142,7 +145,7 @@ class StoreDriver:
         parts: dict[str, list[Emitted]] = {name: [] for name in outlets}
         for request, answer in zip(requests, answers, strict=True):
             parts[request.product].append(answer.emitted)
-            outlets[request.product].note(answer)
+            outlets[request.product].note(request, answer)
             self._meter.add(answer.usage)
         return {name: joined(some) for name, some in parts.items()}
 
@@ -167,12 +170,16 @@ class StoreDriver:
                 parted[change.relation].append(change)
         return {name: self._tables[name].by_key(some) for name, some in parted.items() if some}
 
-    def _counters(self) -> dict[str, Mapping[str, int]]:
-        """Return the counters of the batch; failures of rows count with the first product."""
-        counted = {each.name: each.tactic.counters() for each in self._outlets}
-        failures = sum(each.failures() for each in self._tables.values())
-        if failures:
-            counted[self._outlets[0].name]["expression_errors"] += failures
+    def _counters(self, net: _Net) -> dict[str, Mapping[str, int]]:
+        """Return the counters of the batch by product."""
+
+        def before() -> Find:
+            relations = [each.relation for each in self._tables.values()]
+            return RowsBefore(self._state, relations, net.images).matching
+
+        counted = {
+            each.name: each.tactic.counters(self._state.matching, before) for each in self._outlets
+        }
         return {name: dict(each) for name, each in counted.items() if each}
 
 
@@ -189,8 +196,9 @@ class _Table:
     """One relation: its changes into its stored rows."""
 
     def __init__(self, relation: Relation) -> None:
+        self.relation = relation
         self._name = relation.name
-        self._findings = Findings()
+        self._findings, self._began = Findings(), 0
         self._merge = RowMerge(relation, self._findings)
         self._key_of: Callable[[Row], Key] = key_reader(relation)
 
@@ -223,6 +231,8 @@ class _Table:
                 new = rows[key] = first(changes[0], timestamp_us)
                 images.append((None, new.row if new.visible else None))
                 seen += 1
+                if self._findings.failures:
+                    self._count_failures(None)
                 continue
             standing = _standing(old)
             applied = [apply(standing, change) for change in changes]
@@ -233,15 +243,22 @@ class _Table:
                 continue
             new = rows[key] = self._stored(standing, timestamp_us)
             images.append((_seen(old), _seen(new)))
+            if self._findings.failures:
+                self._count_failures(old)
         counts = net.counts.setdefault(self._name, Counter())
         counts.update(verdicts)
         if seen:
             counts["applied"] += seen
+        if self._began:
+            counts["expression_errors"], self._began = self._began, 0
 
-    def failures(self) -> int:
-        """Return how many expressions failed since the last call."""
-        failures, self._findings.failures = self._findings.failures, 0
-        return failures
+    def _count_failures(self, old: StoredRow | None) -> None:
+        """Count the expressions that failed over a new row, and did not over the old one."""
+        failed = self._findings.taken().failures
+        if failed and old is not None and old.row is not None:
+            self._merge.visible(self._merge.derived(old.row))
+            failed -= self._findings.taken().failures
+        self._began += max(0, failed)
 
     def _first(self, change: Change, timestamp_us: int) -> StoredRow:
         """Return what the only change of a new key makes of it: most rows of a first load."""
@@ -287,10 +304,10 @@ class _Outlet:
         """Return what the documents of some roots came to."""
         return Answer(emit(request, self.tactic.documents(request.keys, state), state))
 
-    def note(self, answer: Answer) -> None:
+    def note(self, request: Request, answer: Answer) -> None:
         """Count what was found where an answer was made."""
         if isinstance(self.tactic, RowTactic):
-            self.tactic.add(answer.findings)
+            self.tactic.add(answer.findings, request.keys)
 
 
 def _slices(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:

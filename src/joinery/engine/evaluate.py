@@ -62,7 +62,8 @@ def never_fails(node: Typed) -> bool:
             return True
         case Apply("field", (of, Constant())):
             return never_fails(of)
-    return False
+        case Constant() | Variable() | Convert() | Apply() | Closure():
+            return False
 
 
 def compile_typed(node: Typed) -> Evaluate:
@@ -167,7 +168,8 @@ def _function(node: Apply) -> Callable[..., Any]:
             return number.root
         case "sign":
             return number.sign
-    return {**TEXT, **TEMPORAL, **COLLECTION}[name]
+        case _:
+            return {**TEXT, **TEMPORAL, **COLLECTION}[name]
 
 
 def _comparison(function: str, kind: DataType) -> Callable[[Any, Any], bool]:

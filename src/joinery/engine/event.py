@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from joinery.model.change import Row
 
 Identity = tuple[Any, ...]
+
+
+class Place(NamedTuple):
+    """Where an event comes from; of two with one identity the higher one is the newer.
+
+    Attributes:
+        arrived: Whether it came with this batch; a lookup kept it from an earlier one if not.
+        log: The name of its relation; two logs have no order of their own.
+        number: Rises within the log.
+    """
+
+    arrived: bool
+    log: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +33,13 @@ class Event:
     Attributes:
         key: What identifies it: its key columns, or its place in the log.
         row: Its columns.
+        place: Where it comes from.
         correction: Whether it was sent before, with other columns.
     """
 
     key: Row
     row: Row
+    place: Place
     correction: bool = False
 
     @property
@@ -34,6 +50,10 @@ class Event:
     def with_row(self, row: Mapping[str, Any]) -> Event:
         """Return the event with other columns."""
         return replace(self, row=row)
+
+    def kept(self) -> Event:
+        """Return the event as a lookup keeps it for a later batch."""
+        return replace(self, place=self.place._replace(arrived=False, number=0))
 
     def corrected(self) -> Event:
         """Return the event as one that is sent again."""

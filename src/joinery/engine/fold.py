@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from joinery.engine.assemble import Aggregating
 from joinery.engine.column import Columns, column_of, ranks_of, texts_of
+from joinery.engine.evaluate import never_fails, typed_expression
 from joinery.engine.render import key_text
 from joinery.engine.rows import JoinValue
 from joinery.engine.scope import Findings, fields_scope, rank_scope, values_scope
@@ -83,6 +84,9 @@ class Fold:
         self._where = column_of(node.where, ranked, findings) if node.where else None
         self._aggregates = [Aggregating(each, node, findings) for each in node.aggregates]
         self._order = [column_of(each.expression, ranked, findings) for each in node.order]
+        self._order_fails = not all(
+            never_fails(typed_expression(each.expression, ranked)) for each in node.order
+        )
         self._key = node.relation.key
         self._ranks = ranks_of(
             [(each.expression.type, each.descending) for each in node.order]
@@ -105,7 +109,7 @@ class Fold:
             output.put(name, compute(seen))
         for aggregate in self._aggregates:
             of = next(columns for each, columns in given if each.name == aggregate.embed)
-            output.put(aggregate.name, list(map(aggregate.over, of.objects)))
+            output.put(aggregate.name, _over_groups(aggregate, of.objects))
         values: dict[str, Column] = {}
         for name, compute in self._values:
             values[name] = compute(output)
@@ -116,13 +120,24 @@ class Fold:
             keep = [each is True for each in self._where(ranked)]
             ranked, output = ranked.kept(keep), output.kept(keep)
             overflowed = [each for each, kept in zip(overflowed, keep, strict=False) if kept]
+        # What fails in an order is found where it decides nothing, too.
+        ranks = self._rank(ranked) if self._order_fails else None
         return Folded(
             output.rows,
             self._objects(output) if self._value else (),
             self._texts(output) if self._text else (),
-            lambda: self._rank(ranked),
+            lambda: self._rank(ranked) if ranks is None else ranks,
             overflowed,
         )
+
+    def several(self, path: str, values: Collection[JoinValue], find: Find) -> set[JoinValue]:
+        """Return the join values of the embed at `path` that several rows have."""
+        for each in self._embeds:
+            if path == each.path:
+                return each.several(values, find)
+            if path.startswith(f"{each.path}/"):
+                return each.below.several(path, values, find)
+        raise KeyError(path)
 
     def _objects(self, output: Columns) -> list[dict[str, Any]]:
         columns = [output[name] for name in self._shown]
@@ -153,13 +168,20 @@ class Fold:
         return [tuple(path for paths in row for path in paths) for row in of_rows]
 
 
+def _over_groups(aggregate: Aggregating, groups: Sequence[Sequence[Any]]) -> Column:
+    """Return an aggregate over each group, once for all rows that were given the same one."""
+    of = {id(group): group for group in groups}
+    results = {name: aggregate.over(group) for name, group in of.items()}
+    return [results[id(group)] for group in groups]
+
+
 class _Embed:
     """One embed: read for the rows above it, folded, and grouped by join value."""
 
     def __init__(
         self, node: Node, parent: Relation, findings: Findings, *, value: bool, text: bool
     ) -> None:
-        self.name = node.name
+        self.name, self.path = node.name, node.path
         self._node, self._findings = node, findings
         self._value, self._text = value, text
         self._fold = Fold(node, findings, value=value, text=text)
@@ -185,6 +207,16 @@ class _Embed:
             [column[each] for each in at] if column else [] for column in finished
         ]
         return Given(*columns)
+
+    @property
+    def below(self) -> Fold:
+        """Folds the embed's own rows."""
+        return self._fold
+
+    def several(self, values: Collection[JoinValue], find: Find) -> set[JoinValue]:
+        """Return those of `values` that several of the embed's objects have."""
+        folded = self._fold.fold(find(self._node.relation.name, self._columns, values), find)
+        return {value for value, group in self._groups(folded).items() if len(group) > 1}
 
     def put(self, given: Given, seen: Columns, output: Columns) -> None:
         """Put the columns that expressions and texts of the node above read."""

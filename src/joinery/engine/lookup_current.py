@@ -60,6 +60,11 @@ class CurrentLookup:
         self._sent: dict[Identity, _Sent] = {}
         self._ticked_us = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait for a row."""
+        return len(self._waiting)
+
     def process(
         self, changes: Iterable[Change], events: Iterable[Event], time_us: int, found: Findings
     ) -> list[Event]:
@@ -93,12 +98,12 @@ class CurrentLookup:
         """Answer an event; it takes the place of one remembered under its identity."""
         key = self._fields.key(event.row)
         row = self._row(key)
-        self._waiting.pop(event.identity, None)
+        found.counters["superseded"] += self._waiting.pop(event.identity, None) is not None
         self._sent.pop(event.identity, None)
         if row is None:
             found.counters["lookup_misses"] += 1
             return self._missed(event, key, time_us, found)
-        return [self._send(event, key, row, time_us)]
+        return [self._send(event, key, row, since_us=time_us)]
 
     def _missed(self, event: Event, key: Key | None, time_us: int, found: Findings) -> list[Event]:
         match self._lookup.on_miss:
@@ -111,17 +116,24 @@ class CurrentLookup:
                 return []
             case "wait" if key is not None:
                 until_us = time_us + (self._lookup.wait_ms or 0) * 1000
-                self._waiting[event.identity] = _Waiting(event, key, until_us)
+                self._waiting[event.identity] = _Waiting(event.kept(), key, until_us)
                 return []
-        return [self._send(event, key, None, time_us)]
+        return [self._send(event, key, None, since_us=time_us)]
 
-    def _send(self, event: Event, key: Key | None, row: Row | None, time_us: int) -> Event:
+    def _send(self, event: Event, key: Key | None, row: Row | None, *, since_us: int) -> Event:
+        """Answer an event, and remember it where it may be sent again: `for` counts from then."""
         fields = self._fields.of(row)
         if self._lookup.on_change != "keep" and key is not None:
-            until_us = time_us + (self._lookup.for_ms or 0) * 1000
             text = self._fields.text(fields)
-            self._sent[event.identity] = _Sent(event, key, text, until_us)
+            self._sent[event.identity] = _Sent(event.kept(), key, text, self._until_us(since_us))
         return event.with_row({**event.row, **fields})
+
+    def _until_us(self, since_us: int) -> int:
+        """Return when an event is forgotten; periodic corrections go on to a full `every`."""
+        until_us = since_us + (self._lookup.for_ms or 0) * 1000
+        if self._lookup.on_change != "correct":
+            return until_us
+        return -(-until_us // self._every_us) * self._every_us
 
     def _released(self, time_us: int, found: Findings) -> list[Event]:
         """Return the events whose row came, and those that waited long enough."""
@@ -133,7 +145,8 @@ class CurrentLookup:
             if row is None:
                 found.counters["waits_over"] += 1
             del self._waiting[identity]
-            out.append(self._send(each.event, each.key, row, time_us))
+            since_us = min(time_us, each.until_us)
+            out.append(self._send(each.event, each.key, row, since_us=since_us))
         return out
 
     def _corrections(self, time_us: int) -> list[Event]:
@@ -163,6 +176,9 @@ class CurrentLookup:
 
     def _ticks(self, time_us: int) -> bool:
         """Say whether a multiple of `every` lies between the last batch and this one."""
-        every_us = (self._lookup.every_ms or 1) * 1000
         before, self._ticked_us = self._ticked_us, time_us
-        return before // every_us < time_us // every_us
+        return before // self._every_us < time_us // self._every_us
+
+    @property
+    def _every_us(self) -> int:
+        return (self._lookup.every_ms or 1) * 1000

@@ -3,13 +3,16 @@
 A version is a row from its time on, until the next of its key. A version that the table's
 `where` keeps out ends the row. Deletes tell no time, so they leave the history alone.
 
-Invariant: once the table's watermark is past an event's time, its answer is final; under
-`late: hold` it does not depend on how the input was cut into batches.
+A version that stands in the log behind the watermark is late: it is used only from that
+watermark on, by whichever events have such times, so it alters no answer that was final.
+
+Invariant: once the table's watermark is past an event's time, its answer is final; its last
+answer does not depend on how the logs were cut into batches, or mixed.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,11 +28,16 @@ from joinery.plan.stream import Lookup
 
 @dataclass(order=True, slots=True)
 class _Version:
-    """A row from `since_us` on; of one time the later position stands."""
+    """A row from `since_us` on; of one time the later position stands.
+
+    Attributes:
+        used_from_us: Its time, or the watermark before it in the log, if that is later.
+    """
 
     since_us: int
-    position: int = field(compare=False, default=0)
-    row: Row = field(compare=False, default_factory=dict)
+    position: int
+    used_from_us: int = field(compare=False)
+    row: Row = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +67,20 @@ class VersionedLookup:
         self._newest_us: int | None = None
         self._quiet_since_us: int | None = None
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait for the table's watermark, and were not sent yet."""
+        return sum(each.text is None for each in self._open.values())
+
     def process(
         self, changes: Iterable[Change], events: Iterable[Event], time_us: int, found: Findings
     ) -> list[Event]:
         """Return what one batch sends on; see `CurrentLookup.process`."""
-        mine = [each for each in changes if each.relation == self._lookup.table.name]
-        late_before = self._watermark_us
+        batch = list(changes)
+        mine = [each for each in batch if each.relation == self._lookup.table.name]
         for change in mine:
-            self._change(change, late_before, found)
-        if mine or self._quiet_since_us is None:
+            self._change(change, found)
+        if mine or (batch and self._quiet_since_us is None):
             self._quiet_since_us = time_us
         idle = self._idle(time_us)
         arrived = [made for event in events for made in self._arrive(event, idle, found)]
@@ -95,7 +108,7 @@ class VersionedLookup:
             return False
         return event_us < watermark_us - history_ms * 1000
 
-    def _change(self, change: Change, watermark_us: int | None, found: Findings) -> None:
+    def _change(self, change: Change, found: Findings) -> None:
         if change.after is None:
             found.counters["deletes_ignored"] += 1
             return
@@ -106,31 +119,28 @@ class VersionedLookup:
             found.counters["versions_without_time"] += 1
             return
         since_us = micros_of(since)
-        if watermark_us is not None and since_us < watermark_us:
-            found.counters["late_versions"] += 1
+        watermark_us = since_us if self._watermark_us is None else self._watermark_us
+        found.counters["late_versions"] += since_us < watermark_us
         key = tuple(change.key[column] for column in self._lookup.table.key)
-        self._insert(key, since_us, change.position or 0, told)
+        versions = self._versions.setdefault(key, [])
+        row = self._completed(told, versions, since_us)
+        used_from_us = max(since_us, watermark_us)
+        insort(versions, _Version(since_us, change.position or 0, used_from_us, row))
         newest_us = since_us if self._newest_us is None else self._newest_us
         self._newest_us = max(since_us, newest_us)
         found.counters["applied"] += 1
 
-    def _insert(self, key: Key, since_us: int, position: int, told: Row) -> None:
-        """Keep a version; what it leaves out is as in the version before it."""
-        versions = self._versions.setdefault(key, [])
-        before = self._at(versions, since_us)
+    def _completed(self, told: Row, versions: list[_Version], since_us: int) -> Row:
+        """Return a version's row; what it leaves out is as in the version before its time."""
+        before = [each.row for each in versions if each.since_us <= since_us]
+        stored = before[-1] if before else {}
         names = [column.name for column in self._lookup.table.columns]
-        stored = before.row if before else {}
-        row = {name: told[name] if name in told else stored.get(name) for name in names}
-        if before is not None and before.since_us == since_us:
-            if position < before.position:
-                return
-            versions.remove(before)
-        insort(versions, _Version(since_us, position, row))
+        return {name: told[name] if name in told else stored.get(name) for name in names}
 
     @staticmethod
     def _at(versions: list[_Version], time_us: int) -> _Version | None:
-        index = bisect_right(versions, _Version(time_us))
-        return versions[index - 1] if index else None
+        used = [each for each in versions if each.used_from_us <= time_us]
+        return used[-1] if used else None
 
     def _row(self, key: Key, time_us: int) -> Row | None:
         version = self._at(self._versions.get(key, []), time_us)
@@ -141,7 +151,8 @@ class VersionedLookup:
 
     def _arrive(self, event: Event, idle: bool, found: Findings) -> list[Event]:
         """Answer an event, or keep it until its answer is final; forget what was told before."""
-        self._open.pop(event.identity, None)
+        before = self._open.pop(event.identity, None)
+        found.counters["superseded"] += before is not None and before.text is None
         at = event.row[self._lookup.event_time or ""]
         if not isinstance(at, datetime):
             column = self._lookup.event_time
@@ -157,10 +168,10 @@ class VersionedLookup:
         if key is None or self._final(time_us, idle):
             return self._answer(event, key, time_us, found)
         if self._lookup.late == "hold":
-            self._open[event.identity] = _Open(event, key, time_us)
+            self._open[event.identity] = _Open(event.kept(), key, time_us)
             return []
         fields = self._fields.of(self._row(key, time_us))
-        self._open[event.identity] = _Open(event, key, time_us, self._fields.text(fields))
+        self._open[event.identity] = _Open(event.kept(), key, time_us, self._fields.text(fields))
         return [event.with_row({**event.row, **fields})]
 
     def _answer(self, event: Event, key: Key | None, time_us: int, found: Findings) -> list[Event]:

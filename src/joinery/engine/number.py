@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from joinery.engine.failure import EvaluationError
-from joinery.model.type import Atomic, DataType, Decimal
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.literal import RANGES
 
 _EXACT = decimal.Context(prec=77, rounding=decimal.ROUND_HALF_UP)
@@ -53,7 +53,8 @@ def settled(kind: DataType) -> Callable[[Any], Any]:
             return single
         case Atomic("double"):
             return lambda value: value
-    return lambda value: whole(value, kind)
+        case Atomic() | Array() | Map() | Struct():
+            return lambda value: whole(value, kind)
 
 
 def arithmetic(function: str, operand: DataType, result: DataType) -> Callable[[Any, Any], Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import total_ordering
 from typing import Any
 
-from joinery.model.type import DOUBLE, Array, Atomic, DataType, Map, Struct
+from joinery.model.type import DOUBLE, Array, Atomic, DataType, Decimal, Map, Struct
 
 Key = Callable[[Any], Any]
 _NULL = (0,)
@@ -40,7 +40,8 @@ def value_key(kind: DataType) -> Key:
         case Struct(fields):
             keys = [(each.name, order_key(each.type)) for each in fields]
             return lambda value: [key(value.get(name)) for name, key in keys]
-    return lambda value: value
+        case Atomic() | Decimal() | Map():
+            return lambda value: value
 
 
 def is_ordered_itself(kind: DataType) -> bool:

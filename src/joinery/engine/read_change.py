@@ -13,7 +13,7 @@ from typing import Any
 
 from joinery.engine.json_reader import Read, json_reader
 from joinery.model.change import Change
-from joinery.model.type import Array, DataType, Decimal, Map, Struct
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.nodes import Relation
 
 _UPSERT, _TOMBSTONE = 0, 2
@@ -87,4 +87,5 @@ def _has_fractions(kind: DataType) -> bool:
             return _has_fractions(key) or _has_fractions(of)
         case Decimal():
             return True
-    return str(kind) in _FRACTIONS
+        case Atomic():
+            return str(kind) in _FRACTIONS

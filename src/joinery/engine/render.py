@@ -52,8 +52,9 @@ def renderer(type_: DataType) -> Render:
             return _or_null(scalar_renderer(type_))
         case Atomic("string"):
             return _or_null(_text)
-    quoted = scalar_renderer(type_)
-    return _or_null(lambda value: f'"{quoted(value)}"')
+        case Atomic():
+            quoted = scalar_renderer(type_)
+            return _or_null(lambda value: f'"{quoted(value)}"')
 
 
 def _object(fields: Sequence[Field]) -> Render:
@@ -117,7 +118,8 @@ def scalar_renderer(type_: DataType) -> Render:
             return _timestamp_text
         case Atomic("binary"):
             return lambda value: base64.b64encode(value).decode("ascii")
-    return str
+        case Atomic() | Array() | Map() | Struct():
+            return str
 
 
 def _utc_text(value: dt.datetime) -> str:

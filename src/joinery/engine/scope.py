@@ -5,6 +5,7 @@ Invariant: a later layer hides a name of an earlier one, as the plan's contract 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ Evaluate = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(slots=True)
 class Findings:
-    """What an evaluation of all documents met on its way.
+    """What an evaluation of documents met on its way.
 
     Attributes:
         failures: How many expressions failed, and gave null.
@@ -29,6 +30,20 @@ class Findings:
 
     failures: int = 0
     multiple: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
+
+    def taken(self) -> Findings:
+        """Return what was found, and begin anew."""
+        found = Findings(self.failures, set(self.multiple))
+        self.failures = 0
+        self.multiple.clear()
+        return found
+
+    def since(self, before: Findings) -> Counter[str]:
+        """Return the counters of what was not found before."""
+        return +Counter(
+            expression_errors=max(0, self.failures - before.failures),
+            multiple_matches=len(self.multiple - before.multiple),
+        )
 
 
 def relation_scope(relation: Relation) -> dict[str, DataType]:

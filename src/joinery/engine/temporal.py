@@ -47,7 +47,8 @@ def trunc(day: date, unit: str) -> date:
             return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
         case "month":
             return day.replace(day=1)
-    return _date(lambda: day - timedelta(days=day.weekday()))
+        case _:
+            return _date(lambda: day - timedelta(days=day.weekday()))
 
 
 def date_trunc(unit: str, moment: datetime) -> datetime:
@@ -63,8 +64,9 @@ def date_trunc(unit: str, moment: datetime) -> datetime:
             return moment.replace(second=0, microsecond=0)
         case "hour":
             return moment.replace(minute=0, second=0, microsecond=0)
-    day = moment.date() if unit == "day" else trunc(moment.date(), unit)
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+        case _:
+            day = moment.date() if unit == "day" else trunc(moment.date(), unit)
+            return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def timestamp_from(factor: int) -> Callable[[int], datetime]:

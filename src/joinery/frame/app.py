@@ -5,6 +5,7 @@ Invariant: `to_yaml()` reads back as an equal project, whose plan is equal byte 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -16,6 +17,7 @@ from joinery.errors import SpecError
 from joinery.frame.place import Database, source_data
 from joinery.frame.stream import Stream
 from joinery.frame.table import Table
+from joinery.model.warning import RunWarning, warn
 from joinery.project import Project
 from joinery.spec.declare import Document
 from joinery.spec.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
@@ -208,23 +210,35 @@ class App:
         Args:
             spark: The session; one is opened where none is given.
             **options: Such as `once=True`.
+
+        Raises:
+            SelectionError: There is no product, and no stream ends with `.sink(…)`.
         """
-        return import_module("joinery.project").run(
-            spark or self.session(), self.project, **options
-        )
+        project = self.project
+        import_module("joinery.spark.selection").check_runnable(project.spec)
+        return import_module("joinery.project").run(spark or self.session(), project, **options)
 
     def session(self) -> Any:
         """Return the active Spark session, or open one that suits the app."""
         return import_module("joinery.spark.own_session").session_for(self.spec)
 
     def known_stream(self, spec: StreamSpec) -> None:
-        """Take a stream that got its name; the same name is given once.
+        """Take a stream that got its name, in place of one that had it."""
+        before = self._streams.get(spec.name)
+        if before and before != spec and not _goes_on(before, spec):
+            _warn_replaced("stream", spec.name)
+        self._streams[spec.name] = spec
 
-        Raises:
-            SpecError: Another stream has it.
+    def name_for(self, spec: StreamSpec) -> str:
+        """Return the name of a stream that was given none, beginning with that of `spec`.
+
+        It is the name of a stream from the same log into the same sinks, or of one without
+        sinks that does the same; else one that is free.
         """
-        if self._streams.setdefault(spec.name, spec) != spec:
-            raise SpecError(f'there are two streams named "{spec.name}"', code="SPEC_DUPLICATE_KEY")
+        numbered = re.compile(rf"{re.escape(spec.name)}(_\d+)?")
+        known = (each for each in self._streams.values() if numbered.fullmatch(each.name))
+        same = (each.name for each in known if _same_stream(each, spec))
+        return next(same, None) or self.free_name(spec.name)
 
     def free_name(self, wish: str) -> str:
         """Return `wish`, or `wish_2` and so on where it is taken."""
@@ -240,7 +254,12 @@ class App:
         reader = Reader()
         spec = read_relation(reader, Entry(name, tree_of(given)), ("relations", name))
         raise_all(tuple(reader.problems))
-        return self._known(spec)
+        before = self._relations.get(name)
+        if before and before != spec:
+            _warn_replaced("relation", name)
+            self._products.pop(name, None)
+        self._relations[name] = spec
+        return spec
 
     def _known(self, spec: RelationSpec) -> RelationSpec:
         if self._relations.setdefault(spec.name, spec) != spec:
@@ -257,6 +276,28 @@ class App:
         parts += [each._repr_html_() for each in self._tables.values()]
         parts += [each._repr_html_() for each in self.streams.values()]
         return "\n".join(parts)
+
+
+def _same_stream(one: StreamSpec, other: StreamSpec) -> bool:
+    alike = one.origin == other.origin and one.sinks == other.sinks
+    return alike and (bool(one.sinks) or one.steps == other.steps)
+
+
+def _goes_on(one: StreamSpec, other: StreamSpec) -> bool:
+    """Return whether one of the two is the other with its sinks."""
+    alike = (one.origin, one.steps) == (other.origin, other.steps)
+    return alike and not (one.sinks and other.sinks)
+
+
+def _warn_replaced(kind: str, name: str) -> None:
+    warn(
+        RunWarning(
+            code="WARN_REPLACED",
+            about=f'{kind} "{name}"',
+            message=f'the {kind} "{name}" replaces the one declared before',
+            hint="Give one of them another name if both are meant.",
+        )
+    )
 
 
 def _fields_of(frame: Any) -> dict[str, str]:

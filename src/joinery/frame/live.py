@@ -5,27 +5,46 @@ Spark is imported when one of them is asked for.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from html import escape
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from joinery.engine.render import document_json
 from joinery.errors import SpecError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
 from joinery.spec.product import ProjectSpec
 
+_MOST_READ = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Events as a table: text anywhere, HTML in a notebook."""
+    """Events as a table: text anywhere, HTML in a notebook.
+
+    Attributes:
+        columns: Their names.
+        rows: The first events.
+        dead: How many records and events became dead letters.
+        waiting: How many events wait for a row, or for a watermark.
+        filtered: How many events a filter kept out.
+        unsent: How many events were not sent, where nobody can tell why: they wait, or a
+            filter kept them out.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     dead: int = 0
+    waiting: int = 0
+    filtered: int = 0
+    unsent: int = 0
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -43,16 +62,51 @@ class Shown:
         return "\n".join([*parts, "</table>", *(f"<p>{escape(each)}</p>" for each in self._note())])
 
     def _note(self) -> list[str]:
-        return [f"{self.dead} dead letters"] if self.dead else []
+        """Return what became of the events that are not shown, as one line or none."""
+        told = {
+            "waiting for a row": self.waiting,
+            "filtered out": self.filtered,
+            "not sent: waiting, or filtered out": self.unsent,
+            "dead letters": self.dead,
+        }
+        line = ", ".join(f"{count} {text}" for text, count in told.items() if count)
+        return [line] if line else []
+
+
+def shown_of_files(spec: ProjectSpec, stream: Stream, rows: int) -> Shown | None:
+    """Return the first events of a stream that reads change files alone; None of another.
+
+    The reference solution computes them, so no session is needed.
+    """
+    door = import_module("joinery.spark.file_preview")
+    if not door.previewable(spec, stream):
+        return None
+    found = door.preview_files(spec, stream, most=_MOST_READ)
+    columns = tuple(each.name for each in stream.output.fields)
+    events = (
+        json.loads(_json(each.value, stream), parse_float=Decimal) for each in found.documents
+    )
+    return Shown(
+        columns,
+        tuple(tuple(each[name] for name in columns) for each in islice(events, rows)),
+        dead=len(found.dead) + len(found.records.letters),
+        waiting=found.waiting,
+        filtered=found.filtered,
+    )
+
+
+def _json(value: Any, stream: Stream) -> str:
+    return document_json(value, stream.output)
 
 
 def shown_of(spec: ProjectSpec, stream: Stream, spark: Any, rows: int) -> Shown:
     """Return the first events of a stream, run over the beginning of its logs."""
-    found = import_module("joinery.spark.preview").preview(spec, stream, spark, rows=rows)
-    columns = tuple(each.name for each in stream.output.fields)
-    return Shown(
-        columns, tuple(tuple(row[name] for name in columns) for row in found.rows), found.dead
+    found = import_module("joinery.spark.preview").preview(
+        spec, stream, spark, rows=rows, read=_MOST_READ
     )
+    columns = tuple(each.name for each in stream.output.fields)
+    events = tuple(tuple(row[name] for name in columns) for row in found.rows)
+    return Shown(columns, events, dead=found.dead, unsent=found.unsent)
 
 
 def taken(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from joinery.errors import SpecError
+from joinery.spec.kafka import without_port
 
 _KAFKA = "kafka://"
 _POSTGRES = ("postgres://", "postgresql://")
@@ -20,7 +21,7 @@ def source_data(source: str | Mapping[str, Any] | None) -> dict[str, Any]:
             folder `data`.
 
     Raises:
-        SpecError: It is a URL of another kind.
+        SpecError: It is a URL of another kind, or of Kafka without a port.
 
     Example:
         >>> source_data("kafka://localhost:9092"), source_data(None)
@@ -29,7 +30,14 @@ def source_data(source: str | Mapping[str, Any] | None) -> dict[str, Any]:
     if isinstance(source, Mapping):
         return dict(source)
     if source is not None and source.startswith(_KAFKA):
-        return {"kafka": {"bootstrap": source.removeprefix(_KAFKA)}}
+        bootstrap = source.removeprefix(_KAFKA).rstrip("/")
+        if (host := without_port(bootstrap)) is not None:
+            raise SpecError(
+                f'the source "{source}" needs a port behind each host',
+                code="SPEC_VALUE",
+                hint=f'Write "{_KAFKA}{host or "host"}:9092".',
+            )
+        return {"kafka": {"bootstrap": bootstrap}}
     _refuse_url(source, "source", 'Write "kafka://host:9092", or the path of a folder.')
     return {"files": {"path": source or "data"}}
 

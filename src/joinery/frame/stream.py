@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
-from joinery.frame.live import Shown, dataframe_of, show, shown_of, taken
+from joinery.frame.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
 from joinery.frame.table import Table
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
@@ -99,8 +99,9 @@ class Stream:
 
         Args:
             table: A table of the app, or its name.
-            on: Event column to table column, which cover the table's key; a list of names
-                that agree; or one name, compared with the only column of the key.
+            on: Table column to event column, which cover the table's key; a list of names
+                that agree; or one name, of the event's column that is compared with the
+                only column of the key.
             fields: Names and expressions over the table's row; all columns where left out.
             **switches: `read`, `as_of`, `on_miss`, `on_change`, `for_`, `every`, `where`,
                 `late`, `time`, `cache`, `limits` and `store`, as in docs/streams.md. With
@@ -147,7 +148,7 @@ class Stream:
 
         Args:
             function: It takes a mapping and returns one; or `module:name`. One that cannot
-                be imported, such as a lambda, has no place in a file.
+                be imported, such as a lambda, cannot be written to a project file.
             output: The columns it returns and their Spark DDL types.
         """
         if isinstance(function, str):
@@ -181,15 +182,15 @@ class Stream:
 
     def union(self, other: Stream) -> Stream:
         """Add the events of another stream of the same app, with the same columns."""
-        named = other if other.name else other.named(self.app.free_name(f"{other.origin}_part"))
+        part = other.spec_named(f"{other.origin}_part")
+        named = other if other.name else other.named(self.app.name_for(part))
         assert named.name is not None  # as above
         return self._with(UnionSpec(named.name))
 
     def named(self, name: str) -> Stream:
         """Give the stream its name in the project.
 
-        Raises:
-            SpecError: Another stream of the app has it.
+        A stream that had the name is replaced, with a warning unless it is this one.
         """
         made = replace(self, name=name)
         self.app.known_stream(made.spec)
@@ -208,7 +209,9 @@ class Stream:
         Args:
             *sinks: A kind with its options, or the name of a sink; `"database"` is the
                 app's.
-            name: The stream's name; `enriched_<log>` where left out.
+            name: The stream's name; `enriched_<log>` where left out. A stream of the log
+                that has it already is replaced where both have the same sinks, as when the
+                cell of a notebook runs again; else this one is `enriched_<log>_2`.
             group: Streams of one group share a query.
             correction: A boolean column that tells a correction from a first event.
             **kinds: A kind and its options, such as `files={"path": "out"}`.
@@ -225,12 +228,18 @@ class Stream:
         read = read_sinks(reader, tree_of(given), "the stream", ("sink",))
         raise_all(tuple(reader.problems))
         made = replace(self, sinks=read, group=group, correction=correction)
-        return made.named(name or self.name or self.app.free_name(f"enriched_{self.origin}"))
+        given_name = name or self.name
+        return made.named(
+            given_name or self.app.name_for(made.spec_named(f"enriched_{self.origin}"))
+        )
 
     @property
     def spec(self) -> StreamSpec:
         """What is declared so far."""
-        name = self.name or self.app.free_name(f"{self.origin}_events")
+        return self.spec_named(self.name or self.app.free_name(f"{self.origin}_events"))
+
+    def spec_named(self, name: str) -> StreamSpec:
+        """Return what is declared so far, under a name."""
         return StreamSpec(name, self.origin, self.steps, self.sinks, self.group, self.correction)
 
     @property
@@ -245,24 +254,38 @@ class Stream:
         found = build_plan(self.app.spec_of([*others, mine])).streams
         return next(each for each in found if each.name == mine.name)
 
-    def explain(self) -> StreamExplanation:
-        """Return the plan as text, `.to_mermaid()` and `.to_html()`."""
-        return explain_stream(self.plan)
+    def explain(self, *, why: bool = False) -> StreamExplanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`.
+
+        Args:
+            why: With how each lookup runs, and why so.
+        """
+        return explain_stream(self.plan, why=why)
 
     def preview(self, rows: int = 20, *, spark: Any = None) -> Shown:
-        """Return the first events, run over the beginning of the logs; nothing is kept.
+        """Return the first events, and how many wait or were filtered out; nothing is kept.
+
+        The beginning of the logs is read, up to 10,000 records. Over change files no session
+        is needed.
 
         Args:
             rows: The most events.
-            spark: The session; one is opened where none is given or active.
+            spark: The session in which they are computed; where none is given, one is opened
+                if the logs need it.
         """
-        made, session = self.plan, spark or self.app.session()
-        if any(each.name in self.app.frames for each in made.relations):
-            return taken(self.app.spec, made, session, rows, self.app.frames)
+        made, frames = self.plan, self.app.frames
+        given = any(each.name in frames for each in made.relations)
+        if spark is None and not given:
+            shown = shown_of_files(self.app.spec, made, rows)
+            if shown is not None:
+                return shown
+        session = spark or self.app.session()
+        if given:
+            return taken(self.app.spec, made, session, rows, frames)
         return shown_of(self.app.spec, made, session, rows)
 
     def show(self, seconds: float | None = None, *, spark: Any = None) -> None:
-        """Print the events as they come, until interrupted, or for so many seconds."""
+        """Print the events as they come, until interrupted, or for `seconds`."""
         show(self.app.spec, self.plan, spark or self.app.session(), seconds)
 
     def to_dataframe(self, *, spark: Any = None) -> Any:

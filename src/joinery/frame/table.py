@@ -30,16 +30,17 @@ class Table:
         """Return table column and event column, from how Python tells them.
 
         Args:
-            on: Event column to table column; a list of names that agree; or one name, of
-                the event's column that is compared with the only column of the key.
+            on: Table column to event column, as everywhere; a list of names that agree; or
+                one name, of the event's column that is compared with the only column of the
+                key.
 
         Example:
             >>> orders = Table(RelationSpec("customers", ("id",), (("id", "long"),)))
-            >>> orders.pairs("customer_id"), orders.pairs({"customer_id": "id"})
+            >>> orders.pairs("customer_id"), orders.pairs({"id": "customer_id"})
             ({'id': 'customer_id'}, {'id': 'customer_id'})
         """
         if isinstance(on, Mapping):
-            return {column: event for event, column in on.items()}
+            return dict(on)
         if not isinstance(on, str):
             return {name: name for name in on}
         return {self.spec.key[0] if len(self.spec.key) == 1 else on: on}

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from joinery.model.lookup import LookupProgress
+from joinery.model.staleness import Staleness
+from joinery.model.warning import RunWarning
 
 Counts = Mapping[str, int]
 
@@ -34,6 +36,8 @@ class BatchProgress:
         live: True in real-time mode: what happened since the last telling, not a whole batch.
         lookups: What lookups in stores did since the run began, by stream and table
             (`orders/customers`).
+        columns: By relation, the `rows` decoded, and `unseen:<column>` with how many came in
+            parts that had the column in no row, `undeclared:<name>` for what they had instead.
     """
 
     query: str
@@ -52,6 +56,7 @@ class BatchProgress:
     store: Counts = field(default_factory=dict)
     live: bool = False
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
+    columns: Mapping[str, Counts] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -133,10 +138,11 @@ class Waiting:
 
     Attributes:
         product: Whose documents wait.
-        target: The sink's target.
-        reason: Why it cannot be written now.
+        target: The sink's target, or the sources of a query.
+        reason: Why it cannot be written, or read, now.
         attempts: How often it was tried.
         since: Seconds since 1970.
+        grace_s: For how long a run counts as ready all the same.
     """
 
     product: str
@@ -144,6 +150,7 @@ class Waiting:
     reason: str
     attempts: int
     since: float
+    grace_s: float = 30.0
 
     def to_json(self) -> dict[str, object]:
         """Return the wait as one JSON object, for machines."""
@@ -168,6 +175,8 @@ class Progress:
         latest: By query, its last batch.
         waiting: By target, what is waited for now.
         lookups: By stream and table, what lookups in stores did over the whole run.
+        warnings: What someone should look at, each once.
+        staleness: By relation, how many of its latest changes were stale.
     """
 
     totals: Totals = Totals()
@@ -177,11 +186,14 @@ class Progress:
     latest: Mapping[str, BatchProgress] = field(default_factory=dict)
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
+    warnings: tuple[RunWarning, ...] = ()
+    staleness: Mapping[str, Staleness] = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""
         return replace(
             self,
+            staleness={**self.staleness, **self._staleness_after(batch)},
             totals=self.totals.plus(batch),
             relations=_added(self.relations, batch.relations),
             documents=_added(self.documents, batch.documents),
@@ -195,12 +207,37 @@ class Progress:
         rest = {name: each for name, each in self.waiting.items() if name != target}
         return replace(self, waiting={**rest, target: waiting} if waiting else rest)
 
+    def _staleness_after(self, batch: BatchProgress) -> dict[str, Staleness]:
+        return {
+            name: self.staleness.get(name, Staleness()).plus(
+                _applied(counts), counts.get("stale", 0)
+            )
+            for name, counts in batch.relations.items()
+        }
+
     def timed(self, batch: BatchProgress) -> Progress:
         """Return the progress with a batch it has counted, now that its times are known."""
         latest = self.latest.get(batch.query)
         if latest is None or latest.batch_id != batch.batch_id:
             return self
         return replace(self, latest={**self.latest, batch.query: batch})
+
+
+def split_columns(relations: Mapping[str, Counts]) -> tuple[dict[str, Counts], dict[str, Counts]]:
+    """Return the counts of relations, and apart from them those of columns.
+
+    Example:
+        >>> split_columns({"user": {"read": 2, "rows": 2, "unseen:name": 2}})
+        ({'user': {'read': 2}}, {'user': {'rows': 2, 'unseen:name': 2}})
+    """
+    plain: dict[str, Counts] = {}
+    columns: dict[str, Counts] = {}
+    for name, counts in relations.items():
+        mine = {each: count for each, count in counts.items() if each == "rows" or ":" in each}
+        plain[name] = {each: count for each, count in counts.items() if each not in mine}
+        if mine:
+            columns[name] = mine
+    return plain, columns
 
 
 def with_ages(relations: Mapping[str, Counts], now_ms: int) -> dict[str, Counts]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from joinery.model.type import BOOLEAN, DOUBLE, LONG, DataType, Decimal, Struct
 from joinery.plan.coercion import bounded, integral, numeric, orderable
 from joinery.plan.foreign import AGGREGATES, EMBED_AGGREGATES
-from joinery.plan.nodes import Aggregate, Expression
+from joinery.plan.nodes import Aggregate, AggregateFunction, Expression
 from joinery.plan.problem import ExpressionError, nearest_hint, type_error
 from joinery.plan.syntax import Call, Lambda, Member, Name, Star, Syntax, children, free_names
 
-Function = Literal["count", "sum", "min", "max", "avg"]
 Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]
 
@@ -93,8 +92,9 @@ class _Lifter:
                 f'the aggregate "{call.function}" is not kept over embeds', hint=hint
             )
         if call.distinct or len(call.arguments) != 1:
+            hint = "Distinct values are not kept yet; drop the word." if call.distinct else ""
             raise self._problem(
-                f'"{call.function}" over an embed takes one argument, without distinct'
+                f'"{call.function}" over an embed takes one argument, without distinct', hint=hint
             )
         (argument,) = call.arguments
         embed = self._embed(argument)
@@ -112,7 +112,7 @@ class _Lifter:
                 f"a filter needs a condition, and this is {condition.type}",
                 offset=call.spans[-1][0],
             )
-        function = cast(Function, call.function)
+        function = cast(AggregateFunction, call.function)
         return Aggregate("", embed, function, value, condition, self._type(function, value))
 
     def _embed(self, argument: Syntax) -> str:
@@ -163,29 +163,30 @@ class _Lifter:
             hint=hint,
         )
 
-    def _type(self, function: Function, argument: Expression | None) -> DataType:
+    def _type(self, function: AggregateFunction, argument: Expression | None) -> DataType:
         kind = LONG if argument is None else argument.type
-        if function == "count":
-            return LONG
-        if function in ("min", "max"):
-            if not orderable(kind):
-                raise type_error(
-                    f'"{function}" needs values in an order, and this is {kind}',
-                    offset=self._call.spans[0][0],
-                )
-            return kind
-        if not numeric(kind):
+        match function:
+            case "count":
+                return LONG
+            case "min" | "max":
+                self._need(orderable(kind), function, "values in an order", kind)
+                return kind
+            case "sum":
+                self._need(numeric(kind), function, "numbers", kind)
+                if isinstance(kind, Decimal):
+                    return bounded(kind.precision + 10, kind.scale)
+                return LONG if integral(kind) else DOUBLE
+            case "avg":
+                self._need(numeric(kind), function, "numbers", kind)
+                if isinstance(kind, Decimal):
+                    return bounded(kind.precision + 4, kind.scale + 4)
+                return DOUBLE
+
+    def _need(self, true: bool, function: AggregateFunction, what: str, kind: DataType) -> None:
+        if not true:
             raise type_error(
-                f'"{function}" needs numbers, and this is {kind}', offset=self._call.spans[0][0]
+                f'"{function}" needs {what}, and this is {kind}', offset=self._call.spans[0][0]
             )
-        match kind:
-            case Decimal(precision, scale):
-                return (
-                    bounded(precision + 10, scale)
-                    if function == "sum"
-                    else bounded(precision + 4, scale + 4)
-                )
-        return LONG if function == "sum" and integral(kind) else DOUBLE
 
     def _problem(self, message: str, *, detail: str = "", hint: str = "") -> ExpressionError:
         start = self._call.start

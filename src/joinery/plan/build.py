@@ -56,14 +56,15 @@ def examine(
     products = [_product(context, each, relations) for each in spec.products]
     _check_queries(context)
     streams = build_streams(context, relations)
-    plan = Plan(tuple(each for each in products if each is not None), streams)
-    check_meeting(context, plan.products)
+    made = tuple(each for each in products if each is not None)
+    check_meeting(context, made)
+    plan = Plan(made, streams, _ordered(context.warnings))
     if not context.problems:
         verify(plan)
         for each in plan.streams:
             verify_stream(each)
     broken = bool(context.problems)
-    return None if broken else plan, _ordered(context.problems), _ordered(context.warnings)
+    return None if broken else plan, _ordered(context.problems), plan.warnings
 
 
 def _ordered(problems: list[JoineryError]) -> tuple[JoineryError, ...]:

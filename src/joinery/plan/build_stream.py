@@ -285,4 +285,5 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
         case Union(other):
             corrected = any(each.corrects for each in other.lookups)
             return {each.name for each in begun.columns} if corrected else before
-    return before
+        case Filter():
+            return before

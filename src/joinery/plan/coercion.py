@@ -54,7 +54,8 @@ def orderable(kind: DataType) -> bool:
             return all(orderable(each.type) for each in fields)
         case Map():
             return False
-    return True
+        case Atomic() | Decimal():
+            return True
 
 
 def adjusted(precision: int, scale: int) -> Decimal:
@@ -174,6 +175,8 @@ def convertible(source: DataType, target: DataType) -> bool:
             return len(first) == len(second) and all(
                 convertible(one.type, two.type) for one, two in pairs
             )
+        case _:
+            pass
     if numeric(source):
         text = target == STRING and source not in (FLOAT, DOUBLE)
         return (

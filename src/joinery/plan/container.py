@@ -34,7 +34,8 @@ def _get(arguments: Arguments) -> Typed | None:
     match [each.type for each in arguments]:
         case [Array(element), Atomic("int" | "short" | "byte")]:
             return Apply("get", tuple(arguments), element)
-    return None
+        case _:
+            return None
 
 
 def _sought(function: str, result: DataType) -> Rule:
@@ -64,7 +65,8 @@ def _of_array(function: str, *, element: bool = False) -> Rule:
         match [each.type for each in arguments]:
             case [Array(kind)] if orderable(kind):
                 return Apply(function, tuple(arguments), kind if element else arguments[0].type)
-        return None
+            case _:
+                return None
 
     return rule
 
@@ -84,7 +86,8 @@ def _slice(arguments: Arguments) -> Typed | None:
     match [each.type for each in arguments]:
         case [Array(), Atomic("int"), Atomic("int")]:
             return Apply("slice", tuple(arguments), arguments[0].type)
-    return None
+        case _:
+            return None
 
 
 def _array(arguments: Arguments) -> Typed | None:

@@ -17,13 +17,16 @@ STYLE = """
   --card: #1d232a; --line: #4a5866; --root: #1f3d2c; --one: #22324f; --many: #46391b; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+h1 { font-size: 1.5rem; } h1.chapter { font-size: 1.3rem; margin-top: 3rem; }
+h2 { font-size: 1.1rem; margin-top: 2rem; }
 pre, .picture { background: var(--card); border: 1px solid var(--line); border-radius: 6px;
   padding: 1rem; overflow-x: auto; }
-pre { font: 13px/1.5 ui-monospace, monospace; }
+pre { font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg .title { font-weight: 600; } svg .note { fill: var(--soft); }
+svg { max-width: 100%; height: auto; }
 svg rect { stroke: var(--line); } svg path { stroke: var(--soft); fill: none; }
+svg path.head { fill: var(--soft); stroke: none; }
 svg .retract { fill: var(--card); } svg .lookup { fill: var(--one); }
 svg .match { fill: var(--many); } svg .fold { fill: var(--root); }
 svg rect.note { fill: none; stroke-dasharray: 4 3; }
@@ -78,10 +81,19 @@ class Explanation:
         lines += [f"  {line}" for section in self.sections for line in section.mermaid]
         return "\n".join(lines) + "\n"
 
+    @property
+    def name(self) -> str:
+        """The product's."""
+        return self.product.name
+
+    def page_sections(self) -> tuple[Section, ...]:
+        """Return what a page shows, with pictures."""
+        logical = Section("logical plan", render_product(self.product), svg(self.product))
+        return (logical, *self.sections)
+
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
-        logical = Section("logical plan", render_product(self.product), svg(self.product))
-        return html_page(f"Plan of {self.product.name}", (logical, *self.sections))
+        return html_page(f"Plan of {self.name}", [("", self.page_sections())])
 
 
 def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:
@@ -89,9 +101,18 @@ def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:
     return Explanation(product, tuple(sections))
 
 
-def html_page(title: str, sections: Iterable[Section]) -> str:
-    """Return one page of sections that needs nothing beside itself."""
-    body = "\n".join(_part(each) for each in sections)
+def html_page(title: str, chapters: Iterable[tuple[str, Iterable[Section]]]) -> str:
+    """Return one page that needs nothing beside itself.
+
+    Args:
+        title: Of the page.
+        chapters: A heading, or an empty text for none, and its sections.
+    """
+    parts: list[str] = []
+    for name, sections in chapters:
+        parts += [f'<h1 class="chapter">{escape(name)}</h1>'] if name else []
+        parts += [_part(each) for each in sections]
+    body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -19,14 +19,16 @@ class StreamExplanation:
     Attributes:
         stream: The stream.
         sections: What follows the plan, such as operators of the runtime.
+        why: Whether to say how each lookup runs, and why so.
     """
 
     stream: Stream
     sections: tuple[Section, ...] = ()
+    why: bool = False
 
     @property
     def _all(self) -> tuple[Section, ...]:
-        told = runs(self.stream)
+        told = runs(self.stream) if self.why else []
         how = (Section("how it runs", "\n".join(told)),) if told else ()
         return (*how, *self.sections)
 
@@ -37,14 +39,23 @@ class StreamExplanation:
 
     def to_mermaid(self) -> str:
         """Return the steps as a Mermaid flowchart."""
-        lines = ["flowchart LR", *_flow(self.stream, "n")[0]]
+        lines = ["flowchart TD", *_flow(self.stream, "n")[0]]
         lines += [line for section in self.sections for line in section.mermaid]
         return "\n  ".join(lines) + "\n"
 
+    @property
+    def name(self) -> str:
+        """The stream's."""
+        return self.stream.name
+
+    def page_sections(self) -> tuple[Section, ...]:
+        """Return what a page shows, with pictures."""
+        logical = Section("logical plan", render_stream(self.stream), stream_svg(self.stream))
+        return (logical, *self._all)
+
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
-        logical = Section("logical plan", render_stream(self.stream), stream_svg(self.stream))
-        return html_page(f"Plan of {self.stream.name}", (logical, *self._all))
+        return html_page(f"Plan of {self.name}", [("", self.page_sections())])
 
     def _repr_html_(self) -> str:
         """Return the picture and the text, as a notebook shows them."""
@@ -52,9 +63,11 @@ class StreamExplanation:
         return f'<style>{_scoped()}</style><div class="joinery">{inside}</div>'
 
 
-def explain_stream(stream: Stream, sections: Iterable[Section] = ()) -> StreamExplanation:
+def explain_stream(
+    stream: Stream, sections: Iterable[Section] = (), *, why: bool = False
+) -> StreamExplanation:
     """Return the explanation of `stream`, followed by `sections`."""
-    return StreamExplanation(stream, tuple(sections))
+    return StreamExplanation(stream, tuple(sections), why)
 
 
 def _scoped() -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from joinery.model.type import DataType, Struct
+from joinery.model.type import STRING, DataType, Struct
 from joinery.plan.aggregate import Lifted, lift
 from joinery.plan.foreign import AGGREGATES, GENERATORS, NOT_DETERMINISTIC, WINDOWS, moving_word
 from joinery.plan.nodes import Aggregate, Expression
 from joinery.plan.parse import parse
 from joinery.plan.problem import ExpressionError, NotPortableError, refused, unknown_column
 from joinery.plan.resolve import resolve
-from joinery.plan.syntax import Call, Syntax, free_names, walk
+from joinery.plan.syntax import Call, Name, Syntax, free_names, walk
 from joinery.plan.token import tokens_of
 
 __all__ = ["Analyser", "ExpressionError", "NotPortableError", "build_expression"]
@@ -86,9 +86,12 @@ def _expression(
     references = frozenset(each.name for each in free_names(lifted.tree))
     for each in free_names(lifted.tree):
         if each.name not in scope:
-            raise _moving(each.name, each.start) or unknown_column(
+            error = _moving(each.name, each.start) or unknown_column(
                 each.name, scope, offset=each.start
             )
+            if _compared_with_text(lifted.tree, each.name, scope):
+                error.hint = f"A text needs quotes: '{each.name}'."
+            raise error
     try:
         return Expression(lifted.sql, resolve(lifted.tree, scope).type, references)
     except NotPortableError:
@@ -120,6 +123,19 @@ def _refuse_foreign(tree: Syntax) -> None:
     for node in walk(tree):
         if isinstance(node, Call):
             _refuse_function(node.function, node.start)
+
+
+_EQUALITIES = frozenset(("=", "<>", "<=>"))
+
+
+def _compared_with_text(tree: Syntax, name: str, scope: Mapping[str, DataType]) -> bool:
+    """Return whether `name`, which is no column, is compared with a column of text."""
+    for node in walk(tree):
+        if isinstance(node, Call) and node.function in _EQUALITIES:
+            names = [each.name for each in node.arguments if isinstance(each, Name)]
+            if name in names and any(scope.get(each) == STRING for each in names):
+                return True
+    return False
 
 
 def _refuse_function(name: str, offset: int) -> None:
@@ -157,5 +173,6 @@ def _misplaced(name: str, offset: int) -> ExpressionError:
         code="PLAN_AGGREGATE",
         offset=offset,
         detail="Aggregates are kept over the rows of a many embed.",
-        hint="Write it under values of the node that has the embed.",
+        hint="A product keeps aggregates, under values of the node that has the embed; a stream"
+        " keeps none.",
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+from joinery.plan.nodes import AggregateFunction
+
 NOT_DETERMINISTIC = frozenset(
     """
     rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
@@ -31,7 +35,7 @@ AGGREGATES = frozenset(
     """.split()
 )
 
-EMBED_AGGREGATES = ("count", "sum", "min", "max", "avg")
+EMBED_AGGREGATES: tuple[str, ...] = get_args(AggregateFunction)
 
 _WORDS_AS_CALLS = frozenset(
     "current_timestamp current_date current_time localtimestamp current_user".split()

@@ -33,7 +33,7 @@ from joinery.plan.coercion import (
 )
 from joinery.plan.container import CONTAINERS
 from joinery.plan.literal import type_named
-from joinery.plan.operator import OPERATORS, Arguments, Rule, comparison
+from joinery.plan.operator import OPERATORS, Arguments, Mismatch, Rule, comparison
 from joinery.plan.token import Token
 from joinery.plan.typed import Apply, Constant, Typed
 
@@ -127,10 +127,11 @@ def _toward(function: str) -> Rule:
             case Decimal(precision, scale):
                 kind = value.type if scale == 0 else bounded(precision - scale + 1, 0)
                 return Apply(function, (value,), kind)
-        if integral(value.type):
-            return converted(value, LONG)
-        double = converted(value, DOUBLE)
-        return None if double is None else Apply(function, (double,), LONG)
+            case _:
+                if integral(value.type):
+                    return converted(value, LONG)
+                double = converted(value, DOUBLE)
+                return None if double is None else Apply(function, (double,), LONG)
 
     return rule
 
@@ -148,6 +149,13 @@ def _concat(arguments: Arguments) -> Typed | None:
     operands = [implied(each, STRING) for each in arguments]
     whole = tuple(each for each in operands if each is not None)
     return Apply("concat", whole, STRING) if len(whole) == len(operands) else None
+
+
+def _joined(arguments: Arguments) -> Typed | None:
+    """Type `||`, which other languages have for "or": two conditions are not meant as texts."""
+    if all(each.type == BOOLEAN for each in arguments):
+        raise Mismatch('"||" joins texts, and both sides are conditions', hint="Write or.")
+    return _concat(arguments)
 
 
 def _concat_ws(arguments: Arguments) -> Typed | None:
@@ -228,7 +236,7 @@ FUNCTIONS: dict[str, Rule] = {
         for each in ("length", "len", "char_length", "character_length")
     },
     "concat": _concat,
-    "||": _concat,
+    "||": _joined,
     "concat_ws": _concat_ws,
     **{
         each: signature("substring", (STRING, INT, INT), STRING, optional=1)

@@ -27,12 +27,14 @@ def build_on(asked: LookupContext) -> tuple[JoinPair, ...]:
 
 def _look_swapped(asked: LookupContext, pairs: Pairs, swapped: Pairs, table: Row) -> bool:
     """Refuse pairs that only fit the other way round, or so alone meet the key."""
-    turned = _fits(swapped, table, asked.events.row)
+    event = asked.events.row
+    named = _there(swapped, table, event) and not _there(pairs, table, event)
     key = set(asked.table.key)
-    meant = {column for column, _ in swapped} == key != {column for column, _ in pairs}
-    if not turned or (_fits(pairs, table, asked.events.row) and not meant):
+    meant = _columns(swapped) == key != _columns(pairs)
+    turned = _fits(swapped, table, event) and (meant or not _fits(pairs, table, event))
+    if not (named or turned):
         return False
-    written = ", ".join(f"{column}: {event}" for column, event in swapped)
+    written = ", ".join(f"{column}: {name}" for column, name in swapped)
     asked.context.refuse(
         "PLAN_ON_SWAPPED",
         f'the sides of "on" of {asked.what} look swapped',
@@ -87,8 +89,15 @@ def _check_key(asked: LookupContext, pairs: Mapping[str, JoinPair]) -> None:
     )
 
 
+def _columns(pairs: Pairs) -> set[str]:
+    return {column for column, _ in pairs}
+
+
+def _there(pairs: Pairs, table: Row, event: Row) -> bool:
+    return bool(pairs) and all(column in table and name in event for column, name in pairs)
+
+
 def _fits(pairs: Pairs, table: Row, event: Row) -> bool:
-    return bool(pairs) and all(
-        column in table and name in event and common_type(table[column], event[name]) is not None
-        for column, name in pairs
+    return _there(pairs, table, event) and all(
+        common_type(table[column], event[name]) is not None for column, name in pairs
     )

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from joinery.errors import JoineryError
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.spec.product import OutboxSpec
 from joinery.spec.schema_registry import RegistryOptions
@@ -23,6 +24,9 @@ from joinery.spec.schema_registry import RegistryOptions
 if TYPE_CHECKING:
     from joinery.plan.stream import Stream
     from joinery.spec.stream import WatermarkSpec
+
+
+AggregateFunction = Literal["count", "sum", "min", "max", "avg"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Aggregate:
 
     name: str
     embed: str
-    function: Literal["count", "sum", "min", "max", "avg"]
+    function: AggregateFunction
     argument: Expression | None
     filter: Expression | None
     type: DataType
@@ -245,7 +249,12 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All products and streams of a project."""
+    """All products and streams of a project.
+
+    Attributes:
+        warnings: What holds, and may not be meant.
+    """
 
     products: tuple[Product, ...] = field(default=())
     streams: tuple[Stream, ...] = ()
+    warnings: tuple[JoineryError, ...] = field(default=(), compare=False, repr=False)

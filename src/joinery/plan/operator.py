@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from joinery.model.type import (
     BOOLEAN,
+    DATE,
     DOUBLE,
     LONG,
     STRING,
@@ -37,14 +38,16 @@ from joinery.plan.typed import Apply, Constant, Typed
 
 Arguments = Sequence[Typed]
 Rule = Callable[[Arguments], Typed | None]
+_DATE_PLUS_TEXT = "Join texts with ||; add days with date_add(day, cast(days as int))."
 
 
 class Mismatch(Exception):
     """The operands can never fit; `index` is the argument to point at."""
 
-    def __init__(self, reason: str, index: int = 0) -> None:
+    def __init__(self, reason: str, index: int = 0, *, hint: str = "") -> None:
         super().__init__(reason)
         self.index = index
+        self.hint = hint
 
 
 def arithmetic(function: str) -> Rule:
@@ -55,6 +58,8 @@ def arithmetic(function: str) -> Rule:
         _refuse_objects(function, arguments)
         if left.type == STRING == right.type:
             raise Mismatch(f'"{function}" needs numbers, and both sides are strings')
+        if function == "+" and {left.type, right.type} == {DATE, STRING}:
+            raise Mismatch(f'"+" cannot add {left.type} and {right.type}', hint=_DATE_PLUS_TEXT)
         kind = _number(left.type, right.type)
         if kind is None:
             return None
@@ -177,7 +182,8 @@ def field_of(base: Typed, name: str) -> Typed | None:
             return None if kind is None else Apply("fields", (base, key), Array(kind))
         case Map(Atomic("string"), value):
             return Apply("value", (base, key), value)
-    return None
+        case _:
+            return None
 
 
 def _number(left: DataType, right: DataType) -> DataType | None:
@@ -220,7 +226,8 @@ def _exact_type(function: str, left: Decimal, right: Decimal) -> Decimal:
             return adjusted(whole_left + right.scale + scale, scale)
         case "%" | "pmod":
             return adjusted(min(whole_left, whole_right) + scale, scale)
-    return adjusted(max(whole_left, whole_right) + scale + 1, scale)
+        case _:
+            return adjusted(max(whole_left, whole_right) + scale + 1, scale)
 
 
 def _refuse_objects(function: str, arguments: Arguments) -> None:

@@ -191,9 +191,10 @@ class _Parser(Cursor):
                 return self._name()
             case "name":
                 return self._word()
-        if self._is("("):
-            return self._group()
-        return self._unexpected("a value")
+            case "symbol" | "end":
+                if self._is("("):
+                    return self._group()
+                return self._unexpected("a value")
 
     def _string(self) -> Literal:
         first = self._take()

@@ -1,89 +1,83 @@
-"""A product's tree drawn as SVG: the document at the left, what is embedded to its right."""
+"""A product's tree drawn as SVG: the document on top, below it what is embedded, indented."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterable, Iterator
 
+from joinery.model.type import LONG, Field
+from joinery.plan.drawing import LINE, PAD, Card, arrow, legend, picture
 from joinery.plan.nodes import Node, Product
 from joinery.plan.render import edge_parts
 
-_WIDTH, _GAP_X, _GAP_Y, _LINE, _PAD = 250, 46, 18, 17, 10
-_CHARACTERS = 36
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """A node with its place; `x` and `y` are its left upper corner in pixels."""
-
-    node: Node
-    lines: tuple[str, ...]
-    x: int
-    y: int
-    below: tuple[_Box, ...]
-
-    @property
-    def height(self) -> int:
-        return _LINE * len(self.lines) + 2 * _PAD
-
-    @property
-    def middle(self) -> int:
-        return self.y + self.height // 2
+_WIDTH, _INDENT, _GAP = 600, 44, 14
+_LEGEND = (
+    ("root", "document"),
+    ("one", "one: an object or null"),
+    ("many", "many: a list or a map"),
+)
 
 
 def svg(product: Product) -> str:
     """Return the picture of a product as one `svg` element."""
-    root, bottom = _place(product.root, 0, _PAD)
-    depth = max(node.path.count("/") for node in product.root.walk())
-    width = (depth + 1) * (_WIDTH + _GAP_X)
-    label = escape(f"The plan of {product.name}", quote=True)
-    drawn = "\n".join(_draw(root))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}"'
-        f' viewBox="0 0 {width} {bottom}" width="{width}" height="{bottom}">\n{drawn}\n</svg>'
-    )
+    cards = list(_cards(product.root, None, 0, PAD))
+    parts = [arrow(_way(card, parent)) for card, parent in cards if parent is not None]
+    parts += [card.draw() for card, _ in cards]
+    bottom = cards[-1][0].bottom + PAD
+    parts += legend(_LEGEND, bottom)
+    width = max(card.right for card, _ in cards) + PAD
+    return picture(f"The plan of {product.name}", parts, width, bottom + LINE + PAD)
 
 
-def _place(node: Node, depth: int, top: int) -> tuple[_Box, int]:
-    """Return the box of `node` below `top`, and where the next one may begin."""
-    below: list[_Box] = []
-    next_top = top
+def _cards(
+    node: Node, parent: Card | None, depth: int, top: int
+) -> Iterator[tuple[Card, Card | None]]:
+    """Yield the card of `node` at `top` and those below it, each with its parent's."""
+    title, notes = _told(node)
+    card = Card(node.cardinality, title, tuple(notes), PAD + depth * _INDENT, top, _WIDTH)
+    yield card, parent
+    bottom = card.bottom
     for embed in node.embeds:
-        box, next_top = _place(embed, depth + 1, next_top)
-        below.append(box)
-    lines = _lines(node)
-    height = _LINE * len(lines) + 2 * _PAD
-    y = max(top, (below[0].middle + below[-1].middle - height) // 2) if below else top
-    box = _Box(node, lines, _PAD + depth * (_WIDTH + _GAP_X), y, tuple(below))
-    return box, max(next_top, y + height + _GAP_Y)
+        for below, above in _cards(embed, card, depth + 1, bottom + _GAP):
+            yield below, above
+            bottom = below.bottom
 
 
-def _lines(node: Node) -> tuple[str, ...]:
-    kind = "document" if node.cardinality == "root" else node.cardinality
-    key = ", ".join(node.relation.key)
-    told = [f"{node.name}", f"{kind} of {node.relation.name} ({key})"]
-    told += edge_parts(node) if node.on else []
-    told += [f"where {node.where.sql}"] if node.where else []
-    told.append("shows " + ", ".join(field.name for field in node.output.fields))
-    return tuple(_cut(line) for line in told)
+def _way(card: Card, parent: Card) -> list[tuple[int, int]]:
+    """Return the way from an embed into the document that holds it."""
+    trunk = parent.x + _INDENT // 2
+    return [(card.x, card.y + PAD + 8), (trunk, card.y + PAD + 8), (trunk, parent.bottom)]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"
+def _told(node: Node) -> tuple[str, list[str]]:
+    """Return a node's title and its notes."""
+    return node.name, [f"{_kind(node)}, key {', '.join(node.relation.key)}", *_parts(node)]
 
 
-def _draw(box: _Box) -> list[str]:
-    parts = [
-        f'<path d="M{child.x} {child.middle} C{child.x - 24} {child.middle},'
-        f' {box.x + _WIDTH + 24} {box.middle}, {box.x + _WIDTH} {box.middle}"/>'
-        for child in box.below
-    ]
-    parts.append(
-        f'<rect class="{box.node.cardinality}" x="{box.x}" y="{box.y}" width="{_WIDTH}"'
-        f' height="{box.height}" rx="6"/>'
-    )
-    for index, line in enumerate(box.lines):
-        kind = "title" if index == 0 else "note"
-        place = f'x="{box.x + _PAD}" y="{box.y + _PAD + 12 + index * _LINE}"'
-        parts.append(f'<text class="{kind}" {place}>{escape(line)}</text>')
-    return parts + [part for child in box.below for part in _draw(child)]
+def _kind(node: Node) -> str:
+    match node.cardinality:
+        case "root":
+            return f"a document for each row of {node.relation.name}"
+        case "one":
+            return f"one row of {node.relation.name}, or null"
+        case "many":
+            return f"the rows of {node.relation.name}"
+
+
+def _parts(node: Node) -> Iterator[str]:
+    if node.on:
+        yield from edge_parts(node)
+    if node.where:
+        yield f"where {node.where.sql}"
+    if node.fields:
+        fields = (Field(each.name, each.expression.type) for each in node.fields)
+        yield f"fields: {typed_names(fields)}"
+    totals = [each.total_name for each in node.embeds if each.total_name and not each.hidden]
+    values = [Field(each.name, each.expression.type) for each in node.values]
+    values += [Field(each, LONG) for each in totals]
+    if values:
+        yield f"values: {typed_names(values)}"
+
+
+def typed_names(fields: Iterable[Field]) -> str:
+    """Return names with their types."""
+    return ", ".join(f"{each.name} {each.type}" for each in fields)

@@ -1,90 +1,105 @@
-"""A stream drawn as SVG: events flow from left to right, what they look up stands below."""
+"""A stream drawn as SVG: events go down from step to step, what they look up stands beside."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from html import escape
-from itertools import pairwise
+from dataclasses import dataclass, field
 
+from joinery.model.type import Field
+from joinery.plan.drawing import LINE, PAD, Card, arrow, legend, picture
+from joinery.plan.picture import typed_names
 from joinery.plan.render_stream import step_text, switches
 from joinery.plan.stream import Lookup, Step, Stream, Union
 
-_WIDTH, _GAP_X, _GAP_Y, _LINE, _PAD = 220, 34, 30, 17, 10
-_CHARACTERS = 31
+_WIDTH, _TABLE, _GAP_X, _GAP_Y, _INDENT = 430, 250, 56, 24, 44
+_FLOW = 22  # where the way from step to step runs, from a card's left edge
+_LEGEND = (
+    ("root", "events in and out"),
+    ("many", "lookup"),
+    ("one", "table"),
+    ("retract", "other steps"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """A box with its lines; `x` and `y` are its left upper corner in pixels."""
+@dataclass(slots=True)
+class _Drawing:
+    """What was drawn so far, and how far it reaches."""
 
-    kind: str
-    lines: tuple[str, ...]
-    x: int
-    y: int
+    parts: list[str] = field(default_factory=list)
+    right: int = 0
 
-    @property
-    def height(self) -> int:
-        return _LINE * len(self.lines) + 2 * _PAD
-
-    @property
-    def middle(self) -> int:
-        return self.y + self.height // 2
-
-    @property
-    def centre(self) -> int:
-        return self.x + _WIDTH // 2
+    def add(self, card: Card) -> Card:
+        self.parts.append(card.draw())
+        self.right = max(self.right, card.right)
+        return card
 
 
 def stream_svg(stream: Stream) -> str:
     """Return the picture of a stream as one `svg` element."""
-    drawn, width, height = _draw(stream, _PAD)
-    title = escape(f"The plan of {stream.name}", quote=True)
-    body = "\n".join(drawn)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{title}"'
-        f' viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n{body}\n</svg>'
-    )
+    drawing = _Drawing()
+    last, bottom = _flow(drawing, stream, PAD, PAD)
+    sinks = ", ".join(each.kind for each in stream.sinks)
+    notes = (f"to {sinks}" if sinks else "no sink", f"key {_key(stream)}")
+    shown = (*notes, typed_names(stream.output.fields))
+    end = drawing.add(Card("root", stream.name, shown, PAD, bottom + _GAP_Y, _WIDTH))
+    drawing.parts.append(_down(last, end))
+    drawing.parts += legend(_LEGEND, end.bottom + PAD)
+    height = end.bottom + LINE + 2 * PAD
+    return picture(f"The plan of {stream.name}", drawing.parts, drawing.right + PAD, height)
 
 
-def _draw(stream: Stream, top: int) -> tuple[list[str], int, int]:
-    """Return the elements of a stream whose cards begin at `top`, their width and their end."""
-    cards = _cards(stream, top)
-    floor = max(card.y + card.height for card in cards) + _GAP_Y
-    drawn = [_arrow(left, right) for left, right in pairwise(cards)]
-    drawn += [line for card in cards for line in _card(card)]
-    width, bottom = cards[-1].x + _WIDTH + _PAD, floor - _GAP_Y + _PAD
-    for card, step in zip(cards[1:], stream.steps, strict=False):
-        if isinstance(step, Lookup) and step.read != "event":
-            table = _Card("one", _table_lines(step), card.x, floor)
-            drawn += [_rise(table, card), *_card(table)]
-            bottom = max(bottom, floor + table.height + _PAD)
-    for card, step in zip(cards[1:], stream.steps, strict=False):
+def _flow(drawing: _Drawing, stream: Stream, x: int, y: int) -> tuple[Card, int]:
+    """Draw a log and its steps from a corner down; return the last card and the lower end."""
+    last = drawing.add(Card("root", stream.relation.name, _events(stream), x, y, _WIDTH))
+    bottom = last.bottom
+    for step in stream.steps:
         if isinstance(step, Union):
-            inner, wide, end = _draw(step.other, bottom + _GAP_Y)
-            drawn += [
-                *inner,
-                f'<path d="M{card.centre} {bottom + _GAP_Y} V{card.y + card.height}"/>',
-            ]
-            width, bottom = max(width, wide), end
-    return drawn, width, bottom
+            other, bottom = _flow(drawing, step.other, x + _INDENT, bottom + _GAP_Y)
+            card = _step(drawing, step, x, bottom + _GAP_Y)
+            drawing.parts.append(_down(other, card))
+        else:
+            card = _step(drawing, step, x, bottom + _GAP_Y)
+        drawing.parts.append(_down(last, card))
+        last, bottom = card, card.bottom
+        if isinstance(step, Lookup) and step.read != "event":
+            bottom = max(bottom, _table(drawing, step, card))
+    return last, bottom
 
 
-def _cards(stream: Stream, top: int) -> list[_Card]:
-    columns = ", ".join(each.name for each in stream.relation.row.fields)
-    told: list[tuple[str, tuple[str, ...]]] = [("root", (stream.relation.name, "events", columns))]
-    told += [(_kind(each), tuple(_step_lines(each))) for each in stream.steps]
-    sinks = ", ".join(each.kind for each in stream.sinks) or "no sink"
-    shown = ", ".join(each.name for each in stream.output.fields)
-    told.append(("root", (stream.name, sinks, shown)))
-    return [
-        _Card(kind, tuple(_cut(line) for line in lines), _PAD + place * (_WIDTH + _GAP_X), top)
-        for place, (kind, lines) in enumerate(told)
-    ]
+def _step(drawing: _Drawing, step: Step, x: int, y: int) -> Card:
+    kind = "many" if isinstance(step, Lookup) else "retract"
+    title, *notes = _step_lines(step)
+    return drawing.add(Card(kind, title, tuple(notes), x, y, _WIDTH))
 
 
-def _kind(step: Step) -> str:
-    return "many" if isinstance(step, Lookup) else "retract"
+def _table(drawing: _Drawing, lookup: Lookup, card: Card) -> int:
+    """Draw the table beside its lookup; return its lower edge."""
+    notes = (_where(lookup), f"key {', '.join(lookup.table.key)}")
+    place = card.right + _GAP_X, card.y
+    table = drawing.add(Card("one", lookup.table.name, notes, *place, _TABLE))
+    level = card.y + min(card.height, table.height) // 2
+    drawing.parts.append(arrow([(table.x, level), (card.right, level)]))
+    return table.bottom
+
+
+def _where(lookup: Lookup) -> str:
+    if lookup.read == "state":
+        return "its changes, kept as state"
+    return f"a store: {lookup.store.kind}" if lookup.store else "a store"
+
+
+def _down(above: Card, below: Card) -> str:
+    """Return the way from a card to the next one."""
+    return arrow([(above.x + _FLOW, above.bottom), (above.x + _FLOW, below.y)])
+
+
+def _events(stream: Stream) -> tuple[str, ...]:
+    key = ", ".join(stream.relation.key)
+    return (f"events, key {key}" if key else "events", typed_names(stream.relation.row.fields))
+
+
+def _key(stream: Stream) -> str:
+    return ", ".join(each.name for each in stream.key.fields)
 
 
 def _step_lines(step: Step) -> Iterator[str]:
@@ -95,32 +110,5 @@ def _step_lines(step: Step) -> Iterator[str]:
     yield f"Lookup {step.table.name}"
     yield "on " + ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
     yield from switches(step)
-    yield "adds " + (", ".join(each.name for each in step.fields) or "nothing")
-
-
-def _table_lines(lookup: Lookup) -> tuple[str, ...]:
-    where = "its changes" if lookup.read == "state" else "a store"
-    told = (lookup.table.name, where, "key " + ", ".join(lookup.table.key))
-    return tuple(_cut(line) for line in told)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"
-
-
-def _arrow(left: _Card, right: _Card) -> str:
-    return f'<path d="M{left.x + _WIDTH} {left.y + 22} H{right.x}"/>'
-
-
-def _rise(table: _Card, card: _Card) -> str:
-    return f'<path d="M{table.centre} {table.y} V{card.y + card.height}"/>'
-
-
-def _card(card: _Card) -> list[str]:
-    box = f'x="{card.x}" y="{card.y}" width="{_WIDTH}" height="{card.height}"'
-    parts = [f'<rect class="{card.kind}" {box} rx="6"/>']
-    for index, line in enumerate(card.lines):
-        kind = "title" if index == 0 else "note"
-        place = f'x="{card.x + _PAD}" y="{card.y + _PAD + 12 + index * _LINE}"'
-        parts.append(f'<text class="{kind}" {place}>{escape(line)}</text>')
-    return parts
+    added = typed_names(Field(each.name, each.expression.type) for each in step.fields)
+    yield f"adds {added or 'nothing'}"

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from joinery.errors import PlanError
 
+UNCHECKED = "PLAN_NOT_PORTABLE_UNCHECKED"
+
 
 class ExpressionError(PlanError):
     """An expression cannot be read, typed or used where it stands.
@@ -53,7 +55,7 @@ def not_portable(what: str, *, offset: int) -> NotPortableError:
     """Return the error that asks for Spark's analyser."""
     return NotPortableError(
         f"{what} is outside the portable subset and was not checked",
-        code="PLAN_NOT_PORTABLE_UNCHECKED",
+        code=UNCHECKED,
         offset=offset,
         hint="Check it with Spark, or use what docs/expressions.md lists.",
     )

@@ -123,12 +123,18 @@ def edge_parts(embed: Node) -> list[str]:
     if embed.order:
         parts.append("order by " + ", ".join(_order(key) for key in embed.order))
     if embed.limit is not None:
-        parts.append(f"limit {embed.limit} {embed.overflow}")
+        parts.append(f"limit {embed.limit}, {_overflow(embed)}")
     if embed.keyed:
         parts.append("as map")
     if embed.hidden:
         parts.append("hidden")
     return parts
+
+
+def _overflow(embed: Node) -> str:
+    if embed.total_name is None:
+        return "more than that fail"
+    return f"total kept in {embed.total_name}"
 
 
 def _order(key: OrderKey) -> str:

@@ -1,7 +1,7 @@
 """The plan of a stream as text, and in words how each lookup runs.
 
-A line's input is the next line of the same indent; what is indented below a Lookup or a
-Union is its other side. Pairs of `on` name the table's column first.
+Lines stand in the order in which events pass them, as in a project file; what is indented
+below a Lookup or a Union is its other side. Pairs of `on` name the table's column first.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def render_stream(stream: Stream) -> str:
         >>> from joinery.model.type import LONG, Field
         >>> clicks = Relation("clicks", "", "clicks", "json", (), (Field("at", LONG),), append=True)
         >>> print(render_stream(Stream("views", clicks, columns=clicks.columns)))
+        Scan clicks [at]
         Emit views by place
-          Scan clicks [at]
     """
-    return "\n".join([_emit(stream), *(_INDENT + line for line in _lines(stream))]) + "\n"
+    return "\n".join([*_lines(stream), _emit(stream)]) + "\n"
 
 
 def step_text(step: Step) -> str:
@@ -43,8 +43,9 @@ def step_text(step: Step) -> str:
             return f"Map {step.name} -> {', '.join(each.name for each in output.fields)}"
         case Union(other):
             return f"Union {other.name}"
-    on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
-    return "; ".join([f"Lookup {step.table.name} on {on}", *switches(step)])
+        case Lookup():
+            on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
+            return "; ".join([f"Lookup {step.table.name} on {on}", *switches(step)])
 
 
 def switches(lookup: Lookup) -> list[str]:
@@ -55,7 +56,7 @@ def switches(lookup: Lookup) -> list[str]:
     if lookup.as_of == "event":
         told.append(f"as of {lookup.event_time} by {lookup.valid_from}, {_late(lookup)}")
     if lookup.on_miss != "null":
-        told.append(f"miss {_miss(lookup)}")
+        told.append(f"on miss: {_miss(lookup)}")
     if lookup.on_change != "keep":
         told.append(_change(lookup))
     return told
@@ -80,15 +81,15 @@ def _emit(stream: Stream) -> str:
 
 
 def _lines(stream: Stream) -> Iterator[str]:
-    """Yield the steps, last first, and what they read."""
-    for step in reversed(stream.steps):
+    """Yield what is read, and the steps with what they read beside it."""
+    yield from _scan(stream.relation, {each.name for each in stream.relation.row.fields})
+    for step in stream.steps:
         yield step_text(step)
         if isinstance(step, Lookup) and step.read != "event":
-            yield f"{_INDENT}Project {computed_text(step.fields) or 'nothing'}"
             yield from (_INDENT + line for line in _table(step))
+            yield f"{_INDENT}Project {computed_text(step.fields) or 'nothing'}"
         elif isinstance(step, Union):
             yield from (_INDENT + line for line in _lines(step.other))
-    yield from _scan(stream.relation, {each.name for each in stream.relation.row.fields})
 
 
 def _table(lookup: Lookup) -> Iterator[str]:
@@ -100,13 +101,13 @@ def _table(lookup: Lookup) -> Iterator[str]:
 
 def _scan(relation: Relation, used: set[str]) -> Iterator[str]:
     found = with_sources(relation, set(used))
-    if relation.where is not None:
-        yield f"Filter {relation.where.sql}"
+    columns = ", ".join(each.name for each in relation.columns if each.name in found)
+    yield f"Scan {relation.name} [{columns}]"
     derived = tuple(each for each in relation.derived if each.name in found)
     if derived:
         yield f"Derive {computed_text(derived)}"
-    columns = ", ".join(each.name for each in relation.columns if each.name in found)
-    yield f"Scan {relation.name} [{columns}]"
+    if relation.where is not None:
+        yield f"Filter {relation.where.sql}"
 
 
 def _store(lookup: Lookup) -> str:
@@ -119,14 +120,15 @@ def _late(lookup: Lookup) -> str:
 
 def _miss(lookup: Lookup) -> str:
     return (
-        f"waits {duration_text(lookup.wait_ms or 0)}"
+        f"wait up to {duration_text(lookup.wait_ms or 0)}"
         if lookup.on_miss == "wait"
         else (lookup.on_miss.replace("_", " "))
     )
 
 
 def _change(lookup: Lookup) -> str:
-    told = f"change sends again for {duration_text(lookup.for_ms or 0)}"
+    word = lookup.on_change.replace("_", "-")
+    told = f"on change: {word} for {duration_text(lookup.for_ms or 0)}"
     if lookup.every_ms is not None:
         told += f", every {duration_text(lookup.every_ms)}"
     return told + (f", where {lookup.where.sql}" if lookup.where else "")

@@ -131,7 +131,8 @@ def _made(step: Step) -> set[str]:
             return {each.name for each in fields}
         case Select(fields):
             return {e.name for e in fields if e.expression.sql not in (e.name, quoted(e.name))}
-    return set()
+        case Filter() | MapRows() | Union():
+            return set()
 
 
 def _showing(step: Step, moved: Lookup) -> Step:

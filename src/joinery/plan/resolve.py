@@ -101,7 +101,8 @@ class _Resolver:
         try:
             found = rule(arguments)
         except Mismatch as mismatch:
-            raise type_error(str(mismatch), offset=_place(node, mismatch)) from None
+            hint = mismatch.hint or _joined_hint(node)
+            raise type_error(str(mismatch), offset=_place(node, mismatch), hint=hint) from None
         if found is None:
             kinds = ", ".join(str(each.type) for each in arguments)
             raise not_portable(f'"{node.function}" over {kinds}', offset=node.start)
@@ -127,6 +128,8 @@ class _Resolver:
                 base = self.typed(items)
                 if isinstance(base.type, Array):
                     return self._over(node, base, self._closure(function, base.type.element))
+            case _:
+                pass
         raise not_portable(f'"{node.function}" over these arguments', offset=node.start)
 
     def _closure(self, node: Lambda, element: DataType) -> Closure:
@@ -173,7 +176,7 @@ def _refuse_moving_dates(typed: Typed, tree: Syntax) -> None:
                 node for node in walk(tree) if isinstance(node, Literal) and node.value == text
             )
             raise ExpressionError(
-                f"the date '{text}' is another one each day",
+                f"the date '{text}' is not deterministic: it changes every day",
                 code="PLAN_NOT_DETERMINISTIC",
                 offset=next(node.start for node in written),
                 hint="Write date'2024-12-31'.",
@@ -183,6 +186,12 @@ def _refuse_moving_dates(typed: Typed, tree: Syntax) -> None:
 def _place(node: Call, mismatch: Mismatch) -> int:
     arguments: Sequence[Syntax] = node.arguments
     return arguments[mismatch.index].start if mismatch.index < len(arguments) else node.start
+
+
+def _joined_hint(node: Call) -> str:
+    """Return what to write where a call that has `||` below it cannot be typed."""
+    joins = any(isinstance(each, Call) and each.function == "||" for each in walk(node))
+    return "SQL joins texts with ||; between conditions write or." if joins else ""
 
 
 def _shown_name(node: Syntax, at: int) -> str:

@@ -217,7 +217,8 @@ def columns_after(columns: tuple[Field, ...], step: Step) -> tuple[Field, ...]:
             return _replaced(columns, _fields(fields))
         case Lookup():
             return _replaced(columns, _fields(step.fields))
-    return columns
+        case Filter() | Union():
+            return columns
 
 
 def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:

@@ -125,7 +125,8 @@ def children(node: Syntax) -> tuple[Syntax, ...]:
             return (node.body,)
         case Alias() | CastTo():
             return (node.argument,)
-    return ()
+        case Name() | Literal() | Star():
+            return ()
 
 
 def walk(node: Syntax) -> Iterator[Syntax]:

@@ -62,6 +62,8 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         match = _PATTERN.match(text, at)
         if match is None:
             raise syntax_error(_why_not(text, at), offset=at)
+        if text.startswith("&&", at):
+            raise syntax_error("SQL has no &&", offset=at, hint="Write and.")
         kind, written = str(match.lastgroup), match.group()
         if kind != "blank":
             found.append(_token(kind, written, at))
@@ -84,7 +86,8 @@ def _token(kind: str, written: str, at: int) -> Token:
             return Token("number", written, at, end)
         case "name":
             return Token("name", written, at, end)
-    return Token("symbol", written, at, end)
+        case _:
+            return Token("symbol", written, at, end)
 
 
 def _unescaped(written: str) -> str:

@@ -83,3 +83,5 @@ def parts(node: Typed) -> Iterator[Typed]:
         case Apply(_, arguments):
             for each in arguments:
                 yield from parts(each)
+        case Constant() | Read() | Variable():
+            pass

@@ -13,6 +13,7 @@ from joinery.plan.nodes import Computed, Expression
 from joinery.plan.stream import (
     Filter,
     Lookup,
+    MapRows,
     Select,
     Step,
     Stream,
@@ -56,6 +57,8 @@ def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
             verify_stream(other)
             _require(other.columns == columns, stream, "united streams have the same columns")
             _require(other.key == stream.key, stream, "united events have the same kind of key")
+        case MapRows():
+            pass
 
 
 def _lookup(stream: Stream, lookup: Lookup, columns: tuple[Field, ...]) -> None:

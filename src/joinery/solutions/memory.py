@@ -99,11 +99,16 @@ class MemoryState:
         return self._done[1] if self._done else {}
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
+        """Forget rows that were deleted, and documents that went, before a time."""
         for stored in self._rows.values():
             old = [k for k, row in stored.items() if row.row is None and row.changed_us < before_us]
             for key in old:
                 del stored[key]
+        for sent in self._sent.values():
+            went = [k for k, each in sent.items() if each.text is None and not each.failing]
+            for key in went:
+                if sent[key].version < before_us:
+                    del sent[key]
 
     def close(self) -> None:
         """Keep everything; a test may go on with the same state."""

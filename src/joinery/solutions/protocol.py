@@ -32,11 +32,17 @@ class DeadDocument:
 
 @dataclass(frozen=True, slots=True)
 class Emissions:
-    """What one batch sends: at most one document a key and product."""
+    """What one batch sends: at most one document a key and product.
+
+    Attributes:
+        counters: Over all relations and products.
+        found: `expression_errors` and `multiple_matches` by relation and by product.
+    """
 
     documents: tuple[DocumentChange, ...] = ()
     dead_letters: tuple[DeadDocument, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+    found: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,13 @@ class Sent:
     Attributes:
         lines: By product, the files sink's lines: `{"key":…,"value":…,"version":…}`.
         dead: By product, the JSON text of the keys of documents that became dead letters.
+        found: `expression_errors` and `multiple_matches` by relation and by product; None where
+            nobody can tell, as after a crash.
     """
 
     lines: Mapping[str, Sequence[str]]
     dead: Mapping[str, Sequence[str]]
+    found: Mapping[str, Mapping[str, int]] | None = None
 
 
 class Solution(Protocol):

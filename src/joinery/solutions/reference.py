@@ -42,37 +42,38 @@ class ReferenceSolution:
     ) -> None:
         many = [products] if isinstance(products, Product) else list(products)
         relations = dict.fromkeys(relation for product in many for relation in product.relations)
-        self._findings = Findings()
-        self._tables = {each.name: _Table(each, self._findings) for each in relations}
-        self._outboxes = [_Outbox(each, self._findings, max_document_bytes) for each in many]
+        self._tables = {each.name: _Table(each) for each in relations}
+        self._outboxes = {each.name: _Outbox(each, max_document_bytes) for each in many}
 
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
         """Apply `batch` in its order and return the documents that it changed."""
-        before = Findings(self._findings.failures, set(self._findings.multiple))
         counters: Counter[str] = Counter()
         for change in batch:
             if change.relation in self._tables:
                 counters[self._tables[change.relation].apply(change)] += 1
-        self._findings.failures, multiple = 0, self._findings.multiple
-        multiple.clear()
         rows = Rows({name: table.existing() for name, table in self._tables.items()})
-        sent = [outbox.send(rows, timestamp_us) for outbox in self._outboxes]
-        counters["expression_errors"] = max(0, self._findings.failures - before.failures)
-        counters["multiple_matches"] = len(multiple - before.multiple)
+        sent = [outbox.send(rows, timestamp_us) for outbox in self._outboxes.values()]
+        found: dict[str, Counter[str]] = {}
+        for name, table in self._tables.items():
+            found[name] = table.news()
+        for name, outbox in self._outboxes.items():
+            found[name] = found.get(name, Counter()) + outbox.news()
         counters["unique_violations"] = sum(t.new_violations(rows) for t in self._tables.values())
         return Emissions(
             documents=tuple(document for documents, _ in sent for document in documents),
             dead_letters=tuple(letter for _, letters in sent for letter in letters),
-            counters=dict(+counters),
+            counters=dict(sum(found.values(), +counters)),
+            found=found,
         )
 
 
 class _Table:
     """One relation: for each key its newest row by position."""
 
-    def __init__(self, relation: Relation, findings: Findings) -> None:
+    def __init__(self, relation: Relation) -> None:
         self._relation = relation
-        self._merge = RowMerge(relation, findings)
+        self._findings, self._before = Findings(), Findings()
+        self._merge = RowMerge(relation, self._findings)
         self._standing: dict[Key, Standing] = {}
         self._violations = 0
 
@@ -87,6 +88,11 @@ class _Table:
         whole = [self._merge.derived(row) for row in rows if row is not None]
         return [row for row in whole if self._merge.visible(row)]
 
+    def news(self) -> Counter[str]:
+        """Return what the last batch was the first to find."""
+        before, self._before = self._before, self._findings.taken()
+        return self._before.since(before)
+
     def new_violations(self, rows: Rows) -> int:
         """Return how many more rows than before repeat a `unique` value."""
         before = self._violations
@@ -98,9 +104,10 @@ class _Table:
 class _Outbox:
     """One product: compares the documents that should stand with those that were sent."""
 
-    def __init__(self, product: Product, findings: Findings, max_bytes: int | None) -> None:
+    def __init__(self, product: Product, max_bytes: int | None) -> None:
         self._product = product
-        self._builder = DocumentBuilder(product, findings, max_bytes)
+        self._findings, self._before = Findings(), Findings()
+        self._builder = DocumentBuilder(product, self._findings, max_bytes)
         self._sent: dict[Key, SentDocument] = {}
         relation = product.root.relation
         self._rank = row_key([(relation.type_of(column), False) for column in relation.key])
@@ -123,6 +130,11 @@ class _Outbox:
             elif step == "dead" and document is not None:
                 dead.append(self._dead(key, document))
         return documents, dead
+
+    def news(self) -> Counter[str]:
+        """Return what the last batch was the first to find."""
+        before, self._before = self._before, self._findings.taken()
+        return self._before.since(before)
 
     def _build_all(self, rows: Rows) -> dict[Key, Built]:
         root = self._product.root

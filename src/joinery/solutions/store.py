@@ -147,7 +147,7 @@ class StoreSolution(Protocol):
         """
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
+        """Forget rows that were deleted, and documents that went, before a time."""
 
     def close(self) -> None:
         """Give back what is held."""
@@ -205,7 +205,10 @@ class JoinState(Protocol):
         """Return what the batch sent that was acknowledged last."""
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time; called now and then."""
+        """Forget rows that were deleted, and documents that went, before a time.
+
+        Called now and then.
+        """
 
     def close(self) -> None:
         """Give back what is held; what was not acknowledged is as if it had crashed here."""

@@ -1,8 +1,10 @@
 """The reference solution of streams: dictionaries, one event after the other, a batch at a time.
 
 It is what the runtime is compared with, so it is slow and plain. A batch's changes of the
-tables apply first, then its events go through the steps in order. A store that is queried
-is taken to hold the table's current rows.
+tables apply first, then its events go through the steps in order, each time that one is
+told; of what is left of one identity in the end, the last in the log is sent. So what was
+sent last of an event does not depend on how its log was cut. A store that is queried is
+taken to hold the table's current rows.
 
 Limits: nothing that identifies an event is forgotten. Only portable expressions can be
 evaluated.
@@ -15,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
-from joinery.engine.event import DeadEvent, Event, Findings, Identity
+from joinery.engine.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.engine.lookup_current import CurrentLookup
 from joinery.engine.lookup_versioned import VersionedLookup
 from joinery.engine.merge import RowMerge
@@ -40,6 +42,14 @@ from joinery.plan.stream import (
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]
+
+
+class Waits(Protocol):
+    """Where events may wait."""
+
+    @property
+    def waiting(self) -> int:
+        """How many do."""
 
 
 class StreamReference:
@@ -66,6 +76,11 @@ class StreamReference:
             dead += [_dead(pipeline.stream, each) for each in mine.dead]
         return Emissions(tuple(documents), tuple(dead), dict(+found.counters))
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait in a lookup."""
+        return sum(pipeline.waiting for pipeline in self._pipelines)
+
     def _emission(self, stream: Stream, event: Event, timestamp_us: int) -> DocumentChange:
         named = (stream.name, event.identity)
         self._versions[named] = max(timestamp_us, self._versions.get(named, 0) + 1)
@@ -87,6 +102,7 @@ class _Pipeline:
         self._failed = ExpressionFindings()
         self._log = _Log(stream.relation, self._failed)
         self._steps: list[Work] = []
+        self._waits: list[Waits] = []
         columns = stream.relation.row.fields
         for step in stream.steps:
             scope = {each.name: each.type for each in columns}
@@ -95,21 +111,39 @@ class _Pipeline:
 
     def run(self, batch: Sequence[Change], time_us: int, found: Findings) -> list[Event]:
         """Return the events that leave after the last step, each identity once."""
+        events = self.passed(batch, time_us, found)
+        last: dict[Identity, Event] = {}
+        for each in sorted(events, key=_place):
+            last[each.identity] = each
+        found.counters["superseded"] += len(events) - len(last)
+        return [each for each in events if each is last[each.identity]]
+
+    def passed(self, batch: Sequence[Change], time_us: int, found: Findings) -> list[Event]:
+        """Return the events that leave after the last step, as often as they are told."""
         failures = self._failed.failures
         events = self._log.events(batch, found)
         for step in self._steps:
             events = step(batch, events, time_us, found)
         found.counters["expression_errors"] += self._failed.failures - failures
-        return list({each.identity: each for each in events}.values())
+        return events
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait in a lookup, those of united streams included."""
+        return sum(each.waiting for each in self._waits)
 
     def _work(self, step: Step, scope: dict[str, Any]) -> Work:
         match step:
             case Lookup(read="event"):
                 return _unchanged
             case Lookup(as_of="event"):
-                return VersionedLookup(step, self._failed).process
+                versioned = VersionedLookup(step, self._failed)
+                self._waits.append(versioned)
+                return versioned.process
             case Lookup():
-                return CurrentLookup(step, scope, self._failed).process
+                current = CurrentLookup(step, scope, self._failed)
+                self._waits.append(current)
+                return current.process
             case Filter(where):
                 return partial(_filtered, guarded(where, scope, self._failed))
             case Select(fields):
@@ -119,43 +153,47 @@ class _Pipeline:
             case MapRows():
                 return partial(_mapped, step, function_of(step))
             case Union(other):
-                return partial(_united, _Pipeline(other))
+                united = _Pipeline(other)
+                self._waits.append(united)
+                return partial(_united, united)
 
     def _evaluators(self, fields: Sequence[Computed], scope: Scope) -> dict[str, Any]:
         return {each.name: guarded(each.expression, scope, self._failed) for each in fields}
 
 
 class _Log:
-    """The events of an append-only relation."""
+    """The events of an append-only relation: a topic with a file for each batch."""
 
     def __init__(self, relation: Relation, failed: ExpressionFindings) -> None:
         self._relation = relation
         self._merge = RowMerge(relation, failed)
-        self._read = 0
+        self._files = 0
 
     def events(self, batch: Sequence[Change], found: Findings) -> list[Event]:
-        """Return a batch's events; of one identity the last in the log stands."""
-        events: dict[Identity, Event] = {}
-        for change in batch:
-            if change.relation != self._relation.name:
-                continue
+        """Return a batch's events in the order of the log."""
+        events: list[Event] = []
+        mine = [change for change in batch if change.relation == self._relation.name]
+        for line, change in enumerate(mine, 1):
             if change.after is None:
                 found.counters["deletes_ignored"] += 1
-                continue
-            event = self._event(change)
-            if event is not None:
-                found.counters["superseded"] += events.pop(event.identity, None) is not None
-                events[event.identity] = event
-        return list(events.values())
+            else:
+                events += self._event(change, line)
+        self._files += 1
+        return events
 
-    def _event(self, change: Change) -> Event | None:
+    def _event(self, change: Change, line: int) -> list[Event]:
+        """Return the event of a line, unless the relation's `where` keeps it out."""
         told = {**(change.after or {}), **change.key}
         names = (column.name for column in self._relation.columns)
         row = self._merge.derived({name: told.get(name) for name in names})
-        place = f"{self._relation.topic}/0/{self._read}"
-        self._read += 1
-        key: Row = {name: change.key[name] for name in self._relation.key} or {PLACE.name: place}
-        return Event(key, row) if self._merge.visible(row) else None
+        text = f"{self._relation.topic}/{self._files:06d}.jsonl/{line}"
+        key: Row = {name: change.key[name] for name in self._relation.key} or {PLACE.name: text}
+        place = Place(arrived=True, log=self._relation.name, number=line)
+        return [Event(key, row, place)] if self._merge.visible(row) else []
+
+
+def _place(event: Event) -> Place:
+    return event.place
 
 
 def _unchanged(
@@ -222,7 +260,8 @@ def _mapped(
 def _united(
     other: _Pipeline, batch: Sequence[Change], events: list[Event], time_us: int, found: Findings
 ) -> list[Event]:
-    return events + other.run(batch, time_us, found)
+    """Add the other stream's events, in the order in which those of one identity stand."""
+    return sorted(events + other.passed(batch, time_us, found), key=_place)
 
 
 def function_of(step: MapRows) -> Callable[[Row], Row | None]:

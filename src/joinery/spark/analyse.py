@@ -118,8 +118,9 @@ def model_type(kind: spark_types.DataType) -> DataType | None:
             fields = [(each.name, model_type(each.dataType)) for each in kind.fields]
             known = tuple(Field(name, part) for name, part in fields if part is not None)
             return Struct(known) if len(known) == len(fields) else None
-    name = _ATOMIC.get(type(kind))
-    return None if name is None else Atomic(name)
+        case _:
+            name = _ATOMIC.get(type(kind))
+            return None if name is None else Atomic(name)
 
 
 def _refuse_beyond_row(frame: DataFrame) -> None:

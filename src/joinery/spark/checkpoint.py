@@ -11,12 +11,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.spark.source import SourceRead
 
 FILE_NAME = "joinery.sources.json"
 _HEADER = 2  # Spark's version line, and the batch's settings
+_TIME = "batchTimestampMs"
 
 
 def committed_positions(checkpoint: Path) -> tuple[str, ...]:
@@ -47,6 +49,37 @@ def positions_after(checkpoint: Path, batch_id: int) -> tuple[str, ...]:
     return tuple(text.splitlines()[_HEADER:])
 
 
+def batch_time_ms(checkpoint: Path) -> int:
+    """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
+    begun = _batches(checkpoint / "offsets")
+    return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
+
+
+def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
+    """Log a batch that reads nothing, after the last one, which is committed.
+
+    A query that starts here runs it before it looks for anything new, as it does a batch
+    that broke off.
+
+    Args:
+        checkpoint: Of a query that does not run and has run a batch.
+        now_ms: The batch's time, in milliseconds since 1970.
+    """
+    last = max(_batches(checkpoint / "offsets"))
+    lines = (checkpoint / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
+    settings = _settings(checkpoint, last)
+    settings[_TIME] = max(now_ms, settings[_TIME])
+    lines[1] = json.dumps(settings, separators=(",", ":"))
+    _write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines))
+
+
+def _settings(checkpoint: Path, batch_id: int) -> dict[str, Any]:
+    """Return what Spark noted of a batch: its time, and settings of the session."""
+    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
+    noted: dict[str, Any] = json.loads(text.splitlines()[1])
+    return noted
+
+
 def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> None:
     """Let a query read its sources at a checkpoint, or refuse it.
 
@@ -66,11 +99,15 @@ def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> 
             raise _mismatch(checkpoint, query, _names(stored), _names(ours))
         return
     checkpoint.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f".{FILE_NAME}.part")
-    with fresh.open("w", encoding="utf-8") as text:
-        text.write(json.dumps(ours))
-        text.flush()
-        os.fsync(text.fileno())
+    _write_whole(file, json.dumps(ours))
+
+
+def _write_whole(file: Path, text: str) -> None:
+    fresh = file.with_name(f".{file.name}.part")
+    with fresh.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
     fresh.replace(file)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from pyspark.sql import SparkSession
 
 from joinery.artifact import Artifact, fetch, version
@@ -18,6 +17,7 @@ from joinery.spec.product import ProjectSpec
 
 _PROVIDER = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 _SPARK = "org.apache.spark"
+_CONNECTOR = "spark-sql-kafka-0-10_2.13"
 
 
 class ConnectorMissingError(RunError):
@@ -39,7 +39,7 @@ def kafka_jars() -> tuple[Path, ...]:
     """
     return fetch(
         "spark-kafka",
-        Artifact(_SPARK, "spark-sql-kafka-0-10_2.13", version("spark-kafka")),
+        Artifact(_SPARK, _CONNECTOR, version("spark-kafka")),
         Artifact(_SPARK, "spark-token-provider-kafka-0-10_2.13", version("spark-kafka-token")),
         Artifact("org.apache.kafka", "kafka-clients", version("kafka-clients")),
         Artifact("org.apache.commons", "commons-pool2", version("commons-pool")),
@@ -56,7 +56,7 @@ def require_connector(session: SparkSession) -> None:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if loader.getResource(_PROVIDER) is not None:
         return
-    package = f"{_SPARK}:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+    package = f"{_SPARK}:{_CONNECTOR}:{version('spark-kafka')}"
     raise ConnectorMissingError(
         "this Spark session has no Kafka connector",
         hint=f"Start it with spark.jars.packages={package} (or --packages).",

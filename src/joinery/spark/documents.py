@@ -17,6 +17,7 @@ from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.clone import clone_session
 from joinery.spark.frame import FrameError, RawFrame, TypedFrame, read_frame
 from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
+from joinery.spark.left_out import usable
 from joinery.spark.session import STATE_SETTINGS
 from joinery.spec.product import RunSpec
 
@@ -48,7 +49,8 @@ def documents(
         frames: By relation, all streaming or none.
         format: How `value` is told: "struct", or "json" for text.
         dead_letters: True for a column `error` and a row for each change that cannot be
-            used, key and value null there; else there is nothing of them.
+            used, key and value null there. Else a batch fails at the first, while a stream
+            leaves them out, warns, and observes their number in its progress.
         run: The limits of a run; by default those of a project that sets none.
 
     Returns:
@@ -102,7 +104,11 @@ def _chain(
                 door.raw(frame._jdf, index, formats, sources, topics)
             case None:
                 pass
-    return DataFrame(door.documents(json, dead_letters), session)
+    if dead_letters:
+        return DataFrame(door.withDeadLetters(json), session)
+    streaming = any(each.frame.isStreaming for each in frames.values())
+    name = kernel.program.products[0].name
+    return usable(door, kernel, name, streaming=streaming, json=json)
 
 
 def _pairs(program: KernelProgram, product: Product) -> list[tuple[RelationProgram, Relation]]:

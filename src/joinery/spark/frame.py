@@ -15,8 +15,10 @@ from pyspark.sql import types as T
 
 from joinery.errors import RunError
 from joinery.model import type as model
+from joinery.model.warning import warn
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import RelationProgram
+from joinery.spark.column_warning import frame_warning
 
 OP, POSITION = "__op", "__position"
 _RECORD = ("topic", "major", "minor", "file", "key", "value", "error")
@@ -121,7 +123,16 @@ def _typed(
     op = _special(relation, names, types, OP, model.STRING)
     position = _special(relation, names, types, POSITION, model.LONG)
     absent = tuple(name for name in wanted if name not in given)
+    _warn_of_names(relation, absent, names)
     return TypedFrame(numbered.select(op.alias("op"), position.alias("position"), *columns), absent)
+
+
+def _warn_of_names(relation: Relation, absent: Sequence[str], names: Sequence[str]) -> None:
+    declared = {OP, POSITION, relation.position, *(each.name for each in relation.columns)}
+    undeclared = [each for each in names if each not in declared]
+    warning = frame_warning(relation.name, absent, undeclared)
+    if warning is not None:
+        warn(warning)
 
 
 def _special(

@@ -128,7 +128,7 @@ def _compile(sources: Iterable[Path], classes: Path, class_path: Sequence[Path])
     listing = classes.parent / f"{classes.name}.sources"
     listing.write_text("".join(f'"{each.as_posix()}"\n' for each in sources), encoding="utf-8")
     done = subprocess.run(
-        [_jdk_tool("javac"), *arguments, "-cp", path, f"@{listing}"],
+        [jdk_tool("javac"), *arguments, "-cp", path, f"@{listing}"],
         capture_output=True,
         text=True,
         check=False,
@@ -151,7 +151,7 @@ def _pack(classes: Path, jar: Path) -> None:
             archive.writestr(entry, path.read_bytes())
 
 
-def _jdk_tool(name: str) -> str:
+def jdk_tool(name: str) -> str:
     """Return the JDK's own tool: from `JAVA_HOME`, as Spark does, else from the path."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(name, path=str(Path(home, "bin"))) if home else None
@@ -182,7 +182,7 @@ def run_java_tests(arguments: Sequence[str] = ()) -> int:
         selected = list(arguments) or ["--scan-class-path", str(classes)]
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
         return subprocess.run(
-            [_jdk_tool("java"), "-Xmx1g", *opened, "-cp", path]
+            [jdk_tool("java"), "-Xmx1g", *opened, "-cp", path]
             + ["org.junit.platform.console.ConsoleLauncher", "execute"]
             + ["--disable-banner", "--details=summary", "--fail-if-no-tests", *selected],
             check=False,
@@ -197,7 +197,7 @@ def _junit() -> Path:
     if jar.is_file():
         return jar
     done = subprocess.run(
-        [_jdk_tool("java"), "-cp", str(spark_home() / "jars" / "*"), "org.apache.ivy.Main"]
+        [jdk_tool("java"), "-cp", str(spark_home() / "jars" / "*"), "org.apache.ivy.Main"]
         + ["-cache", str(folder / "ivy"), "-dependency", group, artifact, version]
         + ["-confs", "default", "-types", "jar"]
         + ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"],

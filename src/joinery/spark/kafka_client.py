@@ -34,13 +34,21 @@ class KafkaClient:
         spark: A session that has the Kafka connector.
         source: The source's name, for errors.
         options: How to reach the brokers.
+        timeout_ms: How long an answer may take.
 
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
         KafkaUnreachableError: The properties are not what Kafka's client takes.
     """
 
-    def __init__(self, spark: SparkSession, source: str, options: KafkaOptions) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        source: str,
+        options: KafkaOptions,
+        *,
+        timeout_ms: int = _TIMEOUT_MS,
+    ) -> None:
         require_connector(spark)
         jvm: Any = spark._jvm
         self._jvm = jvm
@@ -49,8 +57,8 @@ class KafkaClient:
         for name, value in options.properties:
             properties.put(name, value)
         properties.put("bootstrap.servers", options.bootstrap)
-        properties.put("default.api.timeout.ms", str(_TIMEOUT_MS))
-        properties.put("request.timeout.ms", str(_TIMEOUT_MS // 2))
+        properties.put("default.api.timeout.ms", str(timeout_ms))
+        properties.put("request.timeout.ms", str(timeout_ms // 2))
         try:
             self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
         except Exception as error:
@@ -76,7 +84,7 @@ class KafkaClient:
 
     def partitions(self, pattern: str) -> Sequence[tuple[str, tuple[int, ...]]]:
         """Return the topics whose whole name matches, with their partitions."""
-        return self._described([each for each in self._names() if re.fullmatch(pattern, each)])
+        return self._described([each for each in self.names() if re.fullmatch(pattern, each)])
 
     def edges(self, pattern: str) -> list[tuple[tuple[str, int], int, int]]:
         """Return (topic, partition), first offset and end of all partitions that match."""
@@ -84,9 +92,10 @@ class KafkaClient:
 
     def edges_of(self, topics: Collection[str]) -> list[tuple[tuple[str, int], int, int]]:
         """Return (topic, partition), first offset and end of the topics that are there."""
-        return self._edges(self._described([each for each in self._names() if each in topics]))
+        return self._edges(self._described([each for each in self.names() if each in topics]))
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Return the topics there are, without the brokers' own."""
         return self._ask(lambda: [str(each) for each in self._admin.listTopics().names().get()])
 
     def _described(self, names: Iterable[str]) -> list[tuple[str, tuple[int, ...]]]:

@@ -6,11 +6,11 @@ with the exact range.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from joinery.errors import RunError
+from joinery.model.warning import RunWarning
 from joinery.spark.backlog import Positions
 from joinery.spark.kafka_client import KafkaClient
 from joinery.spec.kafka import KafkaOptions
@@ -21,7 +21,6 @@ _HINT = (
     "Start on a fresh checkpoint, or set fail_on_data_loss: false on the source to go on with"
     " what is there."
 )
-log = logging.getLogger(__name__)
 
 
 class RecordsLostError(RunError):
@@ -53,8 +52,8 @@ class Gap:
 
 def check_loss(
     client: KafkaClient, source: str, options: KafkaOptions, begun: Positions
-) -> Mapping[str, int]:
-    """Return, by topic, how many records are gone; with `fail_on_data_loss`, refuse them.
+) -> list[Gap]:
+    """Return which records are gone; with `fail_on_data_loss`, refuse that.
 
     Args:
         client: Asks the brokers.
@@ -67,12 +66,13 @@ def check_loss(
     """
     edges = {(topic, place): (low, high) for (topic, place), low, high in client.edges_of(begun)}
     gaps = list(_gaps(begun, edges))
-    if not gaps:
-        return {}
-    error = lost_error(source, gaps)
-    if options.fail_on_data_loss:
-        raise error
-    log.warning("%s: %s", error.message, error.detail)
+    if gaps and options.fail_on_data_loss:
+        raise lost_error(source, gaps)
+    return gaps
+
+
+def records_lost(gaps: Iterable[Gap]) -> Mapping[str, int]:
+    """Return, by topic, how many records are gone for sure."""
     lost: dict[str, int] = {}
     for gap in gaps:
         lost[gap.topic] = lost.get(gap.topic, 0) + max(0, (gap.found or gap.wanted) - gap.wanted)
@@ -87,13 +87,29 @@ def gone(client: KafkaClient, read: Positions) -> list[Gap]:
 
 def lost_error(source: str, gaps: Sequence[Gap]) -> RecordsLostError:
     """Return the error that tells what a source lost."""
+    return RecordsLostError(_message(source), detail=_detail(gaps), hint=_HINT)
+
+
+def lost_warning(source: str, gaps: Sequence[Gap]) -> RunWarning:
+    """Return the warning that tells what a source lost that may go on without."""
+    return RunWarning(
+        code="WARN_RECORDS_LOST",
+        about=f'source "{source}"',
+        message=f"{_message(source)}, so documents may lack them",
+        detail=_detail(gaps),
+        hint="Raise the topic's retention, and read the table again (an incremental snapshot"
+        " does).",
+    )
+
+
+def _message(source: str) -> str:
+    return f'source "{source}" lost records before they were read'
+
+
+def _detail(gaps: Sequence[Gap]) -> str:
     more = f"; and {len(gaps) - _TOLD} partitions more" if len(gaps) > _TOLD else ""
     told = "; ".join(str(each) for each in gaps[:_TOLD]) + more
-    return RecordsLostError(
-        f'source "{source}" lost records before they were read',
-        detail=f"{told[0].upper()}{told[1:]}.",
-        hint=_HINT,
-    )
+    return f"{told[0].upper()}{told[1:]}."
 
 
 def lost_midway(reasons: Iterable[str]) -> RecordsLostError | None:

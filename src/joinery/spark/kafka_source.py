@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from joinery.connect.replay_key import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
 from joinery.spark.backlog import positions
 from joinery.spark.kafka_client import KafkaClient
-from joinery.spark.kafka_loss import check_loss
+from joinery.spark.kafka_loss import Gap, check_loss, lost_warning, records_lost
 from joinery.spark.kafka_size import records_within
 from joinery.spark.topic import RawStream
 from joinery.spec.kafka import KafkaOptions, kafka_options, pattern_of
@@ -50,14 +50,14 @@ def open_kafka(
         RecordsLostError: Records that were not read yet are gone.
     """
     options, pattern = kafka_options(source), subscription(topics)
-    lost: Mapping[str, int] = {}
+    gaps: Sequence[Gap] = ()
     begin: Mapping[str, str] = {}
     with KafkaClient(spark, source.name, options) as client:
         client.check()
         if begun is None:
             begin = _starting(options, pattern, client)
         else:
-            lost = check_loss(client, source.name, options, positions(begun))
+            gaps = check_loss(client, source.name, options, positions(begun))
         rows = spec.run.max_rows_per_batch
         if rows and spec.run.max_bytes_per_batch is not None:
             rows = min(rows, records_within(spark, options, client, pattern, spec.run))
@@ -70,7 +70,12 @@ def open_kafka(
         **begin,
     }
     frame = spark.readStream.format("kafka").options(**read).load()
-    return RawStream(_records(frame, topics, spec.run.max_record_bytes), numbering(topics), lost)
+    return RawStream(
+        _records(frame, topics, spec.run.max_record_bytes),
+        numbering(topics),
+        lost=records_lost(gaps),
+        warnings=(lost_warning(source.name, gaps),) if gaps else (),
+    )
 
 
 def client_options(options: KafkaOptions) -> dict[str, str]:
@@ -149,7 +154,7 @@ def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> 
     frame = _placed(frame)
     named = [each for each in topics if not pattern_of(each)]
     number = _number(named, [found for each in topics if (found := pattern_of(each))])
-    own = F.when(number >= len(named), F.col("topic")) if len(named) < len(topics) else F.lit(None)
+    own = F.col("topic") if len(named) < len(topics) else F.lit(None)
     key, value = (F.coalesce(F.octet_length(each), F.lit(0)) for each in ("key", "value"))
     return frame.select(
         number.alias("topic"),

@@ -1,31 +1,38 @@
-"""Looks, while a run goes on, whether topics that it reads were deleted or made anew.
+"""Looks, while a run goes on, whether its brokers answer and its topics are those it reads.
 
-Spark asks for the ends of the topics that are there, so one that is gone looks like one that
-is quiet. Here the ends are held against what was read: an end below it cannot be.
+Spark asks for the ends of the topics that are there, so a topic that is gone looks like one
+that is quiet, and it asks for minutes before it gives a broker up, so one that is gone looks
+like that, too. Here a broker that does not answer is known within seconds, and the ends of
+topics are held against what was read: an end below it cannot be.
 
-Invariant: looking never holds up a batch, and brokers that do not answer are no finding.
+Invariant: looking never holds up a batch.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.errors import RunError
+from joinery.model.warning import RunWarning
 from joinery.spark.backlog import positions
 from joinery.spark.checkpoint import committed_positions
-from joinery.spark.kafka_client import KafkaClient
-from joinery.spark.kafka_loss import Gap, RecordsLostError, gone, lost_error
+from joinery.spark.kafka_client import KafkaClient, KafkaUnreachableError
+from joinery.spark.kafka_loss import Gap, RecordsLostError, gone, lost_error, lost_warning
 from joinery.spark.source import SourceRead
+from joinery.spark.topic_warning import TopicNames
 from joinery.spec.kafka import KafkaOptions, kafka_options
+from joinery.spec.product import ProjectSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EACH_S = 5.0
+_ANSWER_MS = 8_000
 _CLOSING_S = 30.0
 log = logging.getLogger(__name__)
 
@@ -35,17 +42,22 @@ class KafkaWatch:
 
     Args:
         spark: A session with the Kafka connector, where a source is one of Kafka's.
+        spec: The project.
         reads: By query, what it reads, in the order of its streams.
         checkpoints: By query, where its positions are kept.
+        warn: Takes what someone should look at.
     """
 
     def __init__(
         self,
         spark: SparkSession,
+        spec: ProjectSpec,
         reads: Mapping[str, Sequence[SourceRead]],
         checkpoints: Mapping[str, Path],
+        warn: Callable[[RunWarning], None],
     ) -> None:
         self._spark = spark
+        self._warn = warn
         self._checkpoints = checkpoints
         self._sources: Mapping[str, Mapping[int, tuple[str, KafkaOptions]]] = {
             query: {
@@ -55,9 +67,15 @@ class KafkaWatch:
             }
             for query, every in reads.items()
         }
+        every = [read for each in reads.values() for read in each]
+        self._names = {
+            source: TopicNames(spec, [each for each in every if each.source.name == source])
+            for source in {name for each in self._sources.values() for name, _ in each.values()}
+        }
         self._clients: dict[str, KafkaClient] = {}
         self._suspected: dict[tuple[str, str], Sequence[Gap]] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._away: dict[str, KafkaUnreachableError] = {}
+        self._reached_at: dict[str, float] = {}
         self._found: dict[str, RecordsLostError] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="kafka-watch", daemon=True)
@@ -68,6 +86,17 @@ class KafkaWatch:
         """Return what a query has lost, where it is to fail then."""
         return self._found.get(query)
 
+    def unreachable(self, query: str) -> KafkaUnreachableError | None:
+        """Return why the brokers of a source of a query do not answer now; None where they do."""
+        names = (name for name, _ in self._sources.get(query, {}).values())
+        return next((self._away[each] for each in names if each in self._away), None)
+
+    def reached(self, query: str) -> None:
+        """Note that the brokers of a query answered somebody else; an older look is void."""
+        for name, _ in self._sources.get(query, {}).values():
+            self._reached_at[name] = time.monotonic()
+            self._away.pop(name, None)
+
     def close(self) -> None:
         """Look no more."""
         self._closing.set()
@@ -75,7 +104,13 @@ class KafkaWatch:
             self._thread.join(_CLOSING_S)
 
     def _watch(self) -> None:
+        sources = {name: each for every in self._sources.values() for name, each in every.values()}
+        for source, options in sources.items():
+            self._look_for_names(source, options)
         while not self._closing.wait(_EACH_S):
+            for source, options in sources.items():
+                self._reach(source, options)
+                self._look_for_names(source, options)
             for query in self._sources:
                 try:
                     self._look(query)
@@ -84,23 +119,48 @@ class KafkaWatch:
         for client in self._clients.values():
             client.close()
 
+    def _reach(self, source: str, options: KafkaOptions) -> None:
+        """Note whether a broker of a source answers."""
+        began_at = time.monotonic()
+        try:
+            self._client(source, options).check()
+        except KafkaUnreachableError as error:
+            if self._reached_at.get(source, 0.0) < began_at and not self._closing.is_set():
+                self._away[source] = error
+        except (RunError, OSError) as error:
+            log.debug("the brokers of %s were not asked: %s", source, error)
+        else:
+            self._away.pop(source, None)
+
+    def _look_for_names(self, source: str, options: KafkaOptions) -> None:
+        """Warn of topics that nobody writes while one like them is not read."""
+        if source in self._away:
+            return
+        try:
+            for warning in self._names[source].warnings(self._client(source, options).names()):
+                self._warn(warning)
+        except (RunError, OSError) as error:
+            log.debug("the topics of %s were not listed: %s", source, error)
+
+    def _client(self, source: str, options: KafkaOptions) -> KafkaClient:
+        if source not in self._clients:
+            client = KafkaClient(self._spark, source, options, timeout_ms=_ANSWER_MS)
+            self._clients[source] = client
+        return self._clients[source]
+
     def _look(self, query: str) -> None:
         read = committed_positions(self._checkpoints[query])
         for place, (source, options) in self._sources[query].items():
-            if place >= len(read):
+            if place >= len(read) or source in self._away:
                 continue
-            if source not in self._clients:
-                self._clients[source] = KafkaClient(self._spark, source, options)
-            gaps = gone(self._clients[source], positions(read[place]))
+            gaps = gone(self._client(source, options), positions(read[place]))
             # Twice the same, since a broker that starts may not know all its topics yet.
             if gaps and self._suspected.get((query, source)) == gaps:
                 self._note(query, source, options, gaps)
             self._suspected[query, source] = gaps
 
     def _note(self, query: str, source: str, options: KafkaOptions, gaps: Sequence[Gap]) -> None:
-        error = lost_error(source, gaps)
         if options.fail_on_data_loss:
-            self._found[query] = error
-        elif (query, source) not in self._told:
-            self._told.add((query, source))
-            log.warning("%s: %s", error.message, error.detail)
+            self._found[query] = lost_error(source, gaps)
+        else:
+            self._warn(lost_warning(source, gaps))

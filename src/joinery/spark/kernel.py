@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
 from joinery.plan.nodes import Relation
+from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch_label import BatchLabel
 from joinery.spark.jar import kernel_jar
@@ -159,10 +160,18 @@ def open_kernel(
         SessionError: The session is of Spark Connect.
     """
     load_jar(session)
-    jvm_kernel = class_of(session, _KERNEL).open(session._jsparkSession, program.to_json())
+    written = fingerprint(program)
+    jvm_kernel = class_of(session, _KERNEL).open(
+        session._jsparkSession, program.to_json(), state_mark(written)
+    )
     by_name = {each.name: each for each in relations}
     ordered = [by_name[each.name] for each in program.relations]
     return Kernel(session, program, ordered, jvm_kernel)
+
+
+def state_mark(written: Fingerprint) -> str:
+    """Return what tells state of a program from that of others, in words for an error."""
+    return f"format {written.format}, program {written.program[:16]}"
 
 
 def progress_log(session: SparkSession) -> Any:
@@ -196,7 +205,12 @@ def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[i
 
 
 def require_classic(session: SparkSession) -> None:
-    """Refuse a session of Spark Connect."""
+    """Refuse a session of Spark Connect, and what is none."""
+    if session is None:
+        raise SessionError(
+            "None is no Spark session",
+            hint="Pass one, such as SparkSession.builder.getOrCreate().",
+        )
     if not hasattr(session, "_jsparkSession"):
         raise SessionError(
             "Joinery cannot run in a Spark Connect session",

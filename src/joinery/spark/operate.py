@@ -59,8 +59,15 @@ class Operation:
     def batch(self, batch: BatchProgress) -> None:
         """Tell of one batch."""
         log.info("batch committed", extra=batch.to_json())
+        if batch.dead:
+            log.warning("dead letters were kept", extra=_dead_letters(batch))
         if self._lineage is not None:
             self._lineage.batch(batch.query)
+
+    def abandon(self) -> None:
+        """Stop serving, for a run that never started."""
+        if self._endpoints is not None:
+            self._endpoints.close()
 
     def close(self, failure: Exception | None) -> None:
         """Tell how the run ended, and stop serving."""
@@ -74,6 +81,12 @@ class Operation:
             self._lineage.end(failed=failure is not None)
         if self._endpoints is not None:
             self._endpoints.close()
+
+
+def _dead_letters(batch: BatchProgress) -> dict[str, object]:
+    found = {name: counts["dead"] for name, counts in batch.relations.items() if counts.get("dead")}
+    facts = {"query": batch.query, "batch": batch.batch_id, "dead": batch.dead}
+    return {**facts, "relations": found, "hint": "See joinery dlq list."}
 
 
 def _job(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Job:

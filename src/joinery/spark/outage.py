@@ -6,6 +6,7 @@ there; a query that ends again and again without a batch between is given up.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from joinery.model.progress import Waiting
 from joinery.spark.failure import reasons_of
 from joinery.spark.kafka_client import KafkaUnreachableError
 
+log = logging.getLogger("joinery.run")
 _OUTAGE = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable"
     r"|LeaderNotAvailable|NotLeaderOrFollower|CoordinatorNotAvailable)Exception"
@@ -62,15 +64,26 @@ class Outage:
         """Return whether it is time to look again."""
         return time.monotonic() >= self._due_at
 
+    def seen(self, unreachable: KafkaUnreachableError | None) -> None:
+        """Note whether the brokers of a query that still runs answer."""
+        if unreachable is not None and self._waiting is None:
+            self.note(unreachable)
+        elif unreachable is None and self._waiting is not None:
+            self._end()
+
     def note(self, failure: Exception) -> None:
         """Note that the brokers are away, and tell it."""
         known = self._waiting
+        reason = next(iter(reasons_of(failure)), str(failure))
+        if known is None:
+            log.warning("waiting for sources", extra={"query": self.query, "reason": reason})
         self._waiting = Waiting(
             product=self.query,
             target=self.target,
-            reason=next(iter(reasons_of(failure)), str(failure)),
+            reason=reason,
             attempts=known.attempts + 1 if known else 1,
             since=known.since if known else time.time(),
+            grace_s=0.0,
         )
         self._due_at = time.monotonic() + _AGAIN_S
         self.tell(self._waiting)
@@ -78,6 +91,12 @@ class Outage:
     def over(self) -> None:
         """Note that the query began again."""
         self.fruitless += 1
+        self._end()
+
+    def _end(self) -> None:
+        if self._waiting is not None:
+            waited_s = round(time.time() - self._waiting.since, 1)
+            log.warning("sources are back", extra={"query": self.query, "waited_s": waited_s})
         self._waiting = None
         self.tell(None)
 

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.model.progress import Progress
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
 from joinery.spark.run import Run, RunOptions
@@ -30,10 +31,12 @@ class Preview:
     Attributes:
         rows: By column.
         dead: Of the batch that was read.
+        unsent: Events of the batch that were not sent: they wait, or a filter kept them out.
     """
 
     rows: tuple[dict[str, Any], ...]
     dead: int
+    unsent: int
 
 
 def preview(
@@ -76,7 +79,15 @@ def preview(
         run.start(spark)
         run.await_termination()
         found = tuple(row for row, _ in zip(_rows(folder / "out"), range(rows), strict=False))
-        return Preview(found, run.progress.totals.dead)
+        return Preview(found, run.progress.totals.dead, _unsent(stream, run.progress))
+
+
+def _unsent(stream: Stream, progress: Progress) -> int:
+    """Return how many of the events that were read neither left nor became dead letters."""
+    counts = progress.relations.get(stream.relation.name, {})
+    counted = progress.counters.get(stream.name, {}).get("events_dropped", 0)
+    sent = progress.documents.get(stream.name, {}).get("upserts", 0)
+    return max(0, counts.get("read", 0) - progress.totals.dead - counted - sent)
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:

@@ -54,15 +54,16 @@ class Probe:
         spec: ProjectSpec,
         products: Sequence[Product],
     ) -> None:
-        from joinery.spark.query_kernel import asking_of, open_query_kernel
+        from joinery.spark.query_kernel import asking_of, lower_query, open_query_kernel
 
         self._session, self._spec, self._products = session, spec, products
         self._folder = Path(told["folder"])
         self._records = self._folder / "records"
-        asking = asking_of(products, spec)
+        query = lower_query(products, spec.run)
+        asking = asking_of(query, spec)
         if asking is not None:
             asking.open()
-        self._kernel = open_query_kernel(session, products, spec, asking)
+        self._kernel = open_query_kernel(session, query, spec, asking)
         self._raw = self._copied(told)
         quarantine = Quarantine(Path(told["root"]), told["query"])
         frame = session.read.parquet(str(self._records))

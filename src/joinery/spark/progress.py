@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.warning import RunWarning, Warnings
 from joinery.spark.backlog import Backlog, files_backlog, kafka_backlog
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.kernel import progress_log
@@ -30,23 +31,26 @@ class ProgressBoard:
     Args:
         on_batch: Called for each batch once its times are known.
         on_wait: Called with the target of a sink, and what is waited for; None once it is back.
+        warnings: Takes what someone should look at.
     """
 
     def __init__(
         self,
         on_batch: Callable[[BatchProgress], None] = lambda batch: None,
         on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
+        warnings: Warnings | None = None,
     ) -> None:
         self._on_batch = on_batch
         self._on_wait = on_wait
         self._mutex = threading.Lock()
         self._progress = Progress()
+        self._warnings = warnings or Warnings()
         self._untimed: dict[tuple[str, int], BatchProgress] = {}
 
     @property
     def progress(self) -> Progress:
         """The run as it stands."""
-        return self._progress
+        return replace(self._progress, warnings=self._warnings.known)
 
     def add(self, batch: BatchProgress) -> None:
         """Count a batch whose documents the sinks have."""
@@ -91,6 +95,10 @@ class ProgressBoard:
         with self._mutex:
             self._progress = self._progress.waits(target, waiting)
         self._on_wait(target, waiting)
+
+    def warn(self, warning: RunWarning) -> None:
+        """Tell, once, of something that someone should look at."""
+        self._warnings.add(warning)
 
     def flush(self) -> None:
         """Tell the batches whose times never came."""

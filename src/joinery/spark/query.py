@@ -29,9 +29,10 @@ from joinery.connect.patient_letters import PatientLetters
 from joinery.connect.patient_sink import PatientSink
 from joinery.connect.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.connect.refused import SinkLetters
+from joinery.connect.sent_mark import SentMark
 from joinery.connect.spool import SpoolingSink, SpoolPlace
-from joinery.errors import RunError
-from joinery.model.progress import BatchProgress, Counts, with_ages
+from joinery.errors import JoineryError, RunError
+from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.store import StoreUnavailableError
 from joinery.spark.attempt import Attempts
@@ -42,6 +43,7 @@ from joinery.spark.topic import Topic
 
 if TYPE_CHECKING:
     from joinery.spark.asking import Asking
+    from joinery.spark.query_kernel import LoweredQuery
     from joinery.spark.uncommitted import PendingRoots
 
 _DEAD_LETTERS = "dead_letters"
@@ -75,6 +77,12 @@ class BatchRefusedError(RunError):
     code = "RUN_ENDING"
 
 
+class BatchUnfinishedError(RunError):
+    """A run was asked to end while what a batch needs was away, so the batch is not finished."""
+
+    code = "RUN_UNFINISHED"
+
+
 @dataclass(frozen=True, slots=True)
 class ProductSinks:
     """A product and where its documents go; `spools` is empty, or has a place or None a sink."""
@@ -90,12 +98,14 @@ class QueryRun:
     Args:
         name: The query's name.
         members: Its products.
+        lowered: The same products, lowered.
         lease: Taken before the first batch.
         dead_letters: Where its dead letters go.
         staging: A folder that is this query's own.
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
+        sent: Remembers where its products' documents were sent.
         attempts: Remembers batches whose own work failed.
         delay: Makes the outlets of its products, which may wait before they send.
         asking: Makes what asks the stores of its streams, where they have some.
@@ -109,17 +119,20 @@ class QueryRun:
         name: str,
         members: Sequence[ProductSinks],
         *,
+        lowered: LoweredQuery,
         lease: Lease,
         dead_letters: DeadLetterWriter,
         staging: Path,
         board: ProgressBoard,
         tombstone_retention_ms: int = _WEEK_MS,
         wait_for_letters: bool = False,
+        sent: SentMark | None = None,
         attempts: Attempts | None = None,
         delay: Delay = undelayed,
         asking: Callable[[QueryRun], Asking | None] = lambda query: None,
     ) -> None:
         self.name = name
+        self.lowered = lowered
         self.lease = lease
         self.members = tuple(members)
         self.failure: Exception | None = None
@@ -129,6 +142,7 @@ class QueryRun:
         lease.when_asked(self._give_way)
         self._staging = staging
         self._board = board
+        self._sent = sent
         self._attempts = attempts
         self._keeping = threading.Lock()
         self._dead_letters = (
@@ -154,6 +168,7 @@ class QueryRun:
             on_error=self._fail,
             ended=self.ended,
             end=self.ending.set,
+            warn=self._board.warn,
         )
         places = member.spools or (None,) * len(member.sinks)
         sinks = [
@@ -204,6 +219,13 @@ class QueryRun:
         """The products of this query."""
         return tuple(each.product for each in self.members)
 
+    @property
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Where documents go, by product."""
+        return {
+            each.product.name: tuple(sink.target for sink in each.sinks) for each in self.members
+        }
+
     def open(self) -> None:
         """Open all sinks, and clear what a run that crashed had staged."""
         shutil.rmtree(self._staging, ignore_errors=True)
@@ -216,6 +238,14 @@ class QueryRun:
         """Send what outlets still hold and may send; called at the end of `--once`."""
         for member, outlet in self._outlets:
             self._tell_flushed(member.product.name, outlet.drain())
+        self.drain_spools()
+
+    def drain_spools(self) -> None:
+        """Wait until all spools are empty.
+
+        Raises:
+            SinkUnavailableError: The query is to end, and one is not.
+        """
         for spool in self._spools:
             spool.drain()
 
@@ -242,12 +272,22 @@ class QueryRun:
             if not self.ending.is_set():
                 self.failure = self.failure or error
                 raise
-            refused = BatchRefusedError(f'query "{self.name}" ended while it waited')
-            self.failure = self.failure or refused
-            raise refused from error
+            ended = self._ended_waiting(error)
+            self.failure = self.failure or ended
+            raise ended from error
         except Exception as error:
             self.failure = self.failure or error
             raise
+
+    def _ended_waiting(self, error: JoineryError) -> RunError:
+        """Return why a batch ends that waited for something; a rebuild sends all of it anew."""
+        if self.replaced.is_set():
+            return BatchRefusedError(f'query "{self.name}" gave way while it waited')
+        return BatchUnfinishedError(
+            f"asked to end before its batch was finished: {error.message}",
+            detail=error.detail,
+            hint="Start the run again once it is there: the batch runs again.",
+        )
 
     def _take(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
@@ -263,13 +303,15 @@ class QueryRun:
         letters = sum(_count_lines(part) for part in dead)
         self._keep(dead, query_id=query_id, batch_id=batch_id)
         written = time.monotonic()
+        if self._sent is not None:
+            self._sent.note(summary.get("documents", {}), self.targets)
+        relations, columns = split_columns(summary.get("relations", {}))
         self._board.add(
             BatchProgress(
                 query=self.name,
                 batch_id=batch_id,
-                relations=self._with_lost(
-                    with_ages(summary.get("relations", {}), round(time.time() * 1000))
-                ),
+                relations=self._with_lost(with_ages(relations, round(time.time() * 1000))),
+                columns=columns,
                 documents=summary.get("documents", {}),
                 counters=counters,
                 dead=letters,

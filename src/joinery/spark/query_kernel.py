@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from joinery.connect.lookup.coherence import Coherence
@@ -22,16 +23,33 @@ if TYPE_CHECKING:
     from joinery.spark.query import KernelLike
 
 
-def lower_query(products: Sequence[Product], run: RunSpec) -> KernelProgram:
-    """Return the kernel program of one query, with the limits of the run."""
-    streams = streams_of(products)
+@dataclass(frozen=True, slots=True)
+class LoweredQuery:
+    """The products of one query, lowered: made once, then used by all that runs the query.
+
+    Attributes:
+        products: The members of the query.
+        program: Their kernel program, with the limits of the run.
+        streams: Their streams as lowered; None where they are documents.
+    """
+
+    products: tuple[Product, ...]
+    program: KernelProgram
+    streams: LoweredStreams | None = None
+
+
+def lower_query(products: Sequence[Product], run: RunSpec) -> LoweredQuery:
+    """Return one query lowered, with the limits of the run."""
+    members, streams = tuple(products), streams_of(products)
     if streams:
-        return lowered_streams(streams, run).program
-    return lower(
+        lowered = lowered_streams(streams, run)
+        return LoweredQuery(members, lowered.program, lowered)
+    program = lower(
         products,
         tombstone_retention_micros=run.tombstone_retention_ms * 1000,
         max_document_bytes=run.max_document_bytes,
     )
+    return LoweredQuery(members, program)
 
 
 def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:
@@ -49,15 +67,14 @@ def streams_of(products: Sequence[Product]) -> list[Stream]:
 
 
 def asking_of(
-    products: Sequence[Product],
+    query: LoweredQuery,
     spec: ProjectSpec,
     ended: Callable[[], bool] = lambda: False,
     tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
     coherence: Coherence | None = None,
 ) -> Asking | None:
     """Return what asks the stores of a query's streams; None where they have none."""
-    streams = streams_of(products)
-    lowered = lowered_streams(streams, spec.run) if streams else None
+    lowered = query.streams
     if lowered is None or not lowered.asked:
         return None
     names = {node: lowered.program.nodes[node].name for node in lowered.asked}
@@ -73,15 +90,15 @@ def asking_of(
 
 def open_query_kernel(
     spark: SparkSession,
-    products: Sequence[Product],
+    query: LoweredQuery,
     spec: ProjectSpec,
     asking: Asking | None = None,
 ) -> KernelLike:
-    """Lower the products of one query and open their kernel in a session.
+    """Open the kernel of one query in a session.
 
     Args:
         spark: The session.
-        products: The members of the query.
+        query: What is to run.
         spec: The project.
         asking: Of the stores of its streams, opened.
     """
@@ -90,18 +107,16 @@ def open_query_kernel(
     from joinery.spark.relay import open_relay
     from joinery.spark.stream_kernel import open_stream_kernel
 
-    streams = streams_of(products)
-    if streams:
-        lowered = lowered_streams(streams, spec.run)
-        relations = relations_of(streams)
-        return open_stream_kernel(spark, lowered, relations, spec.path_of("."), asking)
-    program = lower_query(products, spec.run)
+    products = query.products
+    if query.streams is not None:
+        relations = relations_of(streams_of(products))
+        return open_stream_kernel(spark, query.streams, relations, spec.path_of("."), asking)
     if products[0].outbox:
-        return open_relay(spark, program, products[0].root.relation)
+        return open_relay(spark, query.program, products[0].root.relation)
     read = tuple(dict.fromkeys(each for one in products for each in one.relations))
     if is_store_backed(products):
         return open_change_feed(spark, read)
-    return open_kernel(spark, program, read)
+    return open_kernel(spark, query.program, read)
 
 
 def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:

@@ -11,6 +11,7 @@ from joinery.connect.letter_place import letter_writer
 from joinery.connect.lookup.coherence import Coherence, place_of
 from joinery.connect.lookup.make import place_asked
 from joinery.connect.protocol import Sink
+from joinery.connect.sent_mark import SentMark
 from joinery.plan.nodes import Plan, Product
 from joinery.plan.nodes import Sink as SinkPlan
 from joinery.spark.attempt import Attempts
@@ -18,7 +19,7 @@ from joinery.spark.outbox import outbox_sink_of
 from joinery.spark.place import Place
 from joinery.spark.progress import ProgressBoard
 from joinery.spark.query import ProductSinks, QueryRun
-from joinery.spark.query_kernel import asking_of
+from joinery.spark.query_kernel import asking_of, lower_query
 from joinery.spark.ready import Ends
 from joinery.spark.source import sources_of
 from joinery.spark.spooling import spool_places
@@ -52,20 +53,23 @@ class QueryMaker:
     def make(self, name: str, products: Sequence[Product]) -> QueryRun:
         """Return the query of some products, which has taken nothing yet."""
         place = self._undertaking.place(name)
+        lowered = lower_query(products, self._spec.run)
         ends = Ends(place.checkpoint, sources_of(self._spec, products))
         return QueryRun(
             name,
             [self._member(each, place) for each in products],
+            lowered=lowered,
             lease=place.lease,
             dead_letters=letter_writer(self._spec, name),
             wait_for_letters=self._spec.run.dead_letters_wait,
             attempts=Attempts(place.checkpoint.parent, name),
             staging=place.staging,
+            sent=SentMark(place.checkpoint, self._spec.path_of(".")),
             board=self._board,
             tombstone_retention_ms=self._spec.run.tombstone_retention_ms,
             delay=self._undertaking.delay(name, products, ends),
             asking=lambda query: asking_of(
-                products, self._spec, query.ended, self._board.wait, self._coherence
+                lowered, self._spec, query.ended, self._board.wait, self._coherence
             ),
         )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from joinery.plan.nodes import Product
+from joinery.model.warning import RunWarning
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.quarantine import Quarantine
 from joinery.spark.query import KernelLike, QueryRun
-from joinery.spark.query_kernel import lower_query
+from joinery.spark.query_kernel import open_query_kernel
 from joinery.spark.ready import Ends
 from joinery.spark.real_time import kafka_topics
 from joinery.spark.real_time_run import RealTimeRun
@@ -27,22 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from joinery.spark.asking import Asking
     from joinery.spark.change_feed import ChangeFeed
     from joinery.spark.kernel import Kernel
-
-
-class KernelOpener(Protocol):
-    """Opens the kernel of one query in a session."""
-
-    def __call__(
-        self,
-        spark: SparkSession,
-        products: Sequence[Product],
-        spec: ProjectSpec,
-        asking: Asking | None,
-    ) -> KernelLike:
-        """Return the kernel for `products`, whose stores `asking` asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,25 +37,25 @@ class QueryStarter:
 
     Attributes:
         spark: The session.
-        opener: Opens the kernel of a query.
         spec: The project.
         undertaking: Where the queries stand.
         stores: By query, the store that keeps its join state, where Spark does not.
         real_time: The real-time side of the run, if it has one.
         once: Whether a query ends at the end that its logs have when it starts.
+        warn: Takes what someone should look at.
     """
 
     spark: SparkSession
-    opener: KernelOpener
     spec: ProjectSpec
     undertaking: Undertaking
     stores: Mapping[str, StoreThread]
     real_time: RealTimeRun | None
     once: bool
+    warn: Callable[[RunWarning], None]
 
     def __call__(self, query: QueryRun) -> StreamingQuery:
         """Start a query where its checkpoint stands."""
-        opened = self.opener(self.spark, query.products, self.spec, query.asking)
+        opened = open_query_kernel(self.spark, query.lowered, self.spec, query.asking)
         kernel = self._with_store(query, opened)
         start = partial(self._start_batches, kernel, query)
         if self.real_time is None:
@@ -106,6 +92,8 @@ class QueryStarter:
             Ends(checkpoint, reads).take(spark, spec)
         raw = open_sources(spark, spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
+        for warning in raw.warnings:
+            self.warn(warning)
         documents = [each for each in query.products if each.stream is None]
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
@@ -119,7 +107,7 @@ class QueryStarter:
         )
         if at_end:
             return writer.trigger(availableNow=True).start()
-        waits = ticks(lower_query(query.products, spec.run))
+        waits = ticks(query.lowered.program)
         trigger_ms = max(spec.run.trigger_ms, TICK_MS if waits else 0)
         with ticking(spark, waits):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
 from joinery.spark.checkpoint import positions_after
+from joinery.spark.file_labels import FileLabels
 from joinery.spark.source import SourceRead
 from joinery.spec.product import ProjectSpec
 
@@ -73,7 +74,8 @@ class Ends:
         ends = self._known()[read.source.name]
         if read.source.kind == "kafka":
             return all(_kafka_reached(ends.get(topic, {}), offset) for topic in topics)
-        numbers = _numbers(self._checkpoint / "sources" / str(index))
+        seen = FileLabels(self._checkpoint, index).fresh()
+        numbers = {(each.topic, each.name): each.number for each in seen}
         return all(_files_reached(topic, ends.get(topic, ()), numbers, offset) for topic in topics)
 
     def _known(self) -> Mapping[str, Mapping[str, Any]]:
@@ -132,13 +134,3 @@ def _runs(text: str) -> frozenset[int]:
     for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
         done.update(range(int(first), int(last or first) + 1))
     return frozenset(done)
-
-
-def _numbers(labels: Path) -> dict[tuple[str, str], int]:
-    """Return the numbers that a files source gave its files, by topic and name."""
-    found: dict[tuple[str, str], int] = {}
-    for segment in sorted(labels.glob("*.labels")):
-        for line in segment.read_text(encoding="utf-8").splitlines()[1:]:
-            each = json.loads(line)
-            found[each["topic"], each["file"]] = each["number"]
-    return found

@@ -18,7 +18,7 @@ from joinery.connect.letter_place import LetterPlaceError, letter_topic
 from joinery.connect.option import plain
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Sink
-from joinery.plan.stream import Lookup, MapRows, Stream, Union
+from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
 from joinery.spark.source import SourceRead
 from joinery.spec.product import Pairs, ProjectSpec
 
@@ -183,6 +183,8 @@ def _steps_against(stream: Stream) -> Iterator[str]:
                 yield f'stream "{stream.name}" waits for the time of "{table}", told a batch'
             case Union(other):
                 yield from _steps_against(other)
+            case Lookup() | Filter() | Select() | WithColumns():
+                pass
 
 
 def slots_needed(*, partitions: int, levels: int, shuffle_partitions: int) -> int:

@@ -6,7 +6,6 @@ Invariant: no query is started unless the session has task slots for all that ru
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.connect.dead_letter_topic import open_letter_topic
 from joinery.connect.kafka_client import Topic, describe_topic
 from joinery.connect.lease import Lease
+from joinery.engine.processor import usable_processors
 from joinery.plan.nodes import Product
 from joinery.spark.checkpoint import committed_positions
 from joinery.spark.kafka_client import KafkaClient
@@ -136,6 +136,8 @@ class RealTimeRun:
         unbounded = replace(self._spec.run, max_rows_per_batch=0)
         spec = replace(self._spec, run=unbounded)
         raw = open_sources(spark, spec, self._reads[name], begun)
+        for warning in raw.warnings:
+            self._board.warn(warning)
         topics = [each for found in target.topics.values() for each in found]
         sizes = {each.topic: _max_bytes(each) for each in topics}
         return door.records(raw.frame, raw.topics, target, max_bytes=sizes, lease=lease)
@@ -162,7 +164,7 @@ def real_time_settings(*, master_given: bool) -> dict[str, str]:
     """
     local = {
         "spark.master": f"local[{_LOCAL_SLOTS}]",
-        _PARTITIONS: str(len(os.sched_getaffinity(0))),
+        _PARTITIONS: str(usable_processors()),
     }
     return {
         **({} if master_given else local),

@@ -31,6 +31,7 @@ from joinery.spark.delay import Delay
 from joinery.spark.place import Place
 from joinery.spark.ready import Ends
 from joinery.spark.source import SourceRead
+from joinery.spark.spooling import forget_spools
 
 _MARK = "joinery-swapped"
 
@@ -61,6 +62,8 @@ class Rebuilding:
         except StateMismatchError:
             shutil.rmtree(checkpoint)
             _claim(checkpoint, query, program, solution, reads)
+        # All of it is sent again at the swap; before that nothing may go out.
+        forget_spools(checkpoint)
 
     def waits(self, products: Sequence[Product]) -> bool:
         """Return whether the ends of the sources are to be taken: always."""
@@ -105,7 +108,7 @@ class RebuildDelay:
                 on_done=partial(self._done, delaying),
             )
         hold = Hold(self._place.checkpoint / "joinery-held" / f"rebuild-{product.name}.sqlite")
-        return RebuildOutlet(sinks, hold, self._reached, self._swap)
+        return RebuildOutlet(sinks, hold, self._reached, self._swap, delaying.warn)
 
     def _done(self, delaying: Delaying) -> None:
         mark_done(self._place.checkpoint)

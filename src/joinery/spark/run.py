@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.connect.letter_place import letter_reader
+from joinery.connect.sent_mark import SentMark, emptied, emptied_warning, new_warning
+from joinery.model.phase import Phase, Phases
 from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.warning import RunWarning, Warnings
 from joinery.plan.nodes import Plan
 from joinery.plan.stream_product import outputs_of
 from joinery.spark.clone import clone_session
+from joinery.spark.column_warning import ColumnWatch
+from joinery.spark.file_watch import FileWatch
 from joinery.spark.isolate import Suspect, isolate
 from joinery.spark.kafka_group import KafkaGroups
 from joinery.spark.kafka_watch import KafkaWatch
@@ -22,9 +28,8 @@ from joinery.spark.operate import Operation
 from joinery.spark.outbox import check_rebuildable
 from joinery.spark.progress import BatchTimes, ProgressBoard
 from joinery.spark.query import QueryRun
-from joinery.spark.query_kernel import lower_query, open_query_kernel
 from joinery.spark.query_maker import QueryMaker
-from joinery.spark.query_starter import KernelOpener, QueryStarter
+from joinery.spark.query_starter import QueryStarter
 from joinery.spark.real_time import RealTimeRefusedError
 from joinery.spark.real_time_run import RealTimeRun
 from joinery.spark.rebuild import Rebuilding
@@ -33,7 +38,10 @@ from joinery.spark.session import RUN_SETTINGS
 from joinery.spark.source import sources_of
 from joinery.spark.store_thread import StoreThread
 from joinery.spark.stores import StoreWait, is_store_backed, open_store, solution_of
+from joinery.spark.tick import Overdue, ticks
 from joinery.spark.undertaking import Keeping, Undertaking
+from joinery.spark.wait_limit import WaitedTooLongError, WaitLimit
+from joinery.spark.warning import batch_warnings, stale_warnings, start_warnings
 from joinery.spark.watch import Watch
 from joinery.spec.product import ProjectSpec
 
@@ -63,17 +71,23 @@ class RunOptions:
         once: Read what there is at the start, then end.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
+        wait_ms: The longest wait for any one thing that is away; None waits for ever.
         patient: Wait for a store of join state that is not there; else that ends the run.
         on_batch: Called for each batch once it is through.
         on_wait: Called when a sink has to be waited for, and with None once it is back.
+        on_phase: Called when the run has caught up with its sources, is idle, or is behind.
+        warnings: Takes what someone should look at.
     """
 
     once: bool = False
     products: tuple[str, ...] = ()
     rebuild: bool = False
+    wait_ms: int | None = None
     patient: bool = True
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
     on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
+    on_phase: Callable[[Phase], None] = lambda phase: None
+    warnings: Warnings = field(default_factory=Warnings)
 
 
 class Run:
@@ -85,18 +99,26 @@ class Run:
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
         if spec.run.real_time and options.once:
             raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
-        self._spec = spec
+        self._spec, self._plan = spec, plan
         self._once = options.once
         root = self._root = spec.path_of(spec.run.checkpoint)
         self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
-        self._board = ProgressBoard(self._note_batch, options.on_wait)
+        self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
+        self._on_phase = options.on_phase
+        self._columns = ColumnWatch()
         self._ended = threading.Event()
+        self._asked = threading.Event()
         self._watch: Watch | None = None
         live = spec.run.real_time and not options.rebuild
         self._real_time = RealTimeRun(spec, self._board) if live else None
         self._rebuild = options.rebuild
         self._patient = options.patient
+        self._limit = (
+            WaitLimit(options.wait_ms, lambda: self.progress, self._give_up)
+            if options.wait_ms is not None
+            else None
+        )
         self._stores: dict[str, StoreThread] = {}
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
@@ -125,6 +147,11 @@ class Run:
         return tuple(dict.fromkeys(each.name for one in products for each in one.relations))
 
     @property
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Where documents go, by product."""
+        return {name: each for query in self._queries for name, each in query.targets.items()}
+
+    @property
     def dead_letters(self) -> str:
         """Where the dead letters are kept."""
         return letter_reader(self._spec).target
@@ -136,25 +163,46 @@ class Run:
             LeaseHeldError: Another run has one of the queries.
             StateMismatchError: A checkpoint holds state that another plan wrote.
             SinkError: A sink cannot be opened.
+            HttpError: The address of `run.http` cannot be used.
         """
+        for warning in start_warnings(self._spec, self._plan):
+            self._board.warn(warning)
         try:
             for query in self._queries:
                 query.lease.take()
             for query in self._queries:
-                program = lower_query(query.products, self._spec.run)
                 reads = sources_of(self._spec, query.products)
                 solution = solution_of(query.products)
-                self._undertaking.claim(query.name, program, solution, reads)
+                self._undertaking.claim(query.name, query.lowered.program, solution, reads)
                 checkpoint = self._undertaking.place(query.name).checkpoint
                 isolate(
                     self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
                 )
                 self._open_store(query)
+                if not self._rebuild:
+                    self._look_at_targets(query, checkpoint)
             for query in self._queries:
                 query.open()
+            self._operation.open()
         except BaseException:
             self._close()
             raise
+
+    def _look_at_targets(self, query: QueryRun, checkpoint: Path) -> None:
+        """Warn of targets that lack what a kept checkpoint takes for sent."""
+        folder = self._spec.path_of(".")
+        sent = SentMark(checkpoint, folder)
+        members = [each for each in query.members if not each.product.outbox]  # has no rebuild
+        for product, sinks in ((each.product, each.sinks) for each in members):
+            about = f'{"stream" if product.stream else "product"} "{product.name}"'
+            for declared, sink in zip(product.sinks, sinks, strict=True):
+                has = sent.has(product.name, sink.target)
+                if has is False:
+                    self._board.warn(new_warning(about, sink.target))
+                elif has:
+                    place = emptied(declared.kind, dict(declared.options), product.name, folder)
+                    if place is not None:
+                        self._board.warn(emptied_warning(about, place))
 
     def _open_store(self, query: QueryRun) -> None:
         if is_store_backed(query.products):
@@ -171,17 +219,18 @@ class Run:
     def _wait_for_store(self, query: QueryRun) -> StoreWait:
         return StoreWait(check=query.lease.check, ended=query.ended, tell=self._board.wait)
 
-    def start(self, spark: SparkSession, opener: KernelOpener = open_query_kernel) -> None:
+    def start(self, spark: SparkSession) -> None:
         """Start all queries in `spark`, once the run is prepared."""
         try:
-            self._operation.open()
-            watch, times = self._begin(spark, opener)
+            watch, times = self._begin(spark)
             self._operation.started()
         except BaseException as error:
             self._close()
             self._operation.close(error if isinstance(error, Exception) else None)
             raise
         self._watch = watch
+        if self._limit is not None:
+            self._limit.open()
         watcher = threading.Thread(
             target=self._follow, args=(watch, times), name="joinery-run", daemon=True
         )
@@ -200,8 +249,14 @@ class Run:
 
     def request_stop(self) -> None:
         """Ask the run to end after the batch that is under way; returns at once."""
+        self._asked.set()
         for query in self._queries:
             query.ending.set()
+
+    def _give_up(self, error: WaitedTooLongError) -> None:
+        if self._watch is not None:
+            self._watch.broke_off(error)
+        self.request_stop()
 
     def stop(self) -> None:
         """End the run after the batch that is under way, and wait for that."""
@@ -210,9 +265,10 @@ class Run:
 
     def abandon(self) -> None:
         """Give back what a run that never started has taken."""
+        self._operation.abandon()
         self._close()
 
-    def _begin(self, spark: SparkSession, opener: KernelOpener) -> tuple[Watch, BatchTimes]:
+    def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
@@ -220,16 +276,20 @@ class Run:
         groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
         start = QueryStarter(
             spark=spark,
-            opener=opener,
             spec=self._spec,
             undertaking=self._undertaking,
             stores=self._stores,
             real_time=self._real_time,
             once=self._once,
+            warn=self._board.warn,
         )
         places = {each: self._undertaking.place(each).checkpoint for each in reads}
-        topics = KafkaWatch(spark, reads, places)
-        watch = Watch(self._queries, start, self._real_time, self._board, topics)
+        topics = KafkaWatch(spark, self._spec, reads, places, self._board.warn)
+        files = FileWatch(self._spec, reads, places, self._board.warn)
+        overdue = {
+            each.name: Overdue(places[each.name]) for each in self._queries if self._ticks(each)
+        }
+        watch = Watch(self._queries, start, self._real_time, self._board, topics, files, overdue)
         times = BatchTimes(spark, self._board, reads, groups)
         try:
             watch.begin()
@@ -239,11 +299,17 @@ class Run:
             raise
         return watch, times
 
+    def _ticks(self, query: QueryRun) -> bool:
+        """Return whether a query has work when a time comes; in real time it always goes on."""
+        return self._real_time is None and ticks(query.lowered.program)
+
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""
         try:
+            phases = Phases(self._on_phase)
             while watch.running():
                 times.take()
+                phases.note(watch.caught_up)
                 self._ended.wait(_POLL_S)
             if self._once and watch.error is None:
                 self._drain()
@@ -255,6 +321,8 @@ class Run:
             watch.broke_off(error)
         finally:
             watch.close()
+            if self._limit is not None:
+                self._limit.close()
             try:
                 self._close()
             finally:
@@ -262,14 +330,19 @@ class Run:
                 self._ended.set()
 
     def _drain(self) -> None:
-        """At the end of `--once`, send what waits for quiet."""
+        """At the end of `--once`, send what waits; one that is asked to end may not wait."""
         for query in self._queries:
             if not query.ending.is_set():
                 query.drain()
+            elif self._asked.is_set() and not query.replaced.is_set():
+                query.drain_spools()
 
     def _note_batch(self, batch: BatchProgress) -> None:
         self._operation.batch(batch)
         self._on_batch(batch)
+        noticed = (*batch_warnings(batch), *stale_warnings(self.progress))
+        for warning in (*noticed, *self._columns.warnings(batch)):
+            self._board.warn(warning)
 
     def _close(self) -> None:
         try:
@@ -287,6 +360,7 @@ def run(
     once: bool = False,
     products: Sequence[str] = (),
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
+    on_warning: Callable[[RunWarning], None] = lambda warning: None,
 ) -> Run:
     """Start a project in a session and return its run.
 
@@ -297,11 +371,15 @@ def run(
         once: Read what there is, then end; else go on as files arrive.
         products: The products to run; empty means all.
         on_batch: Called for each batch once it is through.
+        on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and
+            `progress.warnings` of the run.
 
     Raises:
         JoineryError: The project cannot run, or another run holds its checkpoint.
     """
-    options = RunOptions(once=once, products=tuple(products), on_batch=on_batch)
+    options = RunOptions(
+        once=once, products=tuple(products), on_batch=on_batch, warnings=Warnings(on_warning)
+    )
     started = Run(project.spec, project.plan, options)
     started.prepare()
     settings = {**RUN_SETTINGS, **dict(project.spec.run.spark)}

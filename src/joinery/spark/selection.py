@@ -10,12 +10,23 @@ from collections.abc import Mapping, Sequence
 
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
+from joinery.spec.product import ProjectSpec
 
 
 class SelectionError(SpecError):
     """The arguments of a run name something that the project does not have."""
 
     code = "RUN_SELECTION"
+
+
+def check_runnable(spec: ProjectSpec) -> None:
+    """See that a project has something to run, before Spark starts for it.
+
+    Raises:
+        SelectionError: It has neither products nor streams that have a name, as a sink gives it.
+    """
+    if not spec.products and not spec.streams:
+        raise _nothing()
 
 
 def select_queries(
@@ -31,7 +42,7 @@ def select_queries(
         SelectionError: A product is not known, or only a part of a group is named.
     """
     if not products:
-        raise SelectionError("the project has no products", hint="Add one under products.")
+        raise _nothing()
     known = tuple(each.name for each in products)
     for name in names:
         if name not in known:
@@ -43,6 +54,14 @@ def select_queries(
     for query, members in queries.items():
         _check_whole(query, members, products)
     return queries
+
+
+def _nothing() -> SelectionError:
+    return SelectionError(
+        "the project has nothing to run",
+        detail="It has no products, and none of its streams has a sink.",
+        hint="Add a product, or a sink to a stream: in Python end it with .sink(…).",
+    )
 
 
 def _check_whole(query: str, members: Sequence[Product], products: Sequence[Product]) -> None:

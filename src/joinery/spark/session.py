@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.engine.processor import usable_processors
 from joinery.errors import RunError
 from joinery.spark.class_archive import archive_option
 
@@ -181,7 +182,7 @@ def _cores(master: str) -> int:
     threads = re.match(r"local\[(\d+)", master)
     if threads:
         return int(threads[1])
-    return len(os.sched_getaffinity(0)) if master.startswith("local[*") else 1
+    return usable_processors() if master.startswith("local[*") else 1
 
 
 def _first_line(text: str) -> str:

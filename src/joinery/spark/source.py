@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.errors import SpecError
+from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.spark.topic import RawStream, Topic
 from joinery.spec.kafka import is_named
@@ -51,11 +52,13 @@ class QueryStream:
         frame: As that of one source, all numbers distinct.
         topics: What each number stands for.
         lost: By relation, the records that a log lost before they were read.
+        warnings: What someone should look at.
     """
 
     frame: DataFrame
     topics: tuple[tuple[Topic, ...], ...]
     lost: Mapping[str, int]
+    warnings: tuple[RunWarning, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +122,18 @@ def open_sources(
         begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
     """
     frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
+    warnings: list[RunWarning] = []
     for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):
         opener, named = _OPENERS[read.source.kind], tuple(read.relations)
         stream = opener(spark, spec, read.source, named, None if at == _NOWHERE else at)
         number, frame = len(topics), stream.frame
         frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
         topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
+        warnings += stream.warnings
         for topic, count in stream.lost.items():
             lost |= {name: lost.get(name, 0) + count for name in read.readers(topic)}
-    return QueryStream(reduce(lambda one, more: one.union(more), frames), tuple(topics), lost)
+    frame = reduce(lambda one, more: one.union(more), frames)
+    return QueryStream(frame, tuple(topics), lost, tuple(warnings))
 
 
 def _open_files(

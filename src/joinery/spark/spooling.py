@@ -7,6 +7,7 @@ holds documents for a target that is no longer spooled stops the run rather than
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,6 +40,13 @@ def spool_places(
                 hint="Run once with the sink as it was, or remove the folder to give them up.",
             )
     return places
+
+
+def forget_spools(checkpoint: Path) -> None:
+    """Remove all that spools of a checkpoint hold."""
+    root = checkpoint / _FOLDER
+    if root.exists():
+        shutil.rmtree(root)
 
 
 def _place(root: Path, sink: Sink, options: dict[str, object]) -> SpoolPlace | None:

@@ -16,6 +16,7 @@ from joinery.plan.stream_product import product_of
 from joinery.spark.clone import clone_session
 from joinery.spark.frame import FrameError, RawFrame, TypedFrame, read_frame
 from joinery.spark.kernel import Kernel, formats_json, require_classic, strings
+from joinery.spark.left_out import usable
 from joinery.spark.query_kernel import lowered_streams, relations_of
 from joinery.spark.session import STATE_SETTINGS
 from joinery.spark.source import open_sources, sources_of
@@ -107,4 +108,6 @@ def _through(kernel: Kernel, frames: Mapping[str, TypedFrame | RawFrame]) -> Dat
                 door.raw(frame._jdf, index, formats, sources, topics)
             case None:
                 pass
-    return DataFrame(door.documents(False, False), kernel.session)
+    streaming = any(each.frame.isStreaming for each in frames.values())
+    name = kernel.program.products[0].name
+    return usable(door, kernel, name, streaming=streaming, json=False)

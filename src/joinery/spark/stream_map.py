@@ -77,7 +77,8 @@ def plain(value: Any) -> Any:
             return [plain(each) for each in value]
         case dict():
             return {key: plain(each) for key, each in value.items()}
-    return value
+        case _:
+            return value
 
 
 def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:

@@ -109,7 +109,7 @@ def _copy(
     root = spec.path_of(spec.run.checkpoint)
     standing, fresh = Place.of(root, query).checkpoint, rebuild_place(root, query).checkpoint
     old, new = standing_solution(standing) or "", solution_of(products)
-    program = lower_query(products, spec.run)
+    program = lower_query(products, spec.run).program
     claim_checkpoint(standing, query, program, old)
     claim_sources(standing, query, sources_of(spec, products))
     shutil.rmtree(fresh, ignore_errors=True)

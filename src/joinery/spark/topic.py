@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from joinery.model.warning import RunWarning
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -33,8 +35,10 @@ class RawStream:
             own, where the number does not tell it).
         topics: For each number, the topics it stands for, as relations name them.
         lost: By topic, the records that the log lost before they were read.
+        warnings: What someone should look at.
     """
 
     frame: DataFrame
     topics: tuple[tuple[str, ...], ...]
     lost: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[RunWarning, ...] = ()

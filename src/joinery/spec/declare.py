@@ -36,11 +36,11 @@ class Embed:
 
     def embed_one(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Embed:
         """Return this embed with a to-one embed below it; see `one` for the parts."""
-        return self._with(name, _embed("one", relation, parts))
+        return self._with(name, _embed("one", relation, parts, name))
 
     def embed_many(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Embed:
         """Return this embed with a to-many embed below it; see `many` for the parts."""
-        return self._with(name, _embed("many", relation, parts))
+        return self._with(name, _embed("many", relation, parts, name))
 
     def _with(self, name: str, embed: Embed) -> Embed:
         return Embed(_attached(self.spec, name, embed), self.relations + embed.relations)
@@ -60,11 +60,11 @@ class Document:
 
     def embed_one(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Document:
         """Return this document with a to-one embed; see `one` for the parts."""
-        return self._with(name, _embed("one", relation, parts))
+        return self._with(name, _embed("one", relation, parts, name))
 
     def embed_many(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Document:
         """Return this document with a to-many embed; see `many` for the parts."""
-        return self._with(name, _embed("many", relation, parts))
+        return self._with(name, _embed("many", relation, parts, name))
 
     def _with(self, name: str, embed: Embed) -> Document:
         root = _attached(self.spec.root, name, embed)
@@ -72,13 +72,13 @@ class Document:
 
 
 def relation(
-    name: str, *, key: Sequence[str], fields: Mapping[str, str], **parts: Any
+    name: str, *, key: str | Sequence[str], fields: Mapping[str, str], **parts: Any
 ) -> RelationSpec:
     """Return a relation.
 
     Args:
         name: Its name, and its topic unless `topic` says otherwise.
-        key: The primary key's columns, in order.
+        key: The primary key's columns, in order, or the one that it has.
         fields: The columns and their Spark DDL types.
         **parts: `topic`, `source`, `format`, `derive`, `position`, `time_unit`, `images`,
             `unique` and `where`, as in a project file.
@@ -91,7 +91,8 @@ def relation(
         ('email',)
     """
     reader = Reader()
-    entry = Entry(name, tree_of({"key": key, "fields": fields, **_given(parts)}))
+    keys = [key] if isinstance(key, str) else key
+    entry = Entry(name, tree_of({"key": keys, "fields": fields, **_given(parts)}))
     spec = read_relation(reader, entry, ("relations", name))
     raise_all(tuple(reader.problems))
     return spec
@@ -188,7 +189,10 @@ def many(relation: RelationLike, *, on: Columns, **parts: Any) -> Embed:
     return _embed("many", relation, {"on": on, **parts})
 
 
-def _embed(cardinality: str, relation: RelationLike | Embed, parts: Mapping[str, Any]) -> Embed:
+def _embed(
+    cardinality: str, relation: RelationLike | Embed, parts: Mapping[str, Any], name: str = ""
+) -> Embed:
+    """Return an embed; in messages it goes by its name, else by its relation's."""
     if isinstance(relation, Embed):
         if parts or relation.spec.cardinality != cardinality:
             raise SpecError(
@@ -202,12 +206,13 @@ def _embed(cardinality: str, relation: RelationLike | Embed, parts: Mapping[str,
     if "as_" in given:
         given["as"] = given.pop("as_")
     reader = Reader()
-    entry = Entry("embed", tree_of({cardinality: _name(relation), **given}))
+    called = name or _name(relation)
+    entry = Entry(called, tree_of({cardinality: _name(relation), **given}))
     spec = read_embed(reader, entry, ("embed",))
     raise_all(tuple(reader.problems))
     made = Embed(spec, _objects(relation))
-    for name, each in below.items():
-        made = made._with(name, each)
+    for each, embed in below.items():
+        made = made._with(each, embed)
     return made
 
 

@@ -19,6 +19,7 @@ from joinery.spec.tree import Entry, MapTree, Tree, tree_of
 from joinery.spec.write import Data
 
 _WIDTH = 100
+_GLUED = ":\0"
 _MOST_LINES = 6
 _STEP = 2
 _COMPLEX = "Add the entry by hand."
@@ -139,9 +140,15 @@ def _lines(names: Sequence[str], value: Data, indent: int, *, wrapped: bool) -> 
     margin = " " * (indent + _STEP * (len(names) - 1))
     line = margin + flow_text({names[-1]: value})[1:-1]
     more = margin + " " * _STEP
+    # A key and its value stay on one line.
     folded = textwrap.wrap(
-        line, _WIDTH, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+        line.replace(": ", _GLUED),
+        _WIDTH,
+        subsequent_indent=more,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    folded = [each.replace(_GLUED, ": ") for each in folded]
     short = wrapped and len(folded) <= _MOST_LINES
     return above + "\n".join(folded if short else [line]) + "\n"
 

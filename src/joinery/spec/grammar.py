@@ -56,9 +56,9 @@ def _anything(description: str) -> Fragment:
     return {"anyOf": [{"type": "object"}], "description": description}
 
 
-def _ref(name: str, description: str = "") -> Fragment:
+def _ref(name: str, description: str = "", **more: Any) -> Fragment:
     reference = {"$ref": f"#/$defs/{name}"}
-    return {**reference, "description": description} if description else reference
+    return {**reference, "description": description, **more} if description else reference
 
 
 def _map(name: str, description: str) -> Fragment:
@@ -66,108 +66,159 @@ def _map(name: str, description: str) -> Fragment:
 
 
 PROJECT: Names = {
-    "joinery": {"const": 1, "description": "The version of this format."},
-    "name": _text("The project's name."),
-    "sources": _map("source", "Where changes come from, by name."),
-    "defaults": _ref("defaults", "What relations take where they do not say it themselves."),
-    "relations": _map("relation", "The captured tables, by name."),
-    "products": _map("product", "The documents to keep, by name."),
-    "streams": _map("stream", "Events to enrich and send on, by name."),
-    "sinks": _map("sink_map", "Sinks that products and streams name."),
+    "joinery": {"const": 1, "description": "The version of this file format."},
+    "name": _text("The project's name.", default="project"),
+    "sources": _map("source", "Where changes are read from, by name."),
+    "defaults": _ref("defaults", "Source and format of relations that name none."),
+    "relations": _map("relation", "The tables whose changes are read, by name."),
+    "products": _map("product", "The documents to keep up to date, by name."),
+    "streams": _map("stream", "Logs of events to enrich, by name."),
+    "sinks": _map("sink_map", "Sinks that several products or streams share, by name."),
     "run": _ref("run", "How the project runs."),
 }
 DEFAULTS: Names = {
     "source": _text("The source of relations that name none."),
-    "format": _text("The format of relations that name none.", examples=list(FORMATS)),
+    "format": _text(
+        "The format of relations that name none.", examples=list(FORMATS), default="json"
+    ),
 }
 RELATION: Names = {
-    "topic": _text("The topic; by default the relation's name."),
-    "source": _text("The source, by name."),
-    "format": _text("How a message tells a change.", examples=list(FORMATS)),
+    "topic": _text(
+        "The topic, or `pattern:` and a regular expression; by default the relation's name."
+    ),
+    "source": _text("The name of its source; by default that of `defaults`, or the only one."),
+    "format": _text(
+        "What a message looks like; by default that of `defaults`.", examples=list(FORMATS)
+    ),
     "key": _names("The primary key's columns, in order."),
     "fields": {
         "type": "object",
         "additionalProperties": {"type": "string"},
         "description": "The columns and their Spark DDL types.",
     },
-    "derive": _ref("expressions", "Columns computed from the row."),
-    "position": _text("The column that orders a key's changes; by default the format's own."),
-    "time_unit": {"enum": list(TIME_UNITS), "description": "The unit of numeric timestamps."},
-    "images": {"enum": list(IMAGES), "description": "What before-images hold: a hint."},
+    "derive": _ref(
+        "expressions", "Computed columns, usable wherever columns are, but not in `key`."
+    ),
+    "position": _text(
+        "The column that orders the changes of a key; by default the format's own position."
+    ),
+    "time_unit": {
+        "enum": list(TIME_UNITS),
+        "default": "micros",
+        "description": "The unit of timestamps that arrive as numbers without a schema.",
+    },
+    "images": {
+        "enum": list(IMAGES),
+        "default": "full",
+        "description": "What `before` holds: a hint for the plan, never needed to be right.",
+    },
     "unique": {
         "type": "array",
         "items": {"type": "array", "items": {"type": "string"}},
-        "description": "Column sets that no two rows share.",
+        "description": "Sets of columns that identify a row: the plan may treat them as keys.",
     },
-    "where": _text("Rows outside this condition do not exist for products."),
-    "append": _flag("A log of events, whose rows never change; its key may be left out."),
-    "time": _text("The column of an event's time, or from which a version is valid."),
-    "watermark": _ref("watermark", "How far its times may be behind one another."),
+    "where": _ref("expression", "Rows for which it is not true do not exist for products."),
+    "append": _flag(
+        "A log of events: rows are inserted and never change, and `key` may be left out."
+    ),
+    "time": _text("The column with the time of an event, or the time from which a row is valid."),
+    "watermark": _ref("watermark", "How late a row may be in event time."),
 }
 _SHOWN: Names = {
-    "fields": _ref("fields", "What of the row is shown; all columns where left out."),
-    "values": _ref("expressions", "Fields computed from fields and embeds."),
-    "where": _text("Only rows for which this is true."),
-    "embed": _map("embed", "Related rows, by the name they get."),
+    "fields": _ref("fields", "The columns to show; by default all."),
+    "values": _ref("expressions", "Further fields, computed from fields and embeds."),
+    "where": _ref("expression", "Only rows for which it is true."),
+    "embed": _map("embed", "Related rows, by the name of the field they become."),
 }
 EMBED: Names = {
-    "one": _text("A relation, embedded as one object or null."),
-    "many": _text("A relation, embedded as a list."),
-    "on": _ref("on", "Child column to parent column; a list where the names agree."),
+    "one": _text("The relation to embed as one object, or null where nothing matches."),
+    "many": _text("The relation to embed as a list."),
+    "on": _ref(
+        "on", "Column of the embedded relation: column of the parent; a list where names agree."
+    ),
     **_SHOWN,
-    "order": _names("Expressions, each with - in front for descending."),
-    "limit": _count("How many are kept."),
-    "overflow": {"enum": list(OVERFLOWS), "description": "What happens above the limit."},
-    "hidden": _flag("Usable in expressions, left out of the document."),
-    "as": {"enum": list(SHAPES), "description": "A list, or a map by the child's key."},
+    "order": _names("What the list is sorted by, `-` in front for descending; then by the key."),
+    "limit": _count("How many are kept, in that order."),
+    "overflow": {
+        "enum": list(OVERFLOWS),
+        "default": "count",
+        "description": "Above `limit`: count all in `<name>_total`, or refuse the document.",
+    },
+    "hidden": _flag("Usable in expressions, but not part of the document."),
+    "as": {
+        "enum": list(SHAPES),
+        "default": "list",
+        "description": "A list, or a map from the row's key to the row.",
+    },
 }
 OUTBOX: Names = {
-    "relation": _text("The relation whose inserted rows are events."),
+    "relation": _text("The relation whose inserted rows are the events."),
     "key": _text("The column with the event's key.", default="aggregateid"),
     "value": _text("The column with the event itself.", default="payload"),
     "headers": {
         "type": "object",
         "additionalProperties": {"type": "string"},
-        "description": "Names of headers and their columns.",
+        "description": "Kafka headers and the columns they are taken from.",
     },
 }
 PRODUCT: Names = {
-    "root": _text("The relation with one row a document."),
+    "root": _text("The relation with one row per document."),
     "outbox": {
-        "description": "Instead of root: a relation whose inserted rows are sent as events.",
+        "description": "Instead of `root`: the relation whose inserted rows are sent as events.",
         "anyOf": [
             _text("The relation."),
             {"type": "object", "additionalProperties": False, "properties": OUTBOX},
         ],
     },
     **_SHOWN,
-    "sink": _ref("sinks", "Where documents go."),
-    "group": _text("Products of one group share a query."),
-    "solution": _ref("solution", "How join state is kept; spark-state where left out."),
-    "emit": _ref("emit", "When documents are sent."),
-    "ready": _names("Relations to read to their end before anything is sent."),
+    "sink": _ref("sinks", "Where documents are written."),
+    "group": _text("Products of one group share a query: they read their sources once."),
+    "solution": _ref("solution", "How join state is kept.", default="spark-state"),
+    "emit": _ref("emit", "When documents are sent; by default at the end of each batch."),
+    "ready": _names(
+        "Relations that have to be read to the end they had at start before anything is sent."
+    ),
 }
-EMIT: Names = {"settle": _ref("duration", "Wait until a key is quiet for so long.")}
+EMIT: Names = {
+    "settle": _ref("duration", "Send a document once its key has not changed for this long.")
+}
 RUN: Names = {
     "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),
-    "dead_letters": _ref("sink_map", "Where records go that cannot be used."),
-    "dead_letters_wait": _flag("Wait while dead letters cannot be kept, instead of ending."),
-    "trigger": _ref("duration", "The time between batches; 0s is as fast as possible."),
-    "real_time": _flag("Spark's real-time mode."),
-    "checkpoint_interval": _ref("duration", "How often real-time mode commits; 5m by default."),
-    "max_rows_per_batch": _count("At most so many changes of a source a batch.", default=200_000),
-    "max_bytes_per_batch": _ref("size", "At most about so many bytes of a source a batch."),
-    "spark": {"type": "object", "description": "Any Spark setting."},
-    "tombstone_retention": _ref("duration", "How long a delete is remembered."),
-    "max_record_bytes": _ref("size", "A larger record is a dead letter."),
-    "max_document_bytes": _ref("size", "A larger document is a dead letter."),
-    "http": _text("host:port of /metrics, /health and /ready; none where left out."),
-    "lineage": _ref("lineage", "Where OpenLineage events go."),
-    "solutions": _ref("solutions", "Options of solutions, where a product gives none itself."),
+    "dead_letters": _ref(
+        "sink_map",
+        "Where records that cannot be used are kept; by default files in `.joinery/dead_letters`.",
+    ),
+    "dead_letters_wait": _flag(
+        "Wait while dead letters cannot be written, instead of ending the run."
+    ),
+    "trigger": _ref(
+        "duration",
+        "The time between the starts of batches; 0s is as fast as possible.",
+        default="0s",
+    ),
+    "real_time": _flag("Run in [real-time mode](real_time.md): one change at a time."),
+    "checkpoint_interval": _ref("duration", "How often real-time mode commits.", default="5m"),
+    "max_rows_per_batch": _count("The most records read from a source per batch.", default=200_000),
+    "max_bytes_per_batch": _ref(
+        "size", "About the most bytes read from a source per batch; by default unlimited."
+    ),
+    "spark": {"type": "object", "description": "Spark settings, passed on as they are."},
+    "tombstone_retention": _ref(
+        "duration",
+        "How long a delete is remembered, so that an older change cannot undo it.",
+        default="7d",
+    ),
+    "max_record_bytes": _ref("size", "A larger record becomes a dead letter.", default="8 MiB"),
+    "max_document_bytes": _ref(
+        "size", "A larger document becomes a dead letter.", default="16 MiB"
+    ),
+    "http": _text("Where /metrics, /health and /ready are served.", examples=["127.0.0.1:9464"]),
+    "lineage": _ref("lineage", "Where OpenLineage events are sent."),
+    "solutions": _ref("solutions", "Options of solutions for products that give none themselves."),
 }
 LINEAGE: Names = {
-    "url": _text("The collector, such as http://host:5000."),
-    "namespace": _text("The jobs' namespace; by default joinery."),
+    "url": _text("The collector.", examples=["http://host:5000"]),
+    "namespace": _text("The namespace of the jobs.", default="joinery"),
     "api_key": _text("Sent as a bearer token."),
 }
 _WORD_OR_OFFSET: Fragment = {
@@ -175,21 +226,21 @@ _WORD_OR_OFFSET: Fragment = {
 }
 ID_BYTES = (4, 8)
 REGISTRY: Names = {
-    "url": _text("Its address, with commas between several of one registry."),
-    "user": _text("For basic authentication."),
-    "password": _text("For basic authentication."),
-    "token": _text("For bearer authentication."),
-    "wait": _ref("duration", "How long a registry that is down is waited for; 60s."),
+    "url": _text("Its address; several of one registry with commas between."),
+    "user": _text("The user of basic authentication."),
+    "password": _text("The password of basic authentication."),
+    "token": _text("The token of bearer authentication."),
+    "wait": _ref("duration", "How long to wait for a registry that is down.", default="60s"),
     "id_bytes": {
         "enum": list(ID_BYTES),
         "default": 4,
-        "description": "The bytes of a schema's id in front of a message.",
+        "description": "The size of the schema id in front of a message, in bytes.",
     },
 }
 _PROPERTIES: Fragment = {
     "type": "object",
     "additionalProperties": {"type": ["string", "number", "boolean"]},
-    "description": "Properties of Kafka's client, such as security.protocol.",
+    "description": "Properties of Kafka's Java client, such as security.protocol.",
 }
 _REGISTRY_MAP: Fragment = {
     "type": "object",
@@ -198,12 +249,12 @@ _REGISTRY_MAP: Fragment = {
 }
 RECORD_FORMATS = ("json", "avro")
 SOURCE_OPTIONS: Mapping[str, Names] = {
-    "files": {"path": _text("A folder with one folder a topic.")},
+    "files": {"path": _text("The folder with one folder per topic.")},
     "kafka": {
         "bootstrap": _text("The brokers to begin with: host:port, with commas between."),
         "properties": _PROPERTIES,
         "starting": {
-            "description": "Where reading begins on a fresh checkpoint; earliest by default.",
+            "description": "Where reading begins on a fresh checkpoint; by default `earliest`.",
             "anyOf": [
                 _text("earliest, latest, or a time in ISO 8601."),
                 {
@@ -218,11 +269,13 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
                 },
             ],
         },
-        "group": _text("A consumer group that is told the read positions, as information."),
+        "group": _text(
+            "A consumer group to which the read positions are committed, for monitoring only."
+        ),
         "fail_on_data_loss": {
             "type": "boolean",
             "default": True,
-            "description": "Fail where the log lost records that were not read yet.",
+            "description": "End the run where the log lost records that were not read yet.",
         },
         "registry": {
             "description": "The schema registry of Avro messages.",
@@ -234,43 +287,57 @@ SOURCE_OPTIONS: Mapping[str, Names] = {
     },
 }
 SPOOL: Names = {
-    "spool": _flag("Keep batches on disk, and write them at the target's own pace."),
-    "spool_max_bytes": _ref("size", "A full spool makes the stream wait; 1 GiB by default."),
+    "spool": _flag("Keep batches on disk and write them at the target's own pace."),
+    "spool_max_bytes": _ref(
+        "size", "When the spool is this large, the run waits.", default="1 GiB"
+    ),
 }
-_SINK_OPTIONS: Mapping[str, Names] = {
-    "files": {"path": _text("The folder; each product gets one below it.")},
+OWN_SINK_OPTIONS: Mapping[str, Names] = {
+    "files": {"path": _text("The folder; each product gets its own below it.")},
     "kafka": {
-        "topic": _text("The topic."),
+        "topic": _text("The topic; an outbox may name columns in braces."),
         "bootstrap": _text("The brokers to begin with; by default those of the source."),
         "properties": _PROPERTIES,
         "create": _flag("Create a missing topic, compacted.", default=True),
-        "partitions": _count("Of a topic that is created; by default the brokers' own."),
+        "partitions": _count("Partitions of a topic that is created; by default the brokers' own."),
         "replication": _count("Replicas of a topic that is created; by default the brokers' own."),
-        "transactions": _flag("A batch is one transaction.", default=True),
-        "format": {"enum": list(RECORD_FORMATS), "description": "Of keys and documents."},
+        "transactions": _flag("Write a batch in one transaction.", default=True),
+        "format": {
+            "enum": list(RECORD_FORMATS),
+            "default": "json",
+            "description": "The format of keys and documents.",
+        },
         "registry": {
             "description": "The schema registry of Avro; by default that of the source.",
             "anyOf": [_text("Its address."), _REGISTRY_MAP],
         },
     },
     "postgres": {
-        "url": _text("Where the database is: postgresql://user:password@host:5432/name."),
+        "url": _text("The database.", examples=["postgresql://user:password@host:5432/name"]),
         "table": _text("The table; by default the product's name."),
         "schema": _text("The table's schema; by default the first of the search path."),
-        "mode": {"enum": list(MODES), "description": "One jsonb column, or one a field."},
-        "connections": _count("How many write at once; 1 keeps a batch one transaction."),
+        "mode": {
+            "enum": list(MODES),
+            "default": "jsonb",
+            "description": "One jsonb column for the document, or one column per field.",
+        },
+        "connections": _count(
+            "Connections that write at once; with 1 a batch is one transaction.", default=1
+        ),
     },
     "sqlite": {
         "path": _text("The database file."),
         "table": _text("The table; by default the product's name."),
         "mode": {
             "enum": list(SQLITE_MODES),
-            "description": "One column of JSON text, or one a field.",
+            "default": "document",
+            "description": "One column of JSON text for the document, or one column per field.",
         },
     },
     "opensearch": {
         "url": _text(
-            "A node, or several with commas between; http://127.0.0.1:9200 by default.",
+            "A node, or several with commas between.",
+            default="http://127.0.0.1:9200",
             pattern=r"^(https?://|(?!\w+://))[^,\s]+(,\s*(https?://|(?!\w+://))[^,\s]+)*$",
             examples=["http://host:9200"],
         ),
@@ -279,40 +346,47 @@ _SINK_OPTIONS: Mapping[str, Names] = {
             pattern=r'^[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]{0,199}$',
             examples=["user_profile"],
         ),
-        "user": _text("The user."),
+        "user": _text("The user of basic authentication."),
         "password": _text("The password; take it from the environment."),
         "ca_certs": _text("A file of certificates to trust; by default those of the system."),
-        "verify_certs": _flag("False trusts any certificate.", default=True),
-        "connections": _count("So many bulk requests at once."),
-        "create": _flag("Create the index, and add fields the product gains.", default=True),
-        "refresh": _flag("Make each batch visible before it counts as written."),
-        "nested": _flag("False maps lists of objects as objects.", default=True),
-        "settings": _anything("Settings of the index, when it is created."),
-        "mapping": _anything("Merged into the derived mapping."),
+        "verify_certs": _flag("Verify certificates; `false` trusts any.", default=True),
+        "connections": _count("Bulk requests under way at once.", default=2),
+        "create": _flag(
+            "Create the index, and add the fields that the product gains.", default=True
+        ),
+        "refresh": _flag("Refresh the index after each batch, so that searches see it."),
+        "nested": _flag(
+            "Map lists of objects as `nested`; `false` maps them as `object`.", default=True
+        ),
+        "settings": _anything("Settings of an index that is created."),
+        "mapping": _anything("Merged into the mapping that is derived from the product."),
     },
     "redis": {
         "url": _text(
-            "The server; redis://127.0.0.1:6379/0 by default.",
+            "The server.",
+            default="redis://127.0.0.1:6379/0",
             pattern=r"^(rediss?|unix)://\S+$",
             examples=["redis://host:6379/0"],
         ),
-        "prefix": _text("Before each key; by default the product's name."),
+        "prefix": _text("What each key begins with; by default the product's name."),
         "user": _text("The user; by default that of the URL."),
         "password": _text("The password; take it from the environment."),
     },
     "foreach": {
         "function": _text(
-            "Module and function.",
+            "Module and function, `module:name`.",
             pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
             examples=["my_hooks:deliver"],
         ),
-        "folder": _text("Where it runs; by default the project file's folder."),
-        "batch": _count("The most documents of one call."),
-        "timeout": _ref("duration", "A call that takes longer is a failure; 5m by default."),
+        "folder": _text("The working folder; by default that of the project file."),
+        "batch": _count("The most documents per call.", default=500),
+        "timeout": _ref("duration", "A call that takes longer counts as failed.", default="5m"),
     },
     "console": {},
 }
-SINK_OPTIONS: Mapping[str, Names] = {kind: {**own, **SPOOL} for kind, own in _SINK_OPTIONS.items()}
+SINK_OPTIONS: Mapping[str, Names] = {
+    kind: {**own, **SPOOL} for kind, own in OWN_SINK_OPTIONS.items()
+}
 SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
     "files": ("path",),
     "kafka": ("topic",),
@@ -321,12 +395,12 @@ SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
     "foreach": ("function",),
 }
 _DATABASE = _text(
-    "Where the database is; by default an SQLite file beside the checkpoint.",
+    "The database; by default an SQLite file beside the checkpoint.",
     pattern=r"^(postgres(ql)?|sqlite)://",
     examples=["postgresql://user:password@host:5432/name", "sqlite:///path/to/file"],
 )
-_SCHEMA = _text("The schema of the tables, in PostgreSQL; by default joinery.")
-_PROCESSES = _count("How many processes make documents; by default one a processor, up to 4.")
+_SCHEMA = _text("The schema of the tables, in PostgreSQL.", default="joinery")
+_PROCESSES = _count("Processes that make documents; by default one per processor, up to 4.")
 SOLUTION_OPTIONS: Mapping[str, Names] = {
     "auto": {},
     "spark-state": {},
@@ -336,24 +410,31 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
         "schema": _SCHEMA,
         "publish": {
             "enum": ["batch", "queue"],
-            "description": "After each batch, or by `joinery listen` from a queue in PostgreSQL.",
+            "default": "batch",
+            "description": "After each batch, or from a queue in PostgreSQL by `joinery listen`.",
         },
-        "views": _anything("Views of relations: a name, or name and columns."),
-        "sql": _anything("Statements of your own: documents, and affected by relation."),
+        "views": _anything(
+            "Tables or views of your own to read relations from: a name, or name and columns."
+        ),
+        "sql": _anything("Statements of your own: `documents`, and `affected` by relation."),
     },
     "kv": {
-        "store": _text("rocksdb (by default), redis, dynamodb, memory, or a package's own."),
-        "url": _text("Where the store is, where it is a server."),
-        "path": _text("Its folder, where it is embedded; by default beside the checkpoint."),
-        "prefix": _text("Before each key, or the table's name; `joinery` by default."),
+        "store": _text(
+            "The store: rocksdb, redis, dynamodb, memory, or one of a package.", default="rocksdb"
+        ),
+        "url": _text("The address of a store that is a server."),
+        "path": _text("The folder of an embedded store; by default beside the checkpoint."),
+        "prefix": _text("What each key begins with, or the table's name.", default="joinery"),
         "processes": _PROCESSES,
     },
     "dynamodb": {
-        "table": _text("The table; by default joinery-<query>."),
-        "endpoint": _text("Where DynamoDB is; by default the region's own."),
+        "table": _text("The table; by default `joinery-<query>`."),
+        "endpoint": _text("The address of DynamoDB; by default the region's own."),
         "region": _text("The region; by default that of the environment."),
-        "registry": _text("The database of the slot registry; by default SQLite."),
-        "shards": _count("Over how many partition keys each relation is spread; 1 by default."),
-        "index_lag": _count("Seconds that an index may be behind; 5 by default.", minimum=0),
+        "registry": _text(
+            "The database of the slot registry; by default an SQLite file beside the checkpoint."
+        ),
+        "shards": _count("Partition keys that each relation is spread over.", default=1),
+        "index_lag": _count("Seconds that an index may be behind.", minimum=0, default=5),
     },
 }

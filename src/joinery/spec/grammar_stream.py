@@ -20,8 +20,8 @@ STORE_KINDS = ("sqlite", "postgres", "redis", "dynamodb", "http", "function")
 STEP_KINDS = ("lookup", "filter", "select", "with_columns", "map", "union")
 
 
-def _text(description: str) -> Fragment:
-    return {"type": "string", "description": description}
+def _text(description: str, **more: Any) -> Fragment:
+    return {"type": "string", "description": description, **more}
 
 
 def _word(known: tuple[str, ...], description: str) -> Fragment:
@@ -32,8 +32,8 @@ def _count(description: str, default: int) -> Fragment:
     return {"type": "integer", "minimum": 1, "default": default, "description": description}
 
 
-def _ref(name: str, description: str) -> Fragment:
-    return {"$ref": f"#/$defs/{name}", "description": description}
+def _ref(name: str, description: str, **more: Any) -> Fragment:
+    return {"$ref": f"#/$defs/{name}", "description": description, **more}
 
 
 STORE_OPTIONS: Mapping[str, Names] = {
@@ -42,33 +42,35 @@ STORE_OPTIONS: Mapping[str, Names] = {
         "table": _text("The table; by default the relation's name."),
     },
     "postgres": {
-        "url": _text("Where the database is: postgresql://user:password@host:5432/name."),
+        "url": _text("The database.", examples=["postgresql://user:password@host:5432/name"]),
         "table": _text("The table or view; by default the relation's name."),
         "schema": _text("The table's schema; by default the first of the search path."),
     },
     "redis": {
-        "url": _text("The server; redis://127.0.0.1:6379/0 by default."),
-        "prefix": _text("Before each key; by default the relation's name."),
+        "url": _text("The server.", default="redis://127.0.0.1:6379/0"),
+        "prefix": _text("What each key begins with; by default the relation's name."),
         "user": _text("The user; by default that of the URL."),
         "password": _text("The password; take it from the environment."),
     },
     "dynamodb": {
         "table": _text("The table; by default the relation's name."),
         "region": _text("The region; by default that of the environment."),
-        "endpoint": _text("Another address, such as that of DynamoDB Local."),
-        "consistent": {"type": "boolean", "default": False, "description": "Consistent reads."},
+        "endpoint": _text("The address of DynamoDB; by default the region's own."),
+        "consistent": {"type": "boolean", "default": False, "description": "Read consistently."},
     },
     "http": {
-        "url": _text("Asked with POST for many keys at once."),
-        "each": _text("Asked with GET for one row: https://host/users/{id}."),
+        "url": _text("Where many keys are requested at once by POST."),
+        "each": _text("Where one row is requested by GET.", examples=["https://host/users/{id}"]),
         "headers": {
             "type": "object",
             "additionalProperties": {"type": "string"},
             "description": "Sent with each request.",
         },
-        "timeout_s": {"type": "integer", "minimum": 1, "description": "Seconds for an answer."},
+        "timeout_s": _count("Seconds to wait for an answer.", 30),
     },
-    "function": {"function": _text("Module and function, module:name, that gives rows by key.")},
+    "function": {
+        "function": _text("Module and function, `module:name`, that returns rows by key.")
+    },
 }
 STORE_NEEDED: Mapping[str, tuple[str, ...]] = {
     "sqlite": ("path",),
@@ -76,53 +78,70 @@ STORE_NEEDED: Mapping[str, tuple[str, ...]] = {
     "function": ("function",),
 }
 WATERMARK: Names = {
-    "delay": _ref("duration", "How much older than the newest time a row may still come; 0s."),
-    "idle": _ref("duration", "After so long without a row the relation holds nobody up."),
+    "delay": _ref(
+        "duration", "How far behind the newest time a row may still arrive.", default="0s"
+    ),
+    "idle": _ref(
+        "duration", "Without a row for this long, the relation is not waited for; by default never."
+    ),
 }
 CACHE: Names = {
-    "size": _count("The most answers that are kept.", 100_000),
-    "ttl": _ref("duration", "How old an answer may be; 60s."),
-    "negative": _ref("duration", "How long a key without a row is not asked for again; 10s."),
+    "size": _count("The most answers to keep.", 100_000),
+    "ttl": _ref("duration", "How old an answer may be.", default="60s"),
+    "negative": _ref(
+        "duration", "How long a key without a row is not requested again.", default="10s"
+    ),
 }
 LIMITS: Names = {
-    "concurrency": _count("The most requests under way.", 4),
+    "concurrency": _count("The most requests under way at once.", 4),
     "per_second": {
         "type": "number",
         "exclusiveMinimum": 0,
-        "description": "The most requests a second; no bound where left out.",
+        "description": "The most requests per second; by default unlimited.",
     },
-    "batch": _count("The most keys a request.", 1000),
-    "warm_up": _ref("duration", "How long the rate rises, from a tenth, after a start; 0s."),
+    "batch": _count("The most keys per request.", 1000),
+    "warm_up": _ref(
+        "duration", "How long the rate rises after a start, from a tenth of it.", default="0s"
+    ),
 }
 LOOKUP: Names = {
-    "lookup": _text("The table: a relation with a key."),
-    "on": _ref("on", "Table column to event column, the table's whole key."),
-    "fields": _ref("fields", "What of the table's row is added; else all columns beside on."),
+    "lookup": _text("The table to look up: a relation with a key."),
+    "on": _ref("on", "Column of the table: column of the event, for the table's whole key."),
+    "fields": _ref("fields", "The columns to add; by default all that `on` does not name."),
     "read": _word(READS, "Where the row is: kept as state, in a store, or in the event already."),
     "as_of": _word(TIMES, "The row of now, or the one that was valid at the event's time."),
     "time": _text("The event's time; by default that of its relation."),
-    "late": _word(LATES, "Wait for the table's watermark, or send at once and correct."),
+    "late": _word(LATES, "Wait for the table's watermark, or send at once and correct later."),
     "on_miss": {
         "anyOf": [{"enum": [*MISSES, None]}, {"type": "string", "pattern": r"^wait:\s*\d"}],
-        "description": "An event without a row: null, drop, dead_letter, or wait:5m.",
+        "default": "null",
+        "description": "An event without a row: `null`, `drop`, `dead_letter`, or `wait:5m`.",
     },
-    "on_change": _word(CHANGES, "What a changed row does to events that were sent."),
+    "on_change": _word(CHANGES, "What a changed row does to events that were sent before."),
     "for": _ref(
         "duration",
-        "How long an event is remembered for a changed row; under as_of: event, how far"
+        "How long an event is remembered for a changed row; under `as_of: event`, how far"
         " an event may be behind the table.",
     ),
-    "every": _ref("duration", "How often corrections are sent; on_change: correct."),
-    "where": _ref("expression", "Which events are sent again, over their columns and fields."),
-    "cache": _ref("cache", "How long an answer of the store may be used again."),
-    "limits": _ref("limits", "What the store is spared."),
+    "every": _ref("duration", "How often corrections are sent under `on_change: correct`."),
+    "where": _ref("expression", "Which events are sent again: a condition over their columns."),
+    "cache": _ref("cache", "Which answers of the store may be used again."),
+    "limits": _ref("limits", "How fast the store is queried at most."),
     "store": _ref("store", "The store that is queried: a kind with its options."),
+}
+STEP: Names = {
+    "lookup": _text("Adds columns of the matching row of a table; its keys are below."),
+    "filter": _ref("expression", "Keeps the events for which it is true."),
+    "with_columns": _ref("expressions", "Adds columns, or replaces those of the same name."),
+    "select": _ref("fields", "Replaces all columns by these."),
+    "map": {"type": "object", "description": "Gives each event to a function of yours."},
+    "union": _text("Adds the events of another stream of the same columns."),
 }
 MAP: Names = {
     "function": {
         "type": "string",
         "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        "description": "Module and function: it takes an event, and returns one or None.",
+        "description": "Module and function, `module:name`: takes an event, returns one or None.",
         "examples": ["my_steps:score"],
     },
     "output": {
@@ -132,13 +151,13 @@ MAP: Names = {
     },
 }
 STREAM: Names = {
-    "from": _text("A relation with append: true, or a stream that this one goes on from."),
+    "from": _text("A relation with `append: true`, or another stream."),
     "steps": {
         "type": "array",
         "items": {"$ref": "#/$defs/step"},
-        "description": "What happens to an event, in order.",
+        "description": "What is done with an event, in order.",
     },
-    "sink": _ref("sinks", "Where events go."),
-    "group": _text("Streams of one group share a query."),
-    "correction": _text("A boolean column that tells a correction from a first event."),
+    "sink": _ref("sinks", "Where events are written."),
+    "group": _text("Streams of one group share a query: they read their sources once."),
+    "correction": _text("The name of a boolean column that is true for a correction."),
 }

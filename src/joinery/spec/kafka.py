@@ -99,7 +99,9 @@ def check_kafka(reader: Reader, entry: Entry, part: str) -> None:
         reader.refuse("SPEC_MISSING_KEY", f'{part} needs "bootstrap"', entry.place, hint=hint)
     for name in ("bootstrap", "group"):
         if name in found:
-            reader.text(found[name], f'"{name}" of {part}')
+            text = reader.text(found[name], f'"{name}" of {part}')
+            if name == "bootstrap" and text:
+                _check_bootstrap(reader, text, found[name], f'"bootstrap" of {part}')
     if "fail_on_data_loss" in found:
         reader.flag(found["fail_on_data_loss"], f'"fail_on_data_loss" of {part}')
     if "registry" in found:
@@ -108,6 +110,24 @@ def check_kafka(reader: Reader, entry: Entry, part: str) -> None:
         _check_properties(reader, found["properties"], f'"properties" of {part}')
     if "starting" in found:
         _check_starting(reader, found["starting"], f'"starting" of {part}')
+
+
+def without_port(bootstrap: str) -> str | None:
+    """Return the first host of a list of brokers that has no port; None where all have one.
+
+    Example:
+        >>> without_port("a:9092, b"), without_port("a:9092,[::1]:9093")
+        ('b', None)
+    """
+    hosts = (each.strip() for each in bootstrap.split(","))
+    return next((each for each in hosts if re.fullmatch(r"\S+:\d+", each) is None), None)
+
+
+def _check_bootstrap(reader: Reader, text: str, tree: Tree, part: str) -> None:
+    if (host := without_port(text)) is not None:
+        message = f'{part} needs a port behind each host, which "{host}" has not'
+        hint = f"Write {host or 'host'}:9092."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
 
 
 def _check_properties(reader: Reader, tree: Tree, part: str) -> None:

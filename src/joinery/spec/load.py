@@ -115,6 +115,11 @@ def read_tree(text: str) -> Tree | None:
     return None if node is None else _Composer("", text, []).tree(node)
 
 
+def file_tree(file: str, problems: list[JoineryError]) -> Tree | None:
+    """Return the tree of one YAML file with its places, or note why there is none."""
+    return _tree(file, problems, {}, alone=True)
+
+
 def _escaped(value: Any) -> Any:
     """Return data in which no text takes an environment variable."""
     if isinstance(value, dict):

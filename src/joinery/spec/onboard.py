@@ -6,7 +6,7 @@ Invariant: nothing here looks at the source; the same table and project give the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from joinery.errors import SpecError
@@ -167,7 +167,6 @@ def warnings_of(table: SourceTable) -> Iterator[str]:
 
 def _identity_warnings(table: SourceTable) -> Iterator[str]:
     fix = f"ALTER TABLE {table.name} REPLICA IDENTITY FULL"
-    large = [each.name for each in table.columns if each.large]
     if table.identity is None:
         return
     if table.identity == "nothing" or (table.identity == "default" and not table.key):
@@ -177,11 +176,27 @@ def _identity_warnings(table: SourceTable) -> Iterator[str]:
         yield f'the replica identity of "{table.name}" lacks columns of its key; {fix}'
     elif table.identity == "full" and not table.key:
         yield f'"{table.name}" has no primary key: its messages have no key that orders them'
-    elif table.identity != "full" and large:
-        yield (
-            f'"{table.name}" sends large values only when they change ({", ".join(large)}):'
-            f" they become null when its key changes; {fix}"
-        )
+
+
+def large_warning(tables: Iterable[SourceTable]) -> str:
+    """Return one warning of all tables whose log leaves out large values; empty for none.
+
+    Joinery keeps such a value; only a row whose key changes is a new one that lacks it.
+    """
+    found = [(each, [column.name for column in each.columns if column.large]) for each in tables]
+    left = [
+        (table, names)
+        for table, names in found
+        if names and table.key and table.identity in ("default", "index")
+    ]
+    if not left:
+        return ""
+    named = ", ".join(f'"{table.name}" ({", ".join(names)})' for table, names in left)
+    fix = "; ".join(f"ALTER TABLE {table.name} REPLICA IDENTITY FULL" for table, _ in left)
+    return (
+        f"large values are sent only when they change: {named}."
+        f" They become null when the key of their row changes; to keep them: {fix}"
+    )
 
 
 def suggestions_for(

@@ -209,6 +209,11 @@ class ProjectSpec:
         """Return where the part at `path` stands, or the longest known part of it."""
         return self.locations.locate(path, key=key)
 
+    def source_of(self, relation: RelationSpec) -> str:
+        """Return the name of the source that a relation reads; empty where there is none."""
+        only = self.sources[0].name if len(self.sources) == 1 else ""
+        return relation.source or self.defaults.source or only
+
     def path_of(self, text: str) -> Path:
         """Return the absolute path that `text` names, relative to the project's folder."""
         return (self.folder / Path(text).expanduser()).absolute()

@@ -239,6 +239,10 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
 def _address(reader: Reader, tree: Tree | None) -> str | None:
     if tree is None:
         return None
+    if isinstance(tree, Scalar) and tree.text.isdigit():
+        hint = f"Write 127.0.0.1:{tree.text}."
+        reader.shape(tree, '"http" of "run"', "host:port", hint)
+        return None
     text = reader.text(tree, '"http" of "run"')
     host, _, port = text.rpartition(":")
     if text and not (host and port.isdecimal()):

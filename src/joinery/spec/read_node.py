@@ -17,6 +17,7 @@ from joinery.spec.reader import Reader
 from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
 
 Parts = Mapping[str, Tree]
+_EQUATION = re.compile(r"\s*(?:\w+\.)?(\w+)\s*==?\s*(?:\w+\.)?(\w+)\s*")
 _SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
 
 
@@ -208,12 +209,18 @@ def read_on(reader: Reader, tree: Tree, what: str, path: Path) -> Pairs:
         entries = reader.entries(tree, part)
         pairs = tuple((each.name, reader.text(each.value, part)) for each in entries)
     else:
-        written = getattr(tree, "text", "")
-        reader.shape(tree, part, "a map or a list", f"Write [{written}]." if written else "")
+        reader.shape(tree, part, "a map or a list", _on_hint(getattr(tree, "text", "")))
         return ()
     if not pairs:
         reader.refuse("SPEC_SHAPE", f"{part} names no column", tree.mark.value)
     return pairs
+
+
+def _on_hint(written: str) -> str:
+    """Return how to write an `on` that was written as one text, such as SQL's equation."""
+    if equation := _EQUATION.fullmatch(written):
+        return f"Write {{{equation[1]}: {equation[2]}}}."
+    return f"Write [{written}]." if written else ""
 
 
 def _order(reader: Reader, parts: Parts, what: str, path: Path) -> tuple[OrderSpec, ...]:

@@ -25,7 +25,6 @@ def read_source(reader: Reader, entry: Entry) -> SourceSpec:
         entry.value,
         what,
         kinds,
-        group="joinery.sources",
         known=known,
         needed=_SOURCE_NEEDED,
     )
@@ -63,8 +62,7 @@ def read_sink(
         reader,
         tree,
         what,
-        grammar.SINK_KINDS,
-        group="joinery.sinks",
+        {*grammar.SINK_KINDS, *_plug_ins()},
         known=grammar.SINK_OPTIONS,
         needed={} if named else grammar.SINK_NEEDED,
     )
@@ -77,7 +75,6 @@ def _kind(
     what: str,
     kinds: Collection[str],
     *,
-    group: str,
     known: Mapping[str, grammar.Names],
     needed: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, Options]:
@@ -93,7 +90,7 @@ def _kind(
         return "", ()
     entry = entries[0]
     part = f'"{entry.name}" of {what}'
-    if entry.name not in kinds and entry.name not in _plug_ins(group):
+    if entry.name not in kinds:
         reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds, entry.place)
         return entry.name, ()
     if entry.name in known:
@@ -101,5 +98,5 @@ def _kind(
     return entry.name, reader.options(entry.value, part)
 
 
-def _plug_ins(group: str) -> set[str]:
-    return {each.name for each in entry_points(group=group)}
+def _plug_ins() -> set[str]:
+    return {each.name for each in entry_points(group="joinery.sinks")}

@@ -119,7 +119,10 @@ def _plain_step(reader: Reader, entry: Entry, what: str, path: Path) -> StepSpec
             return WithColumnsSpec(_named(reader, entry.value, part))
         case "union":
             return UnionSpec(reader.text(entry.value, part))
-    return _map(reader, entry.value, part)
+        case "map":
+            return _map(reader, entry.value, part)
+        case other:
+            raise AssertionError(f"no reader for a step {other}")
 
 
 def _named(reader: Reader, tree: Tree, part: str) -> Pairs:

@@ -21,6 +21,11 @@ _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _MOST = 2**31 - 1
 
+_MEANT = {
+    "group_by": "Grouping by a column is not there yet; make what it groups by a relation, and"
+    " the rows an embed of it.",
+}
+
 
 class Reader:
     """Notes problems, and the places of parts that a shorthand stands for."""
@@ -92,7 +97,9 @@ class Reader:
         """Note a name that is not one of `known`, with the nearest of them."""
         detail = f"Known are {', '.join(known)}." if known else "None are known here."
         near = difflib.get_close_matches(name, list(known), n=1)
-        hint = f'Use "{near[0]}".' if near else ""
+        hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else "")
+        if name == "where" and "filter" in known:
+            hint = 'Use "filter".'
         self.refuse("SPEC_UNKNOWN_KEY", message, place, detail=detail, hint=hint)
 
     def text(self, tree: Tree, what: str) -> str:

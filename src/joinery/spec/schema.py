@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from joinery.spec import grammar, grammar_stream
 
-SCHEMA_FILE = Path(__file__).with_name("joinery.schema.json")
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
 _OPTIONS = {"type": ["object", "null"]}
 
 
 def schema_text() -> str:
-    """Return the schema as the text that is shipped."""
+    """Return the schema as JSON text."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

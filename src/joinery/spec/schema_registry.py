@@ -94,6 +94,8 @@ def _check_option(reader: Reader, entry: Entry, what: str) -> None:
             value = entry.value.value if isinstance(entry.value, Scalar) else None
             if value not in grammar.ID_BYTES:
                 reader.shape(entry.value, what, "4 or 8")
+        case _:
+            pass
 
 
 def _check_url(reader: Reader, tree: Tree, what: str) -> None:

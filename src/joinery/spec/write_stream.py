@@ -108,7 +108,7 @@ def _named(value: Any) -> Any:
         return value
     name = getattr(value, "__qualname__", "function")
     raise SpecError(
-        f'the function "{name}" has no place in a file',
+        f'function "{name}" cannot be written to a project file',
         code="SPEC_FUNCTION",
         detail="A project file names a function as module:name.",
         hint="Define it at the top of a module, and import it from there.",

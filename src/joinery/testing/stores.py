@@ -10,6 +10,7 @@ sent undisturbed.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -97,12 +98,14 @@ class StoreRunner:
         crashes: At how many random calls a batch ends before it runs through; -1 means at
             each call, one after the other.
         seed: Of the random calls.
+        counts: Whether documents are made of rows; a database that makes them counts nothing.
     """
 
     open: Opener
     replay: bool = False
     crashes: int = 0
     seed: int = 0
+    counts: bool = True
     crashed: int = field(default=0, init=False)
     _breaker: Breaker = field(default_factory=Breaker, init=False)
 
@@ -120,7 +123,9 @@ class StoreRunner:
             batch = Batch("query", number, 1, (number + 1) * BATCH_US)
             self._crash(products, changes, batch, random)
             outcome = self.apply(products, changes, batch)
-            sent.append(sent_of(outcome.emitted, products))
+            each = sent_of(outcome.emitted, products)
+            told = self.counts and not self.crashes
+            sent.append(replace(each, found=_found(outcome)) if told else each)
             if self.replay:
                 again = sent_of(self.apply(products, changes, batch).emitted, products)
                 _compare(sent[-1], again, number)
@@ -157,6 +162,14 @@ class StoreRunner:
             finally:
                 self._breaker.left = None
             return
+
+
+def _found(outcome: Outcome) -> dict[str, Mapping[str, int]]:
+    """Return what a batch counted by relation and by product."""
+    found: dict[str, Mapping[str, int]] = dict(outcome.relations)
+    for name, counts in outcome.counters.items():
+        found[name] = Counter(found.get(name, {})) + Counter(counts)
+    return found
 
 
 def placed(batches: Sequence[Sequence[Change]]) -> list[list[Change]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinery.cli import main as module
+from joinery.cli.run import RunArguments, letters_command
 
 PROJECT = """\
 name: shop
@@ -73,9 +74,8 @@ def test_the_list_groups_by_reason_with_count_and_times(
     assert command("list") == 0
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["undecodable", "customer", "2", "2026-01-02", "03:04:05", "2026-01-02", "03:04:06"] == (
-        lines[1][:-1]
-    )
+    first, last = ("2026-01-02", "03:04:05Z"), ("2026-01-02", "03:04:06Z")
+    assert ["undecodable", "customer", "2", *first, *last] == lines[1][:-1]
     assert "wrong_type" == lines[2][0]
 
 
@@ -101,7 +101,7 @@ def test_letters_are_put_back_and_listed_no_more(
 ) -> None:
     assert command("replay", "--reason", "undecodable") == 0
 
-    assert "2 of 2 letters put back.\n" == capsys.readouterr().out
+    assert "2 of 2 dead letters replayed.\n" == capsys.readouterr().out
     (file,) = (tmp_path / "data/customer").iterdir()
     assert "1\t{broken\n2\t{broken too\n" == file.read_text()
     assert 1 == len(ids(capsys, command))
@@ -125,7 +125,7 @@ def test_a_letter_is_put_back_mended(
 def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("drop", "--of", "customer", "--reason", "undecodable") == 0
 
-    assert "2 letters dropped.\n" == capsys.readouterr().out
+    assert "2 dead letters dropped.\n" == capsys.readouterr().out
     assert 1 == len(ids(capsys, command))
 
 
@@ -136,7 +136,10 @@ def test_letters_are_dropped(command: Command, capsys: pytest.CaptureFixture[str
         (("replay",), "no dead letters are named"),
         (("drop",), "no dead letters are named"),
         (("show", "zz"), 'there is no dead letter "zz"'),
-        (("replay", "--all", "--value", "x"), "--value mends one letter, not 3"),
+        (
+            ("replay", "--all", "--value", "x"),
+            "--value is for one dead letter, not for 3",
+        ),
         (("list", "--file", "gone.yaml"), "gone.yaml"),
     ],
 )
@@ -146,3 +149,77 @@ def test_wrong_arguments_are_one_line_and_exit_code_2(
     assert command(*arguments) == 2
 
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("letters")
+def test_each_letter_is_listed_with_its_id_page_by_page(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("list", "--all", "--limit", "2") == 0
+    first = capsys.readouterr().out
+    last_id = first.splitlines()[2].split()[0]
+
+    assert command("list", "--all", "--after", last_id) == 0
+    second = capsys.readouterr().out
+
+    rows = [line.split() for line in (*first.splitlines()[1:3], *second.splitlines()[1:])]
+    assert [
+        ["undecodable", "customer", "2026-01-02", "03:04:05Z", "1.jsonl:1"],
+        ["undecodable", "customer", "2026-01-02", "03:04:06Z", "1.jsonl:2"],
+        ["wrong_type", "customer", "2026-01-02", "03:04:07Z", "1.jsonl:3"],
+    ] == [row[1:] for row in rows]
+    assert f"1 more behind these: add --after {last_id}" in first
+    for row in rows:
+        assert command("show", row[0]) == 0
+
+
+@pytest.mark.usefixtures("letters")
+def test_letters_of_a_reason_are_listed_and_shown_together(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("list", "--all", "--reason", "undecodable", "--json") == 0
+    listed = [each["id"] for each in json.loads(capsys.readouterr().out)]
+
+    assert command("show", "--reason", "undecodable", "--json") == 0
+    shown = [each["id"] for each in json.loads(capsys.readouterr().out)]
+
+    assert 2 == len(set(listed))
+    assert listed == shown
+
+
+@pytest.mark.usefixtures("letters")
+def test_what_a_letter_does_not_have_is_not_shown(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("show", "--all") == 0
+
+    assert "None" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("letters")
+@pytest.mark.parametrize("verb", ["list", "show", "replay", "drop"])
+def test_a_reason_that_is_none_is_refused_with_those_that_are_there(
+    verb: str, command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(verb, "--reason", "wrongtype") == 2
+
+    told = capsys.readouterr().err
+    assert 'no dead letter has the reason "wrongtype"' in told
+    assert "Here are undecodable, wrong_type." in told
+    assert 'Use "wrong_type".' in told
+
+
+def test_a_reason_of_which_there_are_no_letters_is_not_wrong(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("drop", "--reason", "poison") == 0
+
+    assert "No dead letters matched." in capsys.readouterr().out
+
+
+def test_a_run_names_the_command_that_lists_its_letters() -> None:
+    plain = RunArguments(file=Path("joinery.yaml"))
+    other = RunArguments(file=Path("my shop.yaml"), real_time=True)
+
+    assert "joinery dlq list" == letters_command(plain)
+    assert "joinery dlq list --file 'my shop.yaml' --real-time" == letters_command(other)

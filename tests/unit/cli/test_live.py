@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from joinery.cli.live import JsonDisplay, TerminalDisplay
+from joinery.cli.live import JsonDisplay, TerminalDisplay, batch_line
 from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 
 
@@ -76,6 +77,50 @@ def test_a_wait_is_one_json_line_and_so_is_its_end(capsys: pytest.CaptureFixture
     assert {"event": "back", "target": "kafka topic t"} == last
 
 
+def test_json_lines_tell_each_phase_and_where_documents_go(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = JsonDisplay()
+
+    display.prepare(Path("spark.log"))
+    display.start(("user",), {"profile": ("files out/profile",)}, Progress)
+    display.phase("caught up")
+    display.end(Totals())
+
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["event"] for each in told] == ["starting", "started", "caught up", "end"]
+    assert told[1]["relations"] == ["user"]
+    assert told[1]["targets"] == told[3]["targets"] == {"profile": ["files out/profile"]}
+
+
+def test_a_terminal_shows_what_the_run_is_at_before_there_is_a_batch(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = TerminalDisplay()
+    console = Console(record=True, width=100, file=None, force_terminal=False)
+
+    display.start(("user",), {"profile": ("files out/profile",)}, Progress)
+    with console.capture() as captured:
+        console.print(display._drawn())
+    display.phase("caught up")
+    with console.capture() as later:
+        console.print(display._drawn())
+    display.end(Totals())
+
+    (line,) = captured.get().splitlines()
+    assert "reading; the first batch takes some seconds more than the others (0 s)" in line
+    assert "caught up, waiting for changes; Ctrl-C ends the run" in later.get()
+    assert capsys.readouterr().out.splitlines()[-1] == "profile is in files out/profile"
+
+
+def test_the_parts_of_a_batch_add_up() -> None:
+    told = replace(batch(), seconds=14.07, durations_ms={"stage": 7580, "sinks": 40, "getBatch": 2})
+
+    assert batch_line(told) == (
+        "batch 0 of q: 10 changes in 14.1 s (process 7.6 s, write 0.0 s, Spark 6.5 s)"
+    )
+
+
 def test_the_table_tells_what_is_waited_for() -> None:
     display = TerminalDisplay()
     console = Console(record=True, width=200, file=None, force_terminal=False)
@@ -85,7 +130,7 @@ def test_the_table_tells_what_is_waited_for() -> None:
     with console.capture() as captured:
         console.print(display._drawn())
 
-    assert "waiting for kafka topic t since" in captured.get()
+    assert "waiting for kafka topic t for" in captured.get()
     assert {} == progress.waits("kafka topic t", None).waiting
 
 

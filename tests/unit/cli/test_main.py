@@ -12,6 +12,7 @@ import pytest
 from joinery import _registry
 from joinery.cli import main as module
 from joinery.cli.demo import project_text
+from joinery.cli.not_yet import NOT_YET
 from joinery.cli.project import load_project
 
 PROJECT = """\
@@ -90,6 +91,50 @@ def test_check_gives_json_of_every_problem(
     assert names <= problems[0].keys()
 
 
+def test_check_warns_of_a_folder_that_no_relation_reads(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "data/customers").mkdir()
+
+    assert joinery("check") == 0
+
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("joinery.yaml:4:3: WARN_TOPIC_MISNAMED warning: relation")
+    assert "  Near it: customers, which no relation reads." in told
+
+
+def test_check_warns_of_a_source_folder_that_is_not_there(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "data").rmdir()
+
+    assert joinery("check", "--json") == 0
+
+    (told,) = json.loads(capsys.readouterr().out)
+    assert ("WARN_SOURCE_FOLDER", "warning") == (told["code"], told["severity"])
+
+
+def test_check_warns_of_a_product_without_a_sink_at_its_place(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "joinery.yaml").write_text(PROJECT.replace(", sink: {files: {path: out}}}", "}", 1))
+
+    assert joinery("check") == 0
+
+    told = capsys.readouterr().out
+    assert told.startswith('joinery.yaml:6:3: WARN_NO_SINK warning: product "profile" has no sink')
+
+
+def test_a_preview_of_an_unknown_product_names_the_one_like_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("preview", "profil") == 2
+
+    told = capsys.readouterr().err
+    assert 'there is no product or stream "profil". Known are profile, names.' in told
+    assert 'Use "profile". [PREVIEW_ARGUMENT]' in told
+
+
 def test_check_of_a_missing_file_stands_at_its_first_place(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +205,28 @@ def test_explain_prints_the_plan(project: Path, capsys: pytest.CaptureFixture[st
     assert "Emit names by id" in capsys.readouterr().out
 
 
+def test_explain_shows_the_kernel_s_program_where_it_is_asked(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("explain") == 0
+    assert "-- kernel" not in capsys.readouterr().out
+
+    assert joinery("explain", "--kernel") == 0
+    assert "-- kernel of profile, names" in capsys.readouterr().out
+
+
+def test_explain_writes_several_products_into_one_page(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("explain", "--html", "plan.html") == 0
+
+    page = (project / "plan.html").read_text()
+    assert capsys.readouterr().out == "plan.html\n"
+    assert "<title>Plan of shop</title>" in page
+    assert page.count("<svg ") == 2
+    assert '<h1 class="chapter">names</h1>' in page
+
+
 def test_explain_writes_a_page(project: Path) -> None:
     assert joinery("explain", "--product", "names", "--html", "plan.html") == 0
 
@@ -223,3 +290,35 @@ def test_a_run_tells_what_auto_has_chosen_and_why(
 
     assert {"spark-state"} == {each.solution for each in spec.products}
     assert "runs on spark-state: nothing was measured yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_a_command_that_is_specified_and_not_built_says_so(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery(name, "joinery.yaml", "--json") == 2
+
+    told = capsys.readouterr().err
+    assert f"error: joinery {name} is specified, and not built yet." in told
+    assert 1 == told.count("\n")
+
+
+def test_a_command_that_is_built_is_not_called_missing() -> None:
+    built = {
+        each.name or getattr(each.callback, "__name__", "")
+        for each in module.app.registered_commands
+    }
+    built |= {each.name for each in module.app.registered_groups}
+
+    assert set() == built & set(NOT_YET)
+
+
+def test_a_longest_wait_is_for_once_alone_and_a_duration(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--wait", "5m") == 2
+    assert joinery("run", "--once", "--wait", "soon") == 2
+
+    told = capsys.readouterr().err
+    assert "--wait bounds the waiting of --once, so it needs --once" in told
+    assert '--wait needs a duration, not "soon". Write one such as 5m or 90s.' in told

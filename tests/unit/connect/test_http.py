@@ -69,6 +69,8 @@ def test_metrics_tell_counts_lag_state_and_time(served: Served) -> None:
     assert 'joinery_freshness_seconds_sum{relation="user"} 12.0' in lines
     assert 'joinery_freshness_seconds_count{relation="user"} 8.0' in lines
     assert not any('outcome="age_ms"' in line for line in lines)
+    assert {"joinery_up 1.0", "joinery_ready 0.0"} <= set(lines)
+    assert 'joinery_stale_ratio{relation="user"} 0.2' in lines
     assert 'joinery_lag_records{partition="0",topic="user"} 7.0' in lines
     assert 'joinery_state_bytes{query="profile"} 4096.0' in lines
     assert 'joinery_batch_step_seconds{query="profile",step="stage"} 0.8' in lines

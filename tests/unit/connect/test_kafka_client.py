@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
+from joinery.connect import kafka_client
 from joinery.connect.kafka import kafka_sink
-from joinery.connect.kafka_client import Brokers, client_properties
+from joinery.connect.kafka_client import Brokers, client_properties, failure
 from joinery.connect.option import SinkOptionError
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
@@ -56,3 +59,24 @@ def test_the_target_is_told_by_topic_and_brokers() -> None:
 def test_a_sink_without_brokers_is_refused() -> None:
     with pytest.raises(SinkOptionError, match="bootstrap"):
         kafka_sink("p", {"topic": "t"}, Path())
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("could not write to", "could not write to Kafka at b:9092"),
+        ("could not read from", "could not read from Kafka at b:9092"),
+    ],
+)
+def test_a_failure_reads_as_a_sentence(what: str, expected: str) -> None:
+    error = KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    assert expected == getattr(failure(Brokers("b:9092", {}), error, what), "message", "")
+
+
+def test_every_failure_is_named_up_to_the_brokers() -> None:
+    ends = (" to", " of", " on", " from")
+    for module in ("kafka_client", "kafka_reader", "kafka_producer"):
+        text = (Path(kafka_client.__file__).parent / f"{module}.py").read_text()
+        named = re.findall(r"""["'](could not [^\n]+?)["'](?=[,)\n])""", text)
+        assert [] == [each for each in named if not each.endswith(ends)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from joinery._version import __version__
 from joinery.connect.lineage import Dataset, Job, Lineage
 
 JOB = Job("profile", [Dataset("kafka://broker:9092", "user")], [Dataset("file", "/out/profile")])
@@ -58,6 +59,7 @@ def test_a_run_tells_its_start_and_its_end(collector: Collector) -> None:
     assert [start["eventType"], complete["eventType"]] == ["START", "COMPLETE"]
     assert start["run"]["runId"] == complete["run"]["runId"]
     assert (start["job"]["namespace"], start["job"]["name"]) == ("shop", "profile")
+    assert f"urn:joinery:{__version__}" == start["producer"]
     assert [each["name"] for each in start["inputs"]] == ["user"]
     assert [each["namespace"] for each in start["outputs"]] == ["file"]
     assert collector.authorization == "Bearer planted"

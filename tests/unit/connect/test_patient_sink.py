@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from joinery.connect.protocol import (
     SinkUnavailableError,
     StagedBatch,
     Written,
+    listing_of,
 )
 from joinery.connect.retry import Patience
 from joinery.model.progress import Waiting
@@ -50,6 +52,15 @@ class Target:
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:
             raise answer
+
+
+@dataclass(slots=True)
+class Listed(Target):
+    """One that can tell what it holds."""
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        self._answer("keys")
+        yield from ("a", "b")
 
 
 def batch(**parts: object) -> StagedBatch:
@@ -148,3 +159,21 @@ def test_a_run_that_ends_ends_the_wait() -> None:
 
     with pytest.raises(SinkUnavailableError):
         sink.write(batch())
+
+
+def test_a_target_that_is_down_is_waited_for_before_it_is_listed() -> None:
+    target = Listed([DOWN, DOWN, None, DOWN, None, None])
+    sink = PatientSink(target, "p", patience=QUICK)
+    sink.open()
+    listing = listing_of(sink)
+    assert listing is not None
+
+    listed = list(listing.keys(batch()))
+
+    assert ["a", "b"] == listed
+    again = ["close", "open"]
+    assert ["open", "close", *again, *again, "keys", *again, "keys"] == target.calls
+
+
+def test_a_target_that_cannot_list_is_not_listed() -> None:
+    assert listing_of(PatientSink(Target([]), "p")) is None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from joinery.connect.protocol import (
     SinkUnavailableError,
     StagedBatch,
     Written,
+    listing_of,
 )
 from joinery.connect.spool import Spool, SpoolingSink, SpoolPlace
 from joinery.model.progress import Waiting
@@ -52,10 +54,19 @@ class Target:
         pass
 
 
+class Listed(Target):
+    """One that can tell what it has: here the texts of its batches."""
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        return (text for _, text in self.taken)
+
+
 class Bench:
     """A spool in a folder, and the target behind it."""
 
-    def __init__(self, folder: Path, *, max_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self, folder: Path, *, max_bytes: int = 1 << 20, kind: type[Target] = Target
+    ) -> None:
         self.folder = folder
         self.gate, self.ending, closing = threading.Event(), threading.Event(), threading.Event()
         self.errors: list[Exception] = []
@@ -63,7 +74,7 @@ class Bench:
         self.waits: list[Waiting | None] = []
         self.waiting = threading.Event()
         self.check: Callable[[], None] = lambda: None
-        self.target = Target(self.gate, closing)
+        self.target = kind(self.gate, closing)
         self.sink = SpoolingSink(
             self.target,
             "p",
@@ -198,6 +209,18 @@ def test_a_run_that_ends_does_not_wait_for_room(tmp_path: Path) -> None:
     bench.sink.close()
 
 
+def test_a_run_that_ends_while_its_spool_is_emptied_says_what_is_left(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.sink.open()
+    bench.sink.write(bench.batch(0))
+    bench.ending.set()
+
+    with pytest.raises(SinkUnavailableError, match="before the spool of somewhere was empty"):
+        bench.sink.drain()
+
+    bench.sink.close()
+
+
 def test_an_error_of_the_sink_ends_the_run_and_keeps_the_batch(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.target.error = SinkError("access denied")
@@ -231,3 +254,55 @@ def test_a_run_that_has_lost_its_lease_keeps_and_writes_nothing(tmp_path: Path) 
     left = Spool(tmp_path / "spool")
     left.open()
     assert left.oldest() is None
+
+
+def test_what_a_target_holds_is_listed_once_the_spool_is_empty(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, kind=Listed)
+    bench.sink.open()
+    bench.sink.write(bench.batch(0, "a"))
+    bench.sink.write(bench.batch(1, "b"))
+    listing = listing_of(bench.sink)
+    assert listing is not None
+    threading.Timer(0.2, bench.gate.set).start()
+
+    listed = list(listing.keys(bench.batch(2)))
+
+    assert ["a", "b"] == listed
+    bench.sink.close()
+
+
+def test_a_target_that_cannot_list_is_not_listed_through_a_spool(tmp_path: Path) -> None:
+    assert listing_of(Bench(tmp_path).sink) is None
+
+
+def test_a_run_that_ends_lists_nothing_while_its_spool_has_batches(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, kind=Listed)
+    bench.sink.open()
+    bench.sink.write(bench.batch(0, "a"))
+    listing = listing_of(bench.sink)
+    assert listing is not None
+    bench.ending.set()
+
+    with pytest.raises(SinkUnavailableError, match="spool"):
+        list(listing.keys(bench.batch(1)))
+
+    bench.sink.close()
+
+
+def test_a_batch_leaves_the_spool_under_the_lease_it_came_with(tmp_path: Path) -> None:
+    lost = threading.Event()
+
+    def check() -> None:
+        if lost.is_set():
+            raise FencedError("taken over")
+
+    bench = Bench(tmp_path)
+    bench.sink.open()
+    bench.sink.write(replace(bench.batch(0), epoch=7, check=check))
+    lost.set()
+    bench.gate.set()
+
+    with pytest.raises(FencedError):
+        bench.sink.drain()
+
+    bench.sink.close()

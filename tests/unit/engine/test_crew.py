@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from joinery.engine.crew import Crew, crew_of
+from joinery.engine.crew import Ask, Crew, crew_of
 from joinery.engine.driver import StoreDriver
+from joinery.engine.emit import Answer, Request
 from joinery.engine.reading import Task
+from joinery.engine.reading_process import ReadingProcess
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
@@ -57,6 +60,26 @@ def batch(number: int) -> list[Change]:
     return [*users, *orders]
 
 
+def let_the_process_take_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process begin only once the other one has taken a request, as it may be idle."""
+    taken = threading.Event()
+    answer, answers = ReadingProcess.answer, Crew.answers
+
+    def noted(process: ReadingProcess, request: Request) -> Answer:
+        taken.set()
+        return answer(process, request)
+
+    def fair(crew: Crew, requests: Sequence[Request], here: Ask) -> list[Answer]:
+        def after(request: Request) -> Answer:
+            assert taken.wait(30)
+            return here(request)
+
+        return answers(crew, requests, after)
+
+    monkeypatch.setattr(ReadingProcess, "answer", noted)
+    monkeypatch.setattr(Crew, "answers", fair)
+
+
 def run(driver: StoreDriver) -> list[Outcome]:
     try:
         return [driver.apply(batch(at), Batch("q", at, 1, 1000 * (at + 1))) for at in range(3)]
@@ -78,13 +101,14 @@ def test_documents_and_counts_are_those_of_one_process(
 
 
 def test_a_process_that_is_gone_is_told_and_the_batch_goes_on_with_another(
-    products: Sequence[Product], tmp_path: Path
+    products: Sequence[Product], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "crew.db"
     first = crew(products, path)
     driver = opened(products, path, first)
     driver.apply(batch(0), Batch("q", 0, 1, 1000))
     os.kill(first._processes[0]._process.pid, signal.SIGKILL)
+    let_the_process_take_a_request(monkeypatch)
     with pytest.raises(StoreUnavailableError, match="is gone"):
         driver.apply(batch(1), Batch("q", 1, 1, 2000))
     driver.close()

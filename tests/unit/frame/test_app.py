@@ -11,6 +11,7 @@ import pytest
 
 import joinery as jn
 from joinery.errors import JoineryError, ProjectErrors, SpecError
+from joinery.frame import Stream
 from joinery.frame.place import Database
 from joinery.testing import StreamDriver, insert, upsert
 
@@ -110,7 +111,7 @@ def coffee(folder: Path) -> jn.App:
         )
         .lookup_join(
             "customers",
-            on={"customer_id": "id"},
+            on={"id": "customer_id"},
             fields=[{"customer_name": "name"}, "tier"],
             read="database",
             cache={"ttl": "5s"},
@@ -158,7 +159,7 @@ def test_each_stream_is_one_of_the_project(tmp_path: Path) -> None:
 
     assert ["enriched_orders", "priced"] == list(app.streams)
     assert app.project.streams["priced"].plan == app.streams["priced"].plan
-    assert "-- how it runs" in app.explain()
+    assert "-- how it runs" in str(app.streams["priced"].explain(why=True))
 
 
 def test_a_step_leaves_the_stream_it_was_made_from_alone(tmp_path: Path) -> None:
@@ -185,7 +186,31 @@ def test_sides_that_look_swapped_are_told() -> None:
     orders = app.stream("orders", fields={"customer_id": "long"})
 
     with pytest.raises(ProjectErrors) as caught:
-        _ = orders.lookup_join("customers", {"id": "customer_id"}).plan
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
+
+    (problem,) = caught.value.problems
+    assert "PLAN_ON_SWAPPED" == problem.code
+    assert "Write on: {id: customer_id}." == problem.hint
+
+
+def test_the_old_order_of_on_is_told_where_the_types_differ_too() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "string"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
+
+    assert ["PLAN_ON_SWAPPED"] == [each.code for each in caught.value.problems]
+
+
+def test_sides_that_are_columns_of_both_go_by_the_key() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "customer_id": "long"})
+    orders = app.stream("orders", fields={"id": "long", "customer_id": "long"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
 
     assert ["PLAN_ON_SWAPPED"] == [each.code for each in caught.value.problems]
 
@@ -202,6 +227,81 @@ def test_branches_divide_the_events() -> None:
     sent = [[each.key for each in driver.send(events)] for driver in (dear, fair, rest)]
 
     assert [[0], [1], [2, 3]] == sent
+
+
+def orders_of(app: jn.App) -> Stream:
+    return app.stream("orders", key="id", fields={"id": "long", "amount": "double"})
+
+
+def test_a_named_stream_takes_a_sink() -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").named("dear").sink(files={"path": "out"})
+
+    (dear,) = app.streams.values()
+    assert ("dear", 1) == (dear.name, len(dear.sinks))
+
+
+def test_a_cell_that_runs_twice_makes_one_stream(caplog: pytest.LogCaptureFixture) -> None:
+    app = jn.App("a")
+
+    for _ in range(3):
+        orders_of(app).filter("amount > 1").sink(files={"path": "out"})
+        orders_of(app).filter("amount > 2").named("dear").sink(files={"path": "out"})
+
+    assert ["enriched_orders", "dear"] == list(app.streams)
+    assert [] == caplog.records
+
+
+def test_a_cell_that_runs_again_changed_replaces_its_stream(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "out"})
+    orders_of(app).filter("amount > 2").sink(files={"path": "out"})
+
+    assert ["enriched_orders"] == list(app.streams)
+    assert "amount > 2" == app.streams["enriched_orders"].plan.steps[0].where.sql  # type: ignore[union-attr]
+    (told,) = caplog.messages
+    assert 'the stream "enriched_orders" replaces the one declared before' in told
+    assert "[WARN_REPLACED]" in told
+
+
+def test_streams_into_other_sinks_or_under_other_names_stand_beside_each_other() -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "dear"})
+    orders_of(app).filter("amount < 1").sink(files={"path": "cheap"})
+    orders_of(app).filter("amount = 1").sink(files={"path": "dear"}, name="even")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "also"})
+
+    names = ["enriched_orders", "enriched_orders_2", "even", "enriched_orders_3"]
+    assert names == list(app.streams)
+
+
+def test_a_table_declared_anew_replaces_the_one_before(caplog: pytest.LogCaptureFixture) -> None:
+    app = jn.App("a")
+
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+    app.table("customers", key="id", fields={"id": "int"})
+
+    assert (("id", "int"),) == app.spec.relations[0].fields
+    assert () == app.spec.products
+    assert ["WARN_REPLACED"] == [vars(each)["code"] for each in caplog.records]
+
+
+def test_streams_united_by_a_cell_that_runs_twice_stay_one() -> None:
+    app = jn.App("a")
+
+    for _ in range(2):
+        web = app.stream("web", key="id", fields={"id": "long"})
+        shop = app.stream("shop", key="id", fields={"id": "long", "till": "string"})
+        web.union(shop.select("id")).sink(files={"path": "out"})
+
+    assert ["shop_part", "enriched_web"] == list(app.streams)
 
 
 def test_united_streams_run_as_one() -> None:
@@ -222,7 +322,7 @@ def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
     twice.sink("database")
 
     assert [upsert(2, {"twice": 4})] == StreamDriver(twice).send(insert("orders", id=2))
-    with pytest.raises(SpecError, match="has no place in a file") as caught:
+    with pytest.raises(SpecError, match="cannot be written to a project file") as caught:
         app.to_yaml()
     assert "SPEC_FUNCTION" == caught.value.code
 
@@ -348,16 +448,6 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
         (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
         (lambda o: o.sink(), "SPEC_MISSING_KEY", "needs a sink"),
         (lambda o: o.app.stream("clicks"), "SPEC_MISSING_KEY", "is not declared"),
-        (
-            lambda o: (o.named("a"), o.filter("amount > 1").named("a")),
-            "SPEC_DUPLICATE_KEY",
-            'two streams named "a"',
-        ),
-        (
-            lambda o: o.app.table("customers", key="id", fields={"id": "int"}),
-            "SPEC_DUPLICATE_KEY",
-            'two relations named "customers"',
-        ),
     ],
 )
 def test_what_a_file_would_refuse_is_refused_at_the_call(
@@ -382,3 +472,24 @@ def test_a_notebook_shows_pictures(tmp_path: Path) -> None:
 
     assert 2 == shown.count("<svg ")
     assert "kept in the database" in shown
+
+
+def test_a_broker_without_a_port_is_refused_at_once() -> None:
+    with pytest.raises(SpecError) as refused:
+        jn.App("coffee", source="kafka://localhost")
+
+    assert 'Write "kafka://localhost:9092".' == refused.value.hint
+
+
+def test_an_app_without_a_sink_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = jn.App("shop")
+    app.stream("clicks", fields={"x": "long"}).filter("x > 1")
+    monkeypatch.setattr(jn.App, "session", lambda self: pytest.fail("Spark was started"))
+
+    with pytest.raises(SpecError) as told:
+        app.run(once=True)
+
+    assert "RUN_SELECTION" == told.value.code
+    assert ".sink(…)" in told.value.hint

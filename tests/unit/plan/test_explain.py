@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import joinery as jn
 from joinery.plan.explain import Explanation, Section, explain
 from joinery.plan.nodes import Product
+from joinery.plan.picture import svg
 
 
 def product() -> Product:
@@ -31,7 +32,7 @@ def test_the_text_shows_the_plan_and_the_sections() -> None:
 -- logical
 Emit p by id
   Filter name < '"&'
-  Nest stars <- star on user_id = id; order by id desc; limit 2 count
+  Nest stars <- star on user_id = id; order by id desc; limit 2, total kept in stars_total
     Project id, user_id
     Scan star [id, user_id]
   Project id, name
@@ -48,7 +49,10 @@ def test_the_chart_has_a_node_and_an_edge_for_each_embed() -> None:
 
     assert "flowchart RL" == lines[0]
     assert '  n0(["p<br/>user<br/>id, name, stars, stars_total"])' in lines
-    assert '  n1 -->|"many on user_id = id; order by id desc; limit 2 count"| n0' in lines
+    assert (
+        '  n1 -->|"many on user_id = id; order by id desc; limit 2, total kept in stars_total"| n0'
+        in lines
+    )
     assert "  k0 --> k1" == lines[-1]
 
 
@@ -65,8 +69,25 @@ def test_the_picture_is_well_formed_and_shows_every_node() -> None:
     picture = ET.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
 
     name = "{http://www.w3.org/2000/svg}"
-    assert 2 == len(picture.findall(f"{name}rect"))
-    assert {"p", "stars"} <= {each.text for each in picture.findall(f"{name}text")}
+    assert 2 == len(picture.findall(f"{name}g/{name}rect"))
+    assert {"p", "stars"} <= {each.text for each in picture.findall(f"{name}g/{name}text")}
+
+
+def test_the_picture_cuts_nothing_and_stays_within_its_edges() -> None:
+    columns = {f"a_column_with_quite_a_long_name_{number}": "decimal(20,4)" for number in range(9)}
+    wide = jn.relation("wide", key=["id"], fields={"id": "long", **columns})
+    made = jn.document("p", wide).embed_many("w", wide, on={"id": "id"})
+    picture = ET.fromstring(svg(jn.Project(products=[made]).products["p"].plan))
+
+    name = "{http://www.w3.org/2000/svg}"
+    texts = " ".join(str(each.text).strip() for each in picture.iter(f"{name}text"))
+    assert "…" not in texts
+    assert "fields: id long, " + ", ".join(f"{c} {t}" for c, t in columns.items()) in texts
+    width, height = int(picture.get("width", 0)), int(picture.get("height", 0))
+    for box in picture.iter(f"{name}rect"):
+        x, y, wide_, high = (int(box.get(each, 0)) for each in ("x", "y", "width", "height"))
+        assert x + wide_ <= width
+        assert y + high <= height
 
 
 def test_the_page_closes_what_it_opens() -> None:

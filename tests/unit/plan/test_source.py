@@ -16,7 +16,7 @@ relations:
   user: {{key: [id], fields: {{id: long}}, topic: {topic}}}
 products: {{p: {{root: user}}}}
 """
-KAFKA = "{kafka: {bootstrap: b}}"
+KAFKA = "{kafka: {bootstrap: b:1}}"
 
 
 def problems(folder: Path, source: str, topic: str) -> list[tuple[int, int, str, str]]:
@@ -56,15 +56,15 @@ def test_a_pattern_that_cannot_be_read_is_refused(tmp_path: Path, pattern: str) 
 
 
 def test_an_offset_of_a_topic_that_nobody_reads_is_refused(tmp_path: Path) -> None:
-    source = "{kafka: {bootstrap: b, starting: {usr: {0: 5}}}}"
+    source = "{kafka: {bootstrap: b:1, starting: {usr: {0: 5}}}}"
 
     ((line, column, message, hint),) = problems(tmp_path, source, "user")
 
-    assert (2, 46, 'no relation of source "changes" reads topic "usr"') == (line, column, message)
+    assert (2, 48, 'no relation of source "changes" reads topic "usr"') == (line, column, message)
     assert 'Use "user".' == hint
 
 
 def test_an_offset_of_a_topic_that_a_pattern_reads_is_taken(tmp_path: Path) -> None:
-    source = "{kafka: {bootstrap: b, starting: {user_7: {0: 5}}}}"
+    source = "{kafka: {bootstrap: b:1, starting: {user_7: {0: 5}}}}"
 
     assert [] == problems(tmp_path, source, '"pattern:user_[0-9]"')

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Field
+from joinery.plan.build import build_plan
 from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
 from joinery.solutions.reference import ReferenceSolution
+from joinery.testing.conformance.project import load_text
 
 USER = Relation(
     "user",
@@ -121,3 +123,28 @@ def test_two_products_share_their_relations() -> None:
     emitted = solution.apply([put(1, "a")], 1)
 
     assert ["p", "q"] == [each.product for each in emitted.documents]
+
+
+def test_a_failing_row_that_another_document_comes_to_show_is_not_counted_again() -> None:
+    project = load_text(
+        """
+relations:
+  user: {key: [id], fields: {id: long, city_id: long}}
+  city: {key: [id], fields: {id: long, size: int}}
+products:
+  p:
+    root: user
+    fields: [id]
+    embed: {city: {one: city, on: {id: city_id}, fields: {part: 10 / size}}}
+"""
+    )
+    solution = ReferenceSolution(build_plan(project).products)
+    city = Change("city", {"id": 7}, {"size": 0})
+    users = [Change("user", {"id": each}, {"city_id": 7}) for each in (1, 2)]
+
+    counted = [
+        solution.apply([city, users[0]], 1).counters.get("expression_errors"),
+        solution.apply([users[1]], 2).counters.get("expression_errors"),
+    ]
+
+    assert [1, None] == counted

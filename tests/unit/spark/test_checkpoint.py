@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import StateMismatchError
-from joinery.spark.checkpoint import claim_sources, committed_positions
+from joinery.spark.checkpoint import (
+    begin_empty_batch,
+    claim_sources,
+    committed_positions,
+    last_batch,
+    positions_after,
+)
 from joinery.spark.source import SourceRead
 from joinery.spec.product import SourceSpec
 
@@ -34,6 +40,28 @@ def test_the_last_batch_that_was_committed_counts(tmp_path: Path) -> None:
     batch(tmp_path, 11, "eleven", "1", committed=False)
 
     assert ("ten", "-") == committed_positions(tmp_path)
+
+
+def test_an_empty_batch_is_begun_where_the_last_one_ended(tmp_path: Path) -> None:
+    batch(tmp_path, 9, "nine", "-")
+    log = tmp_path / "offsets"
+    (log / "9").write_text('v1\n{"batchTimestampMs":70,"conf":{"a":"b"}}\nnine\n-')
+
+    begin_empty_batch(tmp_path, now_ms=80)
+
+    assert 'v1\n{"batchTimestampMs":80,"conf":{"a":"b"}}\nnine\n-' == (log / "10").read_text()
+    assert (10, False) == last_batch(tmp_path)
+    assert ("nine", "-") == positions_after(tmp_path, 10)
+
+
+def test_time_does_not_go_back_in_an_empty_batch(tmp_path: Path) -> None:
+    batch(tmp_path, 0, "{}")
+    log = tmp_path / "offsets"
+    (log / "0").write_text('v1\n{"batchTimestampMs":70}\n{}')
+
+    begin_empty_batch(tmp_path, now_ms=60)
+
+    assert 'v1\n{"batchTimestampMs":70}\n{}' == (log / "1").read_text()
 
 
 def test_the_sources_that_were_read_go_on(tmp_path: Path) -> None:

@@ -83,3 +83,35 @@ def test_what_spark_finds_lost_is_told_in_one_line() -> None:
 
     assert told is not None
     assert "Partitions t-0 have been deleted." == told.detail
+
+
+def test_brokers_that_go_while_the_query_is_idle_are_told_once_and_so_is_their_return(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[Waiting | None] = []
+    outage = Outage("profile", "kafka", told.append)
+    away = KafkaUnreachableError("away", detail="still")
+
+    with caplog.at_level("WARNING", "joinery.run"):
+        for unreachable in (None, away, away, None, None):
+            outage.seen(unreachable)
+
+    first, last = told
+    assert first is not None
+    assert ("away: still", 0.0) == (first.reason, first.grace_s)
+    assert last is None
+    logged = [each.getMessage() for each in caplog.records if each.name == "joinery.run"]
+    assert ["waiting for sources", "sources are back"] == logged
+
+
+def test_an_outage_that_was_seen_goes_on_when_it_ends_the_query() -> None:
+    told: list[Waiting | None] = []
+    outage = Outage("profile", "kafka", told.append)
+
+    outage.seen(KafkaUnreachableError("away"))
+    assert outage.may_wait(AWAY, last_batch=3)
+    outage.over()
+
+    first, last = told
+    assert first is not None
+    assert last is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.connect.letter_place import letter_reader, letter_writer
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.spark.real_time import (
@@ -84,6 +85,23 @@ def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take() -> Non
 
     topics = [[{"topic": "one", "maxBytes": 1}], [{"topic": "two", "maxBytes": 2}]]
     assert {"topics": topics, "deadLetters": "dead"} == json.loads(told)
+
+
+def test_without_a_place_dead_letters_get_a_topic_named_after_the_project(tmp_path: Path) -> None:
+    spec = declared(tmp_path, letters="{files: {path: .joinery/dead_letters}}, real_time: true")
+
+    found = target(spec).dead_letters
+
+    security = (("security.protocol", "SSL"),)
+    assert KafkaTopic("people-dead-letters", "here:9092", security) == found
+    assert "kafka topic people-dead-letters at here:9092" == letter_reader(spec).target
+    assert "kafka topic people-dead-letters at here:9092" == letter_writer(spec, "profile").target
+
+
+def test_in_batches_dead_letters_without_a_place_stay_in_files(tmp_path: Path) -> None:
+    spec = declared(tmp_path, letters="{files: {path: .joinery/dead_letters}}")
+
+    assert str(tmp_path / ".joinery/dead_letters") in letter_reader(spec).target
 
 
 def test_two_kafkas_are_refused(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_a_project_written_as_yaml_gives_the_same_plan(name: str, tmp_path: Path
 
 def test_python_refuses_what_yaml_refuses_all_at_once() -> None:
     with pytest.raises(ProjectErrors) as caught:
-        jn.relation("user", key="id", fields={"id": "lng"}, fromat="json")  # type: ignore[arg-type]
+        jn.relation("user", key=7, fields={"id": "lng"}, fromat="json")  # type: ignore[arg-type]
 
     assert {"SPEC_SHAPE", "SPEC_TYPE", "SPEC_UNKNOWN_KEY"} == {
         each.code for each in caught.value.problems
@@ -271,3 +271,25 @@ def test_a_plan_that_cannot_hold_is_refused_when_it_is_asked_for() -> None:
         _ = project.plan
 
     assert ["PLAN_UNKNOWN_FIELD"] == [each.code for each in caught.value.problems]
+
+
+def test_a_slip_in_a_part_of_an_embed_is_told_with_the_embed_and_the_nearest_name() -> None:
+    star = jn.relation("star", key="id", fields={"id": "long", "user_id": "long"})
+    user = jn.relation("user", key="id", fields={"id": "long"})
+
+    with pytest.raises(ProjectErrors) as alone:
+        jn.many(star, on={"user_id": "id"}, limt=3)
+    with pytest.raises(ProjectErrors) as named:
+        jn.document("profile", user).embed_many("stars", star, on={"user_id": "id"}, limt=3)
+
+    (problem,) = alone.value.problems
+    assert ('embed "star" has no key "limt"', 'Use "limit".') == (problem.message, problem.hint)
+    assert 'embed "stars" has no key "limt"' == named.value.problems[0].message
+
+
+def test_a_key_of_one_column_may_be_given_alone() -> None:
+    fields = {"id": "long"}
+
+    assert jn.relation("user", key=["id"], fields=fields) == jn.relation(
+        "user", key="id", fields=fields
+    )

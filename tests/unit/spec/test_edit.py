@@ -104,3 +104,13 @@ def test_an_entry_that_is_there_is_refused() -> None:
 def test_what_is_no_map_of_its_own_is_refused(text: str) -> None:
     with pytest.raises(EditError):
         insert(text, ["relations"], "t", ROW)
+
+
+def test_a_long_line_is_not_broken_between_a_key_and_its_value() -> None:
+    fields = {f"column_{number}": "timestamp" for number in range(9)}
+
+    made = insert("relations:\n  a: {key: [id]}\n", ["relations"], "b", {"fields": fields})
+
+    assert 4 < made.count("\n")
+    assert [] == [line for line in made.splitlines()[2:] if line.endswith(":")]
+    assert max(map(len, made.splitlines())) <= 100

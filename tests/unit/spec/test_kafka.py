@@ -86,44 +86,44 @@ def test_a_source_is_written_back_as_it_was_read(tmp_path: Path) -> None:
             "Write {kafka: {bootstrap: host:9092}}.",
         ),
         (
-            "{bootstrap: b, startin: latest}",
-            27,
+            "{bootstrap: b:1, startin: latest}",
+            29,
             "SPEC_UNKNOWN_KEY",
             '"kafka" of source "changes" has no key "startin"',
             'Use "starting".',
         ),
         (
-            "{bootstrap: b, starting: later}",
-            37,
+            "{bootstrap: b:1, starting: later}",
+            39,
             "SPEC_VALUE",
             '"starting" of "kafka" of source "changes" cannot be "later"',
             "Write earliest, latest, a time such as 2026-01-31T12:00:00Z, or offsets by topic.",
         ),
         (
-            "{bootstrap: b, starting: {t: {0: -2}}}",
-            45,
+            "{bootstrap: b:1, starting: {t: {0: -2}}}",
+            47,
             "SPEC_SHAPE",
             'partition "0" of "t" of "starting" of "kafka" of source "changes" needs an offset'
             ' from 0, earliest or latest, not "-2"',
             "",
         ),
         (
-            "{bootstrap: b, properties: {kafka.security.protocol: SSL}}",
-            40,
+            "{bootstrap: b:1, properties: {kafka.security.protocol: SSL}}",
+            42,
             "SPEC_VALUE",
             '"properties" of "kafka" of source "changes" cannot have "kafka.security.protocol"',
             'Write "security.protocol".',
         ),
         (
-            "{bootstrap: b, properties: {auto.offset.reset: latest}}",
-            40,
+            "{bootstrap: b:1, properties: {auto.offset.reset: latest}}",
+            42,
             "SPEC_VALUE",
             '"properties" of "kafka" of source "changes" cannot have "auto.offset.reset"',
             "Write starting beside properties.",
         ),
         (
-            "{bootstrap: b, fail_on_data_loss: no}",
-            46,
+            "{bootstrap: b:1, fail_on_data_loss: no}",
+            48,
             "SPEC_SHAPE",
             '"fail_on_data_loss" of "kafka" of source "changes" needs true or false, not "no"',
             "",
@@ -137,7 +137,15 @@ def test_what_cannot_be_meant_is_told_with_its_place(
 
 
 def test_a_property_that_is_no_text_is_told_without_its_value(tmp_path: Path) -> None:
-    ((_, code, message, hint),) = problems(tmp_path, "{bootstrap: b, properties: {a: [secret]}}")
+    ((_, code, message, hint),) = problems(tmp_path, "{bootstrap: b:1, properties: {a: [secret]}}")
 
     assert "SPEC_SHAPE" == code
     assert "secret" not in message + hint
+
+
+@pytest.mark.parametrize(("brokers", "host"), [("localhost", "localhost"), ("'a:9092, b'", "b")])
+def test_a_broker_without_a_port_is_refused(brokers: str, host: str, tmp_path: Path) -> None:
+    ((_, code, message, hint),) = problems(tmp_path, f"{{bootstrap: {brokers}}}")
+
+    assert ("SPEC_VALUE", f"Write {host}:9092.") == (code, hint)
+    assert f'needs a port behind each host, which "{host}" has not' in message

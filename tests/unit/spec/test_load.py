@@ -238,6 +238,21 @@ def test_an_unknown_key_is_told_with_the_nearest_name(tmp_path: Path) -> None:
     assert 'Use "root".' in hints(tmp_path, text)
 
 
+def test_a_source_that_nothing_can_read_is_refused_also_where_a_package_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tmp_path / "site/queue_source-0.1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: queue-source\n")
+    (facts / "entry_points.txt").write_text("[joinery.sources]\nqueue = queue_source:open\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    text = "joinery: 1\nsources: {changes: {queue: {path: data}}}\n" + ROOT.lstrip()
+
+    found = problems(tmp_path, text)
+
+    assert ['2:21 SPEC_UNKNOWN_KEY source "changes" has no kind "queue"'] == found
+
+
 def test_a_type_cut_by_a_flow_map_is_told_to_need_quotes(tmp_path: Path) -> None:
     text = ROOT.replace("name: string", "price: decimal(10,2)")
 

@@ -14,6 +14,7 @@ from joinery.spec.onboard import (
     Suggestion,
     Wish,
     chosen,
+    large_warning,
     relation_for,
     suggestions_for,
     warnings_of,
@@ -189,7 +190,6 @@ def test_two_ways_need_a_name(project: ProjectSpec) -> None:
         ("default", (), "has no primary key: its updates and deletes cannot be captured"),
         ("index", ("id",), "lacks columns of its key"),
         ("full", (), "its messages have no key that orders them"),
-        ("default", ("id",), "sends large values only when they change (total)"),
     ],
 )
 def test_an_identity_that_is_not_safe_is_told(
@@ -201,6 +201,20 @@ def test_an_identity_that_is_not_safe_is_told(
     (told,) = warnings_of(odd)
 
     assert warning in told
+
+
+def test_large_values_that_are_left_out_are_told_once_for_all_tables() -> None:
+    columns = (Column("id", "long"), Column("note", "string", large=True))
+    some = replace(ORDER, columns=columns, identity="default")
+    more = replace(some, name=TableName("public", "mail"), identity="index")
+    safe = replace(some, name=TableName("public", "safe"), identity="full")
+
+    told = large_warning([some, more, safe, replace(ORDER, identity="default")])
+
+    assert '"public.order" (note), "public.mail" (note).' in told
+    assert "ALTER TABLE public.mail REPLICA IDENTITY FULL" in told
+    assert "safe" not in told
+    assert "" == large_warning([safe])
 
 
 def test_a_full_identity_is_safe() -> None:

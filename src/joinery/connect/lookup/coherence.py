@@ -17,7 +17,7 @@ from joinery.connect.line import read_rows
 from joinery.connect.lookup.asker import Asker
 from joinery.connect.lookup.protocol import Key, LookupTable
 from joinery.connect.lookup.value import RowReader
-from joinery.connect.protocol import Sink, StagedBatch, Written
+from joinery.connect.protocol import ListingSink, Sink, StagedBatch, Written, listing_of
 
 Place = tuple[str, str, str]
 _ADDRESSES = {"postgres": "url", "redis": "url", "sqlite": "path"}
@@ -71,10 +71,9 @@ class TellingSink:
         self._coherence = coherence
         self._place = place
 
-    @property
-    def wrapped(self) -> Sink:
-        """The sink that writes."""
-        return self._sink
+    def listing(self) -> ListingSink | None:
+        """That of the wrapped sink."""
+        return listing_of(self._sink)
 
     @property
     def guarantee(self) -> Guarantee:

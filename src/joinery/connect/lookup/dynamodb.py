@@ -159,6 +159,6 @@ def _driver() -> Any:
     except ImportError as missing:
         raise LookupStoreError(
             'lookup store "dynamodb" needs the package boto3',
-            hint="Run `pip install 'joinery[dynamodb]'`.",
+            hint="Install Joinery with the extra dynamodb.",
         ) from missing
     return boto3

@@ -196,6 +196,6 @@ def _driver() -> Any:
     except ImportError as missing:
         raise LookupStoreError(
             'lookup store "http" needs the package urllib3',
-            hint="Run `pip install 'joinery[http]'`.",
+            hint="Install Joinery with the extra http.",
         ) from missing
     return urllib3

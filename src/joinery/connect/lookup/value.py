@@ -89,7 +89,8 @@ def json_value(value: object) -> object:
             return str(value)
         case bytes():
             return base64.b64encode(value).decode()
-    return value
+        case _:
+            return value
 
 
 def type_name(value: object) -> str:

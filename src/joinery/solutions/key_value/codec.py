@@ -147,7 +147,8 @@ def _encoder(type_: DataType) -> Convert | None:
             return _struct(_by_name(fields, _encoder))
         case Map(key, value):
             return _pairs_of(_encoder(key), _encoder(value))
-    return None
+        case Atomic() | DecimalType():
+            return None
 
 
 def _decoder(type_: DataType) -> Convert | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from orjson import dumps, loads
 
-from joinery.model.type import Atomic, DataType
+from joinery.model.type import Array, Atomic, DataType, Map, Struct
 from joinery.model.type import Decimal as DecimalType
 
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
@@ -62,7 +62,8 @@ def _value(told: Any, type_: DataType) -> Any:
             return date.fromisoformat(text)
         case Atomic("binary"):
             return base64.b64decode(text)
-    return text
+        case Atomic() | Array() | Map() | Struct():
+            return text
 
 
 def _canonical(value: Any) -> Any:
@@ -83,7 +84,8 @@ def _canonical(value: Any) -> Any:
             return {"d": value.isoformat()}
         case bytes():
             return {"b": base64.b64encode(value).decode()}
-    raise TypeError(f"no key holds a {type(value).__name__}")
+        case _:
+            raise TypeError(f"no key holds a {type(value).__name__}")
 
 
 def _number(value: Decimal) -> Any:

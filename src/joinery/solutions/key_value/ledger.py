@@ -3,9 +3,10 @@
 `fence` holds the checkpoint that owns the store, its generation, the highest epoch and the
 try at hand. All other partitions begin with the generation: another checkpoint takes the
 store over by one more. There are `marks`, the roots that are work to do; `emitted/<batch>`,
-what the last batch sent; `sent/<product>/<key>`, the documents; and `done`, which batch was
-acknowledged. That one entry is the moment at which a batch counts: what is emitted stands
-before it, what is sent follows it, and `begin` finishes what a crash left undone in between.
+what the last batch sent; `sent/<product>/<key>`, the documents; `gone_sent/<product>`, which
+of them went and are to be forgotten; and `done`, which batch was acknowledged. That one entry
+is the moment at which a batch counts: what is emitted stands before it, what is sent follows
+it, and `begin` finishes what a crash left undone in between.
 
 Limits: the fence is read before each step, so a run that was replaced can finish the step it
 is in, unless the store can `claim`. What an earlier generation left is removed where the
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import islice
 from typing import Any, cast
 
 import orjson
@@ -40,6 +41,7 @@ from joinery.solutions.store import (
 
 _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000
+_AT_ONCE = 20_000
 _CHARACTERS_A_CHUNK = 200_000
 
 
@@ -202,12 +204,36 @@ class Ledger:
         done = self._read_done()
         return self._emitted(done) if done and done.number == batch.number else {}
 
+    def forget(self, before_us: int) -> None:
+        """Forget documents that went before a time; a later version stands above theirs anyway."""
+        for product in self._keys:
+            entries = self._store.scan([self._gone(product)])
+            while some := [address for address, _ in islice(entries, _AT_ONCE)]:
+                self.check()
+                self._forget(self._documents(product), some, before_us)
+
+    def _forget(self, place: bytes, noted: Sequence[Address], before_us: int) -> None:
+        places: list[Address] = [(place + sort, b"") for _, sort in noted]
+        over: dict[Address, bytes | None] = {}
+        notes: dict[Address, bytes | None] = {}
+        held = zip(noted, places, self._store.get_many(places), strict=True)
+        for note, address, value in held:
+            sent = None if value is None else _sent_of(value)
+            if sent is None or not _went(sent):
+                notes[note] = None
+            elif sent.version < before_us:
+                over[address] = notes[note] = None
+        self._store.put_many(over)
+        self._store.put_many(notes)
+
     def _apply(self, done: _Done, emitted: Mapping[str, Emitted]) -> None:
         """Make true what `done` says, however far that had come."""
         for product, each in emitted.items():
             place = self._documents(product)
-            told = chain(each.documents.items(), each.silent.items())
-            self._store.put_many({(place + key_text(k), b""): _sent_text(s) for k, s in told})
+            gone = self._gone(product)
+            told = {key_text(key): sent for key, sent in _all_of(each)}
+            self._store.put_many({(gone, sort): b"-" for sort, s in told.items() if _went(s)})
+            self._store.put_many({(place + sort, b""): _sent_text(s) for sort, s in told.items()})
         former = [each.encode() for each in done.former]
         old = [address for address, _ in self._store.scan([self._marks, *former])]
         self._store.put_many(dict.fromkeys(old))
@@ -267,6 +293,9 @@ class Ledger:
 
     def _documents(self, product: str) -> bytes:
         return documents_place(self.head, product)
+
+    def _gone(self, product: str) -> bytes:
+        return self.head + f"gone_sent/{escaped(product)}".encode()
 
     def _place(self, batch: Batch, attempt: int) -> str:
         return f"{self.head.decode()}emitted/{batch.number}.{attempt}"
@@ -362,6 +391,15 @@ def _sent_of(value: bytes) -> SentDocument:
     head, _, text = value.decode().partition("\n")
     version, _, failing = head.partition(" ")
     return SentDocument(text or None, int(version), bool(failing))
+
+
+def _all_of(emitted: Emitted) -> Iterator[tuple[Key, SentDocument]]:
+    yield from emitted.documents.items()
+    yield from emitted.silent.items()
+
+
+def _went(sent: SentDocument) -> bool:
+    return sent.text is None and not sent.failing
 
 
 def _fenced() -> FencedError:

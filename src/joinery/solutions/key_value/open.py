@@ -49,7 +49,7 @@ def kv(
         from joinery.solutions.key_value.state import KeyValueJoinState
     except ModuleNotFoundError as missing:
         raise StoreError(
-            'solution "kv" needs the package orjson', hint="Run `pip install 'joinery[kv]'`."
+            'solution "kv" needs the package orjson', hint="Install Joinery with the extra kv."
         ) from missing
     given = {name: value for name, value in options.items() if name != "processes"}
     store = open_store(str(options.get("store") or _DEFAULT), given, place)

@@ -202,7 +202,7 @@ def _driver() -> Any:
         import rocksdict
     except ImportError as missing:
         raise StoreError(
-            'store "rocksdb" needs the package rocksdict', hint="Run `pip install 'joinery[kv]'`."
+            'store "rocksdb" needs the package rocksdict', hint="Install Joinery with the extra kv."
         ) from missing
     return rocksdict
 
@@ -217,5 +217,5 @@ def _told(folder: Path, error: Exception) -> StoreError:
     return StoreError(
         f"could not use the store in {folder}",
         detail=f"{error}.",
-        hint="Free the disk, or give back the folder as it was.",
+        hint="Free disk space, or restore the folder.",
     )

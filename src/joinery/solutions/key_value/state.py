@@ -98,11 +98,12 @@ class KeyValueJoinState:
         return set(self._ledger.roots(product))
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
+        """Forget rows that were deleted, and documents that went, before a time."""
         for table in self._tables.values():
             for entries in table.forget(before_us):
                 self._ledger.check()
                 self._store.put_many(entries)
+        self._ledger.forget(before_us)
 
     def close(self) -> None:
         """Close the store."""

@@ -52,7 +52,8 @@ def to_cell(kind: DataType) -> Convert | None:
             return local_text
         case Atomic("date"):
             return lambda value: value.isoformat()
-    return None
+        case Atomic():
+            return None
 
 
 def from_cell(kind: DataType) -> Convert | None:
@@ -70,7 +71,8 @@ def from_cell(kind: DataType) -> Convert | None:
             return dt.datetime.fromisoformat
         case Atomic("date"):
             return dt.date.fromisoformat
-    return None
+        case Atomic():
+            return None
 
 
 def _number(value: Any) -> Any:

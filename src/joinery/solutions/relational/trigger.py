@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from joinery.engine.climb import Image, Level
 from joinery.engine.document import Built, judged
+from joinery.engine.fold import Find
 from joinery.engine.json_value import typed
 from joinery.engine.render import document_json
 from joinery.engine.rows import join_value
@@ -111,9 +112,9 @@ class StatementTactic:
             for key, text, overflowed in found
         }
 
-    def counters(self) -> Counter[str]:
+    def counters(self, now: Find, before: Callable[[], Find]) -> Counter[str]:
         """Return what was counted where rows were assembled; the database counts nothing."""
-        return self._rows.counters()
+        return self._rows.counters(now, before)
 
     def _told(self, text: str) -> str:
         """Return the text of a document as Joinery renders it."""
@@ -144,7 +145,7 @@ class SilentTactic:
         """Return none."""
         return {}
 
-    def counters(self) -> Counter[str]:
+    def counters(self, now: Find, before: Callable[[], Find]) -> Counter[str]:
         """Return nothing."""
         return self._counters
 

@@ -75,7 +75,8 @@ def probe(kind: DataType) -> Convert | None:
             return _real
         case Decimal():
             return lambda value: _scaled(value, kind)
-    return None
+        case Atomic() | Array() | Map() | Struct():
+            return None
 
 
 def _whole(value: Any, bound: int) -> int | None:
@@ -121,7 +122,8 @@ def _to_json(kind: DataType) -> Convert:
             return lambda value: value.isoformat()
         case Atomic("binary"):
             return lambda value: base64.b64encode(value).decode("ascii")
-    return lambda value: value
+        case Atomic():
+            return lambda value: value
 
 
 def _from_json(kind: DataType) -> Convert:
@@ -143,7 +145,8 @@ def _from_json(kind: DataType) -> Convert:
             return dt.date.fromisoformat
         case Atomic("binary"):
             return base64.b64decode
-    return lambda value: value
+        case Atomic():
+            return lambda value: value
 
 
 def _or_null(convert: Convert) -> Convert:

@@ -76,7 +76,7 @@ def dynamodb(
     except ModuleNotFoundError as missing:
         raise StoreError(
             'solution "dynamodb" needs packages that are not installed',
-            hint="Run `pip install 'joinery[dynamodb]'`.",
+            hint="Install Joinery with the extra dynamodb.",
         ) from missing
     name = str(options.get("table") or f"joinery-{place.query}")
     client = open_client(str(options.get("endpoint") or ""), str(options.get("region") or ""))

@@ -140,7 +140,7 @@ class SingleTableState:
         return self._ledger.emitted(batch)
 
     def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
+        """Forget rows that were deleted, and documents that went, before a time."""
         for name, table in self._tables.items():
             entries = self._store.scan([self._gone(name, "")[0]])
             for sorts in slices((sort.decode() for (_, sort), _ in entries), _AT_ONCE):
@@ -148,6 +148,7 @@ class SingleTableState:
                 kept = {s for s, each in deleted.items() if each.changed_us >= before_us}
                 table.remove(deleted.keys() - kept)
                 self._store.put_many({self._gone(name, s): None for s in sorts if s not in kept})
+        self._ledger.forget(before_us)
 
     def close(self) -> None:
         """Release connections."""

@@ -236,6 +236,8 @@ def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
         case ChildUse():
             assembler = program.assemblers[use.assembler]
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
+        case _:
+            pass
 
 
 def _upward(program: KernelProgram, row: Sequence[Slot], upward: Upward) -> str:

@@ -18,8 +18,10 @@ from joinery.errors import StateMismatchError
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.program import KernelProgram
 
-# Rises whenever the kernel's state layout, addresses or messages change their meaning.
+# Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
+# first for products, the other for streams.
 STATE_FORMAT = 3
+STREAM_STATE_FORMAT = 4
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4
@@ -56,7 +58,8 @@ def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerpr
     """Return the fingerprint of a program; limits that state does not know are left out."""
     shape = replace(program, tombstone_retention_micros=0, max_document_bytes=0, reasons=())
     digest = hashlib.sha256(shape.to_json().encode()).hexdigest()
-    return Fingerprint(STATE_FORMAT, digest, dict(parts_of(program)), solution)
+    state_format = STREAM_STATE_FORMAT if program.entries else STATE_FORMAT
+    return Fingerprint(state_format, digest, dict(parts_of(program)), solution)
 
 
 def claim_checkpoint(
@@ -79,7 +82,7 @@ def claim_checkpoint(
     if _has_begun(folder):
         differences = list(_differences(folder / FILE_NAME, ours))
         if differences:
-            raise _mismatch(folder, query, differences)
+            raise _mismatch(folder, query, differences, solution)
         return
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{FILE_NAME}.part"
@@ -149,14 +152,18 @@ def _rank(name: str) -> int:
     return 0 if any(each in name for each in declared) else 1
 
 
-def _mismatch(folder: Path, query: str, differences: list[str]) -> StateMismatchError:
+def _mismatch(
+    folder: Path, query: str, differences: list[str], solution: str
+) -> StateMismatchError:
+    moved = any(each.startswith("its state is kept by") for each in differences)
+    option = f" --solution {solution}" if moved else ""
     more = len(differences) - _TOLD
     told = "; ".join(differences[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
     return StateMismatchError(
         f'the checkpoint of query "{query}" holds state that another plan wrote',
         detail=f"{told[0].upper()}{told[1:]}. Nothing was read or written.",
         hint=(
-            "Build the new plan's documents beside the old ones: joinery run --rebuild."
+            f"Build the new plan's documents beside the old ones: joinery run{option} --rebuild."
             f" Or start with a fresh checkpoint: delete {folder} and with it its state."
         ),
     )

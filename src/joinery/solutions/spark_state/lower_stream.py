@@ -11,9 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from joinery.model.type import BOOLEAN, Field
-from joinery.plan.stream import Lookup, MapRows, Step, Stream
+from joinery.plan.stream import (
+    Lookup,
+    MapRows,
+    Step,
+    Stream,
+    columns_after,
+)
 from joinery.solutions.spark_state.flow import flows_of
 from joinery.solutions.spark_state.program import (
     ROLE_PRIMARY,
@@ -29,7 +36,7 @@ from joinery.solutions.spark_state.program import (
     StreamNode,
 )
 from joinery.solutions.spark_state.shape import Shape
-from joinery.solutions.spark_state.stream_columns import needed_before
+from joinery.solutions.spark_state.stream_columns import live, needed_before
 from joinery.solutions.spark_state.stream_level import leveled
 from joinery.solutions.spark_state.stream_node import (
     Place,
@@ -162,8 +169,9 @@ class _Lowering:
     def _end(self, stream: Stream, steps: Sequence[Step], given: _Given) -> Onward:
         mark = Slot(stream.correction, BOOLEAN) if stream.correction else None
         shape = Shape(f"{stream.name}/", given.own, given.inputs, mark)
-        shape.take(steps)
-        assembler = shape.assembler([each.name for each in stream.columns])
+        columns = [each.name for each in stream.columns]
+        shape.take(live(steps, columns))
+        assembler = shape.assembler(columns)
         product = self._streams.index(stream)
         place = self._relations.assembler(assembler)
         return Onward(place, _NOWHERE, product, None, marked=mark is not None)
@@ -178,9 +186,10 @@ class _Lowering:
         what = step.name if isinstance(step, MapRows) else step.table.name
         name = f"{tails[0].stream.name}/{what}"
         shape = Shape(f"{name}/before", given.own, given.inputs)
-        shape.take(passed)
         columns = tuple(Field(each, kind) for each, (_, kind) in shape.columns.items())
+        columns = reduce(columns_after, passed, columns)
         event = _event(columns, _needed(tails, columns, (step,)))
+        shape.take(live(passed, [each.name for each in event]))
         assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
         node = self._node(name, step, event, tails)
         if isinstance(step, MapRows):

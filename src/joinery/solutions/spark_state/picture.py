@@ -11,7 +11,7 @@ from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import node_facts
 
 _WIDTH, _NARROW, _GAP_X, _GAP_Y, _LINE, _PAD, _HEAD = 238, 128, 46, 20, 17, 10, 26
-_CHARACTERS, _BOLD_CHARACTERS = 36, 30
+_CHARACTERS, _BOLD_CHARACTERS, _NARROW_CHARACTERS = 36, 30, 18
 _LANE = 9
 
 _Content = tuple[str, str, tuple[str, ...]]
@@ -134,14 +134,14 @@ def _place(program: KernelProgram) -> _Drawing:
 
 def _columns(program: KernelProgram) -> Iterator[list[_Content]]:
     """Yield what stands in each column: name, kind and lines of each box."""
-    yield [(f"c{i}", "note", (_cut(each.name, 18),)) for i, each in enumerate(program.relations)]
+    yield [(f"c{i}", "note", (each.name,)) for i, each in enumerate(program.relations)]
     for level in range(1, program.levels + 1):
         yield [
             (f"k{i}", node.kind, _told(program, i))
             for i, node in enumerate(program.nodes)
             if node.level == level
         ]
-    yield [("sinks", "note", tuple(_cut(each.name, 18) for each in program.products))]
+    yield [("sinks", "note", tuple(each.name for each in program.products))]
 
 
 def _height(lines: tuple[str, ...]) -> int:
@@ -151,11 +151,10 @@ def _height(lines: tuple[str, ...]) -> int:
 def _told(program: KernelProgram, index: int) -> tuple[str, ...]:
     node = program.nodes[index]
     kind, name, key = _title(program, index)
-    head = _cut(f"{kind} {name}", _BOLD_CHARACTERS)
-    return (head, *(_cut(each) for each in (key, *node_facts(program, node))))
+    return (f"{kind} {name}", key, *node_facts(program, node))
 
 
-def _cut(text: str, characters: int = _CHARACTERS) -> str:
+def _cut(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
@@ -175,6 +174,7 @@ def _lines(drawing: _Drawing) -> Iterator[str]:
         one, other = drawing.boxes[edge[0]], drawing.boxes[edge[1]]
         if not drawing.passes(edge):
             yield f'<path d="M{one.right} {one.middle} {_bend(one.right, one.middle, other)}"/>'
+            yield _head(other)
             continue
         lane += _LANE
         enter, leave = drawing.lefts[one.column + 1], drawing.lefts[other.column] - _GAP_X
@@ -183,10 +183,16 @@ def _lines(drawing: _Drawing) -> Iterator[str]:
             f'<path d="M{one.right} {one.middle} {down} L{leave} {lane}'
             f' {_bend(leave, lane, other)}"/>'
         )
+        yield _head(other)
 
 
 def _bend(x: int, y: int, box: _Box) -> str:
     return f"C{x + 32} {y}, {box.x - 32} {box.middle}, {box.x} {box.middle}"
+
+
+def _head(box: _Box) -> str:
+    """Draw the head of an arrow that ends at a box."""
+    return f'<path class="head" d="M{box.x} {box.middle} l-8 -4 v8 z"/>'
 
 
 def _heads(drawing: _Drawing) -> Iterator[str]:
@@ -195,12 +201,17 @@ def _heads(drawing: _Drawing) -> Iterator[str]:
 
 
 def _boxes(drawing: _Drawing) -> Iterator[str]:
+    """Draw the boxes; a line that is cut is whole in the tooltip."""
     for box in drawing.boxes.values():
+        told = escape("\n".join(box.lines))
         yield (
-            f'<rect class="{box.kind}" x="{box.x}" y="{box.y}" width="{box.right - box.x}"'
-            f' height="{box.height}" rx="6"/>'
+            f'<g><title>{told}</title><rect class="{box.kind}" x="{box.x}" y="{box.y}"'
+            f' width="{box.right - box.x}" height="{box.height}" rx="6"/>'
         )
         for index, line in enumerate(box.lines):
             kind = "title" if index == 0 else "note"
+            most = _BOLD_CHARACTERS if index == 0 else _CHARACTERS
+            text = escape(_cut(line, _NARROW_CHARACTERS if box.kind == "note" else most))
             place = f'x="{box.x + _PAD}" y="{box.y + _PAD + 12 + index * _LINE}"'
-            yield f'<text class="{kind}" {place}>{escape(line)}</text>'
+            yield f'<text class="{kind}" {place}>{text}</text>'
+        yield "</g>"

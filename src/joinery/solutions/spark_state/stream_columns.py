@@ -6,6 +6,7 @@ What no later step reads is left behind at the lookup before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from joinery.model.type import Field
 from joinery.plan.nodes import Computed
@@ -39,6 +40,28 @@ def needed_before(
     for step, before in zip(reversed(steps), reversed(had[:-1]), strict=True):
         needed = _before(step, needed, frozenset(each.name for each in before))
     return needed
+
+
+def live(steps: Sequence[Step], needed: Iterable[str]) -> tuple[Step, ...]:
+    """Return steps between two lookups without the columns that nobody reads.
+
+    What such a column is computed from may not be there: it is left behind, too.
+
+    Args:
+        steps: None of them is a lookup.
+        needed: The columns that are read after them.
+    """
+    kept: list[Step] = []
+    read = frozenset(needed)
+    for step in reversed(steps):
+        match step:
+            case Select(fields) | WithColumns(fields):
+                step = replace(step, fields=tuple(e for e in fields if e.name in read))
+            case Lookup() | Filter() | MapRows() | Union():
+                pass
+        kept.append(step)
+        read = _before(step, read, read)
+    return tuple(reversed(kept))
 
 
 def _before(step: Step, needed: frozenset[str], all_before: frozenset[str]) -> frozenset[str]:

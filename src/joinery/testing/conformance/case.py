@@ -5,7 +5,7 @@ Invariant: a case tells values literally; nothing in it is computed by Joinery.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,14 @@ class Step:
         changes: In log order.
         emissions: What the sink must receive, in any order of the keys; values as in JSON.
         dead: The root keys whose document must become a dead letter.
+        counts: What the case's product and relations must count of `expression_errors` and
+            `multiple_matches` together; None where the case does not say.
     """
 
     changes: tuple[RowChange, ...]
     emissions: tuple[Emission, ...] = ()
     dead: tuple[Any, ...] = ()
+    counts: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ def case(sentence: str, project: str, *steps: Step) -> Case:
     return Case(sentence, project, steps)
 
 
-def when(*changes: RowChange, then: Iterable[Emission] = (), dead: Iterable[Any] = ()) -> Step:
+def when(
+    *changes: RowChange,
+    then: Iterable[Emission] = (),
+    dead: Iterable[Any] = (),
+    counts: Mapping[str, int] | None = None,
+) -> Step:
     """Return a batch of `changes`, after which exactly `then` is sent."""
-    return Step(changes, tuple(then), tuple(dead))
+    return Step(changes, tuple(then), tuple(dead), counts)

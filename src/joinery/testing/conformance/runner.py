@@ -63,7 +63,7 @@ def _apply(
     for letter in emitted.dead_letters:
         key = document_json(letter.key, key_type(named[letter.product].root.relation))
         dead.setdefault(letter.product, []).append(key)
-    return Sent(lines, dead)
+    return Sent(lines, dead, emitted.found)
 
 
 def document_line(document: DocumentChange, product: Product) -> str:

@@ -20,7 +20,16 @@ from joinery.solutions.protocol import Emissions, Sent
 from joinery.solutions.stream_reference import StreamReference
 from joinery.spec.product import ProjectSpec, SinkSpec
 from joinery.spec.quantity import duration_ms
-from joinery.spec.stream import LookupSpec, StepSpec, StreamSpec, UnionSpec
+from joinery.spec.stream import (
+    FilterSpec,
+    LookupSpec,
+    MapSpec,
+    SelectSpec,
+    StepSpec,
+    StreamSpec,
+    UnionSpec,
+    WithColumnsSpec,
+)
 from joinery.testing.conformance.project import GROUP, load_text, prefixed_relation
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep
 from joinery.testing.conformance.stream_cases import stream_cases
@@ -123,8 +132,8 @@ def examine_streams(
     ]
     sent = runner.run(project, batches)
     return [
-        (case, _problem(case, sent, spec.streams[-1].name))
-        for case, spec in zip(cases, specs, strict=True)
+        (case, _problem(case, sent, spec.streams[-1].name, prefix))
+        for case, spec, prefix in zip(cases, specs, prefixes, strict=True)
     ]
 
 
@@ -133,18 +142,25 @@ def _after_ms(cases: Sequence[StreamCase], number: int) -> int:
     return max(duration_ms(each) or 0 for each in waits)
 
 
-def _problem(case: StreamCase, sent: Sequence[Sent], stream: str) -> str:
-    """Return what is wrong with what a case's stream sent; empty where nothing is."""
+def _problem(case: StreamCase, sent: Sequence[Sent], stream: str, prefix: str) -> str:
+    """Return what is wrong with what a case's stream sent; empty where nothing is.
+
+    A place begins with the name of its topic, which has the case's prefix.
+    """
     empty = StreamStep(())
     steps = (*case.steps, *[empty] * (len(sent) - len(case.steps)))
     for number, (step, told) in enumerate(zip(steps, sent, strict=True), 1):
-        lines = sorted(_comparable(each) for each in told.lines.get(stream, ()))
+        named = told.lines.get(stream, ())
+        lines = sorted(
+            _comparable(each.replace(f'"place":"{prefix}', '"place":"')) for each in named
+        )
         expected = sorted(
             json.dumps([_key(each.key), each.value], default=str) for each in step.emissions
         )
         if [parse(each) for each in expected] != [parse(each) for each in lines]:
             return f"batch {number} sent {lines}, expected {expected}"
-        dead = sorted(str(list(parse(each).values())) for each in told.dead.get(stream, ()))
+        letters = (each.replace(prefix, "") for each in told.dead.get(stream, ()))
+        dead = sorted(str(list(parse(each).values())) for each in letters)
         if dead != sorted(str(_key(each)) for each in step.dead):
             return f"batch {number} has the dead letters {dead}, expected {list(step.dead)}"
     return versions_problem([line for each in sent for line in each.lines.get(stream, ())])
@@ -179,7 +195,8 @@ def _step(spec: StepSpec, prefix: str) -> StepSpec:
             return replace(spec, table=prefix + table)
         case UnionSpec(stream):
             return UnionSpec(prefix + stream)
-    return spec
+        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec():
+            return spec
 
 
 def joined(specs: Sequence[ProjectSpec]) -> ProjectSpec:

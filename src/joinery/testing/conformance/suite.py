@@ -7,7 +7,7 @@ rising for each key.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +22,7 @@ from joinery.testing.conformance.project import joined, load_text, prefixed
 from joinery.testing.conformance.runner import Runner, Sent
 
 KeyText = str
+_FOUND = ("expression_errors", "multiple_matches")
 Plain = Mapping[KeyText, Any]
 
 
@@ -56,7 +57,11 @@ def examine(runner: Runner, cases: Iterable[Case] | None = None) -> tuple[Outcom
             batch += [told.change(relations[prefix + told.relation]) for told in step.changes]
     sent = runner.run(project, batches)
     return tuple(
-        Outcome(each, problem_of(each, sent, prefix + spec.products[0].name.removeprefix(prefix)))
+        Outcome(
+            each,
+            problem_of(each, sent, prefix + spec.products[0].name.removeprefix(prefix))
+            or counts_problem(each, sent, prefix),
+        )
         for each, spec, prefix in zip(chosen, specs, prefixes, strict=True)
     )
 
@@ -85,6 +90,24 @@ def problem_of(case: Case, sent: Sequence[Sent], product: str) -> str:
         if dead != sorted(_told_key(each) for each in step.dead):
             return f"batch {number} has the dead letters {dead}, expected {list(step.dead)}"
     return versions_problem([line for batch in sent for line in batch.lines.get(product, ())])
+
+
+def counts_problem(case: Case, sent: Sequence[Sent], prefix: str) -> str:
+    """Return what a case counted wrongly; empty where nothing is, or nobody can tell.
+
+    Args:
+        case: The case.
+        sent: What each batch sent.
+        prefix: With which the names of its relations and products begin.
+    """
+    for number, (step, batch) in enumerate(zip(case.steps, sent, strict=False), 1):
+        if step.counts is None or batch.found is None:
+            continue
+        mine = [Counter(each) for name, each in batch.found.items() if name.startswith(prefix)]
+        found = {name: count for name in _FOUND if (count := sum(each[name] for each in mine))}
+        if found != dict(step.counts):
+            return f"batch {number} counts {found}, expected {dict(step.counts)}"
+    return ""
 
 
 def versions_problem(lines: Iterable[str]) -> str:

@@ -298,3 +298,33 @@ def test_a_row_under_a_stale_entry_too_is_found_once(
 
     assert [{"email": "a", "name": "new"}] == found
     assert {(b'0/by/user/name/["new"]', b'["a"]')} == entries(store, b"0/by/")
+
+
+def test_a_document_that_went_is_forgotten_after_its_retention(store: MemoryStore) -> None:
+    state = KeyValueJoinState([PRODUCT], store)
+    went, later = SentDocument(None, 3, False), SentDocument(None, 9, False)
+    failing, stands = SentDocument(None, 3, True), SentDocument("{}", 3, False)
+    told = {("a",): went, ("b",): later, ("c",): failing, ("d",): stands}
+    state.begin(batch(0))
+    state.acknowledge(batch(0), {"p": Emitted(told)})
+    state.begin(batch(1))
+
+    state.forget(5)
+
+    keys = [("a",), ("b",), ("c",), ("d",)]
+    assert {("b",): later, ("c",): failing, ("d",): stands} == state.sent("p", keys)
+    assert {(b"0/gone_sent/p", b'["b"]')} == entries(store, b"0/gone_sent/")
+
+
+def test_a_document_that_came_back_is_not_forgotten(store: MemoryStore) -> None:
+    state = KeyValueJoinState([PRODUCT], store)
+    back = SentDocument("{}", 4, False)
+    for number, sent in enumerate((SentDocument(None, 3, False), back)):
+        state.begin(batch(number))
+        state.acknowledge(batch(number), {"p": Emitted({("a",): sent})})
+    state.begin(batch(2))
+
+    state.forget(50)
+
+    assert {("a",): back} == state.sent("p", [("a",)])
+    assert set() == entries(store, b"0/gone_sent/")

@@ -55,8 +55,8 @@ def test_every_node_is_keyed_by_something(program: KernelProgram) -> None:
 def test_the_picture_has_a_box_for_each_relation_node_and_end(program: KernelProgram) -> None:
     picture = ET.fromstring(program_svg(program))
 
-    boxes = picture.findall(f"{SVG}rect")
-    texts = [each.text for each in picture.findall(f"{SVG}text")]
+    boxes = picture.findall(f".//{SVG}rect")
+    texts = [each.text for each in picture.findall(f".//{SVG}text")]
     assert len(program.relations) + len(program.nodes) + 1 == len(boxes)
     assert {"changes", "level 1", "documents", "Fold profile", "star"} <= set(texts)
 
@@ -65,7 +65,7 @@ def test_boxes_of_the_picture_do_not_overlap(program: KernelProgram) -> None:
     picture = ET.fromstring(program_svg(program))
     boxes = [
         [float(box.attrib[name]) for name in ("x", "y", "width", "height")]
-        for box in picture.findall(f"{SVG}rect")
+        for box in picture.findall(f".//{SVG}rect")
     ]
 
     overlapping = [

@@ -12,10 +12,12 @@ from joinery.errors import StateMismatchError
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
     STATE_FORMAT,
+    STREAM_STATE_FORMAT,
     claim_checkpoint,
     fingerprint,
 )
 from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.lower_stream import lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 
 PROJECT = """\
@@ -30,6 +32,14 @@ products:
     fields: [name]
     embed: {orders: {many: order, on: {customer: name}, fields: [item], limit: 5}}
     sink: {files: {path: out}}
+"""
+STREAM = """\
+name: shop
+relations:
+  sale: {append: true, fields: {id: long, sku: string}}
+  price: {key: [sku], fields: {sku: string, cents: long}}
+streams:
+  s: {from: sale, steps: [{lookup: price, on: [sku]}], sink: {files: {path: out}}}
 """
 
 
@@ -139,6 +149,25 @@ def test_another_state_format_is_refused(checkpoint: Path, tmp_path: Path) -> No
     error = refusal(checkpoint, program(tmp_path))
 
     assert f"Its state has format 0, this version keeps {STATE_FORMAT}" in error.detail
+
+
+def test_the_state_of_streams_has_a_format_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(STREAM)
+    stream = lower_streams(
+        jn.load(file).plan.streams, tombstone_retention_micros=1, max_document_bytes=1
+    )
+    folder = tmp_path / "checkpoint"
+    claim_checkpoint(folder, "s", stream.program)
+    told = json.loads((folder / FILE_NAME).read_text())
+    (folder / FILE_NAME).write_text(json.dumps({**told, "format": STATE_FORMAT}))
+    begin(folder)
+
+    error = refusal(folder, stream.program)
+
+    assert STREAM_STATE_FORMAT == told["format"]
+    assert f"state has format {STATE_FORMAT}, this version keeps {told['format']}" in error.detail
+    assert "joinery run --rebuild" in error.hint
 
 
 def test_a_broken_fingerprint_is_refused(checkpoint: Path, tmp_path: Path) -> None:

@@ -70,6 +70,19 @@ def test_what_no_later_step_reads_is_left_behind(tmp_path: Path) -> None:
     assert [] == list(made.assemblers[second.fields].type.fields)
 
 
+def test_what_a_later_step_replaces_or_drops_is_not_computed(tmp_path: Path) -> None:
+    more = "{with_columns: {quantity: quantity + 1}}"
+    for last in (
+        "{with_columns: {quantity: order_id}}",
+        "{select: [order_id]}",
+        f"{CUSTOMERS}, {{select: [tier]}}",
+        f"{{with_columns: {{quantity: order_id}}}}, {CUSTOMERS}",
+    ):
+        for made in (program(tmp_path, more, last), program(tmp_path, CUSTOMERS, more, last)):
+            computed = [step.sql for each in made.assemblers for step in each.steps]
+            assert [] == [sql for sql in computed if "quantity" in sql]
+
+
 def test_an_event_that_may_become_a_dead_letter_keeps_all_its_columns(tmp_path: Path) -> None:
     lookup = CUSTOMERS.replace("]}", "], on_miss: dead_letter}")
 
@@ -91,6 +104,21 @@ def test_streams_that_begin_alike_share_their_first_nodes(tmp_path: Path) -> Non
     assert ["s/customers", "s/products"] == [each.name for each in made.nodes]
     assert {(-1, 1), (1, -1)} == {(e.target, e.product) for e in made.nodes[0].onward}
     assert ["s", "t"] == [each.name for each in made.products]
+
+
+def test_a_shared_lookup_makes_one_letter_of_an_event_under_the_first_stream(
+    tmp_path: Path,
+) -> None:
+    lookup, sink = CUSTOMERS.replace("]}", "], on_miss: dead_letter}"), "sink: {files: {path: out}}"
+    made = lowered(
+        tmp_path,
+        f"  s: {{from: orders, group: g, steps: [{lookup}, {{select: [tier]}}], {sink}}}\n"
+        f"  t: {{from: orders, group: g, steps: [{lookup}, {{select: [sku]}}], {sink}}}\n",
+    ).program
+
+    (node,) = made.nodes
+    assert isinstance(node, Enrich)
+    assert ("dead_letter", "s") == (node.miss, node.owner)
 
 
 def test_united_events_meet_at_the_same_node(tmp_path: Path) -> None:

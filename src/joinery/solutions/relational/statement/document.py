@@ -200,7 +200,8 @@ class _Row:
                 return self.statement.dialect.json(value.guarded(), computed.expression.type)
             case _Object() | _List():
                 return value.json()
-        raise UntranslatableError(f'the value "{computed.name}"')
+            case _:
+                raise UntranslatableError(f'the value "{computed.name}"')
 
     def _embed_json(self, embed: Node) -> str:
         if embed.cardinality == "one":
@@ -419,4 +420,5 @@ def _aggregated(each: Aggregate, argument: str, dialect: Dialect) -> str:
             return dialect.total(argument, each.type, each.argument.type)
         case "avg":
             return dialect.average(argument, each.type, each.argument.type)
-    return dialect.best(each.function, argument, each.type)
+        case "min" | "max":
+            return dialect.best(each.function, argument, each.type)

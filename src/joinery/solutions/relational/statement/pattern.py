@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinery.model.type import Array, Atomic, DataType, Struct
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.literal import RANGES
 
 
@@ -23,7 +23,8 @@ def plain_json(kind: DataType) -> bool:
             return all(plain_json(each.type) for each in fields)
         case Atomic(name):
             return name in ("string", "boolean", "byte", "short", "int", "long")
-    return False
+        case Decimal() | Map():
+            return False
 
 
 def narrower(source: DataType, target: DataType) -> bool:

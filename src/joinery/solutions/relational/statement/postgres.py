@@ -78,7 +78,8 @@ class PostgresDialect:
                 return f"{literal(value.astimezone(dt.UTC).isoformat())}::timestamptz"
             case dt.date():
                 return f"{literal(value.isoformat())}::date"
-        raise UntranslatableError(f"a constant of type {kind}")
+            case _:
+                raise UntranslatableError(f"a constant of type {kind}")
 
     def json(self, sql: str, kind: DataType) -> str:
         """Return the JSON text of a value, the text `null` for null."""
@@ -111,7 +112,8 @@ class PostgresDialect:
                 return f"(replace({told}, '.000000', '') || 'Z')"
             case Atomic("binary"):
                 return f"replace(encode({sql}, 'base64'), chr(10), '')"
-        raise UntranslatableError(f"the plain text of a {kind}")
+            case _:
+                raise UntranslatableError(f"the plain text of a {kind}")
 
     def sortable(self, sql: str, kind: DataType) -> str:
         """Return a value so that it compares as documents compare it."""
@@ -171,7 +173,8 @@ class PostgresDialect:
                 return Fragment(f"({sql} AT TIME ZONE 'UTC')::date", value.fails)
             case Atomic("date"), Atomic("timestamp"):
                 return Fragment(f"(({sql})::timestamp AT TIME ZONE 'UTC')", value.fails)
-        raise UntranslatableError(f"a cast from {source} to {target}")
+            case _:
+                raise UntranslatableError(f"a cast from {source} to {target}")
 
     def arithmetic(
         self, function: str, arguments: list[Fragment], operand: DataType, result: DataType
@@ -248,9 +251,10 @@ class PostgresDialect:
                 return (
                     f"(date_trunc('month', {first}::timestamp) + interval '1 month -1 day')::date"
                 )
-        if function in _PARTS:
-            return f"extract({_PARTS[function]} FROM {first})::int"
-        raise UntranslatableError(f'the function "{function}"')
+            case _:
+                if function in _PARTS:
+                    return f"extract({_PARTS[function]} FROM {first})::int"
+                raise UntranslatableError(f'the function "{function}"')
 
     def total(self, sql: str, result: DataType, operand: DataType) -> str:
         """Return the exact sum over rows, null where it does not fit or nothing is left."""
@@ -306,6 +310,8 @@ def _type(kind: DataType) -> str:
             }.get(name)
             if found or integral(kind):
                 return found or "numeric"
+        case Array() | Map() | Struct():
+            pass
     raise UntranslatableError(f"a null of type {kind}")
 
 

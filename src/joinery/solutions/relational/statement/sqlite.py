@@ -87,7 +87,8 @@ class SqliteDialect:
                 return literal(value.astimezone(dt.UTC).isoformat(timespec="microseconds"))
             case dt.date():
                 return literal(value.isoformat())
-        raise UntranslatableError(f"a constant of type {kind}")
+            case _:
+                raise UntranslatableError(f"a constant of type {kind}")
 
     def json(self, sql: str, kind: DataType) -> str:
         """Return the JSON text of a value, the text `null` for null."""
@@ -104,7 +105,8 @@ class SqliteDialect:
                 return f"coalesce({sql}, 'null')"
             case Atomic("date" | "timestamp"):
                 return f"""coalesce('"' || {self.plain(sql, kind)} || '"', 'null')"""
-        raise UntranslatableError(f"the text of a {kind}")
+            case _:
+                raise UntranslatableError(f"the text of a {kind}")
 
     def plain(self, sql: str, kind: DataType) -> str:
         """Return the text of a value as a key of a map shows it."""
@@ -117,7 +119,8 @@ class SqliteDialect:
                 return f"(CASE {sql} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
             case Atomic("timestamp"):
                 return f"(replace(substr({sql}, 1, 26), '.000000', '') || 'Z')"
-        raise UntranslatableError(f"the plain text of a {kind}")
+            case _:
+                raise UntranslatableError(f"the plain text of a {kind}")
 
     def sortable(self, sql: str, kind: DataType) -> str:
         """Return a value so that it compares as documents compare it."""
@@ -179,7 +182,8 @@ class SqliteDialect:
                 return Fragment(f"substr({sql}, 1, 10)", value.fails)
             case Atomic("date"), Atomic("timestamp"):
                 return Fragment(f"({sql} || 'T00:00:00.000000+00:00')", value.fails)
-        raise UntranslatableError(f"a cast from {source} to {target}")
+            case _:
+                raise UntranslatableError(f"a cast from {source} to {target}")
 
     def arithmetic(
         self, function: str, arguments: list[Fragment], operand: DataType, result: DataType
@@ -240,10 +244,11 @@ class SqliteDialect:
                 return first
             case "upper" | "lower" | "reverse":
                 return f"joinery_{function}({first})"
-        if function in _PARTS or function in _TIMES:
-            at, length = {**_PARTS, **_TIMES}[function]
-            return f"CAST(substr({first}, {at}, {length}) AS INTEGER)"
-        raise UntranslatableError(f'the function "{function}"')
+            case _:
+                if function in _PARTS or function in _TIMES:
+                    at, length = {**_PARTS, **_TIMES}[function]
+                    return f"CAST(substr({first}, {at}, {length}) AS INTEGER)"
+                raise UntranslatableError(f'the function "{function}"')
 
     def total(self, sql: str, result: DataType, operand: DataType) -> str:
         """Return the exact sum over rows, null where it does not fit or nothing is left."""

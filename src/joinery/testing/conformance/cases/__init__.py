@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joinery.testing.conformance.case import Case
 from joinery.testing.conformance.cases import (
+    counted,
     links,
     many,
     nested,
@@ -17,5 +18,5 @@ from joinery.testing.conformance.cases import (
 
 def all_cases() -> tuple[Case, ...]:
     """Return every case, in a fixed order."""
-    modules = (roots, positions, many, links, one, nested, order, values)
+    modules = (roots, positions, many, links, one, nested, order, values, counted)
     return tuple(case for module in modules for case in module.CASES)

@@ -187,13 +187,18 @@ CASES = (
         when(update("sale", id=10, kind="x"), update("user", id=1, name="y")),
     ),
     case(
-        "an expression that fails gives null",
+        "an expression that fails gives null, and is counted when it begins to fail",
         _FAILS,
-        when(insert("user", id=1), then=[upsert(1, {"id": 1, "ratio": None, "first": None})]),
+        when(
+            insert("user", id=1),
+            then=[upsert(1, {"id": 1, "ratio": None, "first": None})],
+            counts={"expression_errors": 2},
+        ),
         when(
             insert("user", id=3),
             insert("sale", id=10, user_id=3, kind="x"),
             then=[upsert(3, {"id": 3, "ratio": 5, "first": None})],
+            counts={"expression_errors": 1},
         ),
         when(
             update("sale", id=10, kind="12"),

@@ -9,6 +9,8 @@ from joinery.testing.conformance.stream_cases import (
     combined,
     current,
     missed,
+    placed,
+    repeated,
     step,
     stored,
     versioned,
@@ -17,5 +19,16 @@ from joinery.testing.conformance.stream_cases import (
 
 def stream_cases() -> tuple[StreamCase, ...]:
     """Return every case, in a fixed order."""
-    modules = (step, current, missed, changed, versioned, stored, chained, combined)
+    modules = (
+        step,
+        placed,
+        repeated,
+        current,
+        missed,
+        changed,
+        versioned,
+        stored,
+        chained,
+        combined,
+    )
     return tuple(case for module in modules for case in module.CASES)

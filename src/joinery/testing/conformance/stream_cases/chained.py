@@ -47,6 +47,13 @@ CASES = (
         batch(_ORDER, _TEA, _ADA, sends=[_sent("ada", 1.0)]),
     ),
     stream_case(
+        "a column that is computed before a lookup and dropped or replaced after it",
+        _project(between="- {with_columns: {city_id: city_id + 1}}").replace(
+            "[name, price]", "[name, price, {city_id: id}]"
+        ),
+        batch(_ORDER, _TEA, _ADA, sends=[upsert(1, {"name": "ada", "price": 1.0, "city_id": 1})]),
+    ),
+    stream_case(
         "a lookup by a looked-up column",
         _DEEP,
         batch(

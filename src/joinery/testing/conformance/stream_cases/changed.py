@@ -27,6 +27,10 @@ _TEA = insert("products", sku="tea", price=1.0, title="Tea")
 _ORDER = insert("orders", id=1, sku="tea", quantity=5)
 
 
+def _order(number: int) -> RowChange:
+    return insert("orders", id=number, sku="tea", quantity=5)
+
+
 def _price(price: float) -> RowChange:
     return update("products", sku="tea", price=price)
 
@@ -190,6 +194,26 @@ CASES = (
         batch(_price(2.0), sends=[_sent(2.0, again=True)]),
     ),
     stream_case(
+        "re_emit: the first line of an event is a correction if a later filter kept it out before",
+        _project(_AGAIN, "- {filter: price < 10}\n      - {select: [price]}"),
+        batch(_rye(50.0), insert("orders", id=1, sku="rye")),
+        batch(_rye(2.0), sends=[_sent(2.0, again=True)]),
+    ),
+    stream_case(
+        "re_emit: an event that comes again is no correction, though it was sent again before",
+        _project(_AGAIN),
+        _first(),
+        batch(_price(2.0), sends=[_sent(2.0, again=True)]),
+        batch(_ORDER, sends=[_sent(2.0)]),
+    ),
+    stream_case(
+        "re_emit: an event that comes again and a filter before keeps out leaves the first one",
+        _project(_AGAIN).replace("steps:", "steps:\n      - {filter: quantity > 0}"),
+        _first(),
+        batch(insert("orders", id=1, sku="tea", quantity=0)),
+        batch(_price(2.0), sends=[_sent(2.0, again=True)]),
+    ),
+    stream_case(
         "re_emit: later steps compute a correction anew",
         _project(_AGAIN, "- {select: [{total: price * quantity}]}"),
         batch(_TEA, _ORDER, sends=[upsert(1, {"total": 5.0, "again": False})]),
@@ -205,6 +229,24 @@ CASES = (
         batch(after="2h"),
     ),
     stream_case(
+        "correct: events that keep coming for a row do not put off the corrections of earlier ones",
+        _project("on_change: correct, for: 1d, every: 1h"),
+        _first(),
+        batch(_price(2.0), _price(3.0), _order(2), after="59m", sends=[_sent(3.0, 2)]),
+        batch(
+            _price(4.0),
+            _order(3),
+            after="1m",
+            sends=[_sent(4.0, again=True), _sent(4.0, 2, again=True), _sent(4.0, 3)],
+        ),
+        batch(_price(5.0), _order(4), after="30m", sends=[_sent(5.0, 4)]),
+        batch(
+            _price(6.0),
+            after="30m",
+            sends=[_sent(6.0, number, again=True) for number in (1, 2, 3, 4)],
+        ),
+    ),
+    stream_case(
         "correct: an event is forgotten after the correction that follows its time",
         _project("on_change: correct, for: 90m, every: 1h"),
         _first(),
@@ -212,5 +254,37 @@ CASES = (
         batch(_price(3.0), after="11m"),
         batch(after="30m", sends=[_sent(3.0, again=True)]),
         batch(_price(4.0), after="2h"),
+    ),
+    stream_case(
+        "re_emit: an event that went long after its wait is remembered from the end of the wait",
+        _project("on_miss: 'wait:10m', on_change: re_emit, for: 1h"),
+        batch(_ORDER),
+        batch(after="30m", sends=[_sent(None)]),
+        batch(_TEA, after="39m", sends=[_sent(1.0, again=True)]),
+        batch(_price(2.0), after="1m"),
+    ),
+    stream_case(
+        "re_emit: an event that went when it was forgotten already is not remembered",
+        _project("on_miss: 'wait:10m', on_change: re_emit, for: 1h"),
+        batch(_ORDER),
+        batch(_TEA, after="70m", sends=[_sent(1.0)]),
+        batch(_price(2.0), after="1m"),
+    ),
+    stream_case(
+        "correct: an event that went long after its wait is remembered from the end of the wait",
+        _project("on_miss: 'wait:10m', on_change: correct, for: 30m, every: 1h"),
+        batch(_ORDER),
+        batch(after="50m", sends=[_sent(None)]),
+        batch(_TEA, after="10m", sends=[_sent(1.0, again=True)]),
+        batch(_price(2.0), after="1h"),
+    ),
+    stream_case(
+        "correct: an event is forgotten at the full time that follows, though no batch ran before",
+        _project("on_change: correct, for: 10m, every: 1h"),
+        batch(_TEA, after="50m"),
+        batch(_ORDER, after="5m", sends=[_sent(1.0)]),
+        batch(_price(2.0), after="13m", sends=[_sent(2.0, again=True)]),
+        batch(_price(3.0), after="52m", sends=[_sent(3.0, again=True)]),
+        batch(_price(4.0), after="1h"),
     ),
 )

@@ -76,6 +76,11 @@ CASES = (
         batch(_order(1, quantity=2), sends=[upsert(1, {"quantity": 3, "b": -2})]),
     ),
     stream_case(
+        "a computed column may be replaced by one that does not read it",
+        _project("{with_columns: {quantity: quantity + 1}}, {with_columns: {quantity: id}}"),
+        batch(_order(1, quantity=2), sends=[_whole(1, quantity=1)]),
+    ),
+    stream_case(
         "an event may lose its key column, and is still sent under its key",
         _project("{select: [item]}"),
         batch(_order(1, item="tea"), sends=[upsert(1, {"item": "tea"})]),

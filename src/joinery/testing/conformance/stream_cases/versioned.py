@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.testing.changes import RowChange, delete, insert, update
-from joinery.testing.conformance.stream_case import batch, stream_case
+from joinery.testing.conformance.stream_case import StreamCase, batch, stream_case
 from joinery.testing.driver import Emission, upsert
 
 
@@ -45,6 +45,88 @@ def _sent(number: int, price: float | None, *, again: bool = False) -> Emission:
 
 _CORRECT = _project(", late: correct")
 _MANY = ("tea", "rye", "oat", "fig", "nut", "ale")
+
+# The version of 20 and the other of 10 are below the watermark, which is 30 then.
+_LATE_LOG = (
+    _version(10, 1.0),
+    _order(1, 25),
+    _order(2, 30),
+    _order(3, 35),
+    _version(30, 9.0, "rye"),
+    _version(20, 2.0),
+    _version(20, 5.0),
+    _version(59, 9.0, "rye"),
+)
+_LATE_ANSWERS = [_sent(1, 1.0), _sent(2, 5.0), _sent(3, 5.0)]
+
+
+def _late_cases() -> list[StreamCase]:
+    """Return cases of one log whose cuts and interleavings differ, and its answers never."""
+    events = tuple(each for each in _LATE_LOG if each.relation == "orders")
+    table = tuple(each for each in _LATE_LOG if each.relation == "prices")
+    late = "hold: a version below the watermark is used from the watermark on"
+    return [
+        stream_case(f"{late}, in one batch", _project(), batch(*_LATE_LOG, sends=_LATE_ANSWERS)),
+        stream_case(
+            f"{late}, read in a later batch",
+            _project(),
+            batch(*_LATE_LOG[:5], sends=_LATE_ANSWERS[:1]),
+            batch(*_LATE_LOG[5:], sends=_LATE_ANSWERS[1:]),
+        ),
+        stream_case(
+            f"{late}, read before the events",
+            _project(),
+            batch(*table),
+            batch(*events, sends=_LATE_ANSWERS),
+        ),
+        stream_case(
+            f"{late}, read after the events, a change at a time",
+            _project(),
+            batch(*events),
+            batch(table[0]),
+            batch(table[1], sends=_LATE_ANSWERS[:1]),
+            batch(table[2]),
+            batch(table[3]),
+            batch(table[4], sends=_LATE_ANSWERS[1:]),
+        ),
+        stream_case(
+            "hold: of two versions of one time the late one is used from the watermark on",
+            _project(),
+            batch(_version(20, 1.0), _version(30, 9.0, "rye"), _version(20, 2.0)),
+            batch(
+                _order(1, 25),
+                _order(2, 29),
+                _order(3, 31),
+                sends=[_sent(1, 1.0), _sent(2, 1.0)],
+            ),
+            batch(_version(40, 9.0, "rye"), sends=[_sent(3, 2.0)]),
+        ),
+        stream_case(
+            "hold: what a late update leaves out is as in the version before its time",
+            _project()
+            .replace("fields: [price]", "fields: {price: price, unit: unit}")
+            .replace("[price]}", "[price, unit]}"),
+            batch(
+                insert("prices", sku="tea", price=1.0, unit="kg", since=_at(10)),
+                insert("prices", sku="tea", price=3.0, unit="lb", since=_at(30)),
+                update("prices", sku="tea", price=2.0, since=_at(20)),
+                update("prices", sku="tea", price=2.5, since=_at(25)),
+                update("prices", sku="tea", price=4.0, since=_at(40)),
+                _version(59, 9.0, "rye"),
+            ),
+            batch(
+                _order(1, 25),
+                _order(2, 30),
+                _order(3, 40),
+                sends=[
+                    upsert(1, {"price": 1.0, "unit": "kg", "again": False}),
+                    upsert(2, {"price": 3.0, "unit": "lb", "again": False}),
+                    upsert(3, {"price": 4.0, "unit": "lb", "again": False}),
+                ],
+            ),
+        ),
+    ]
+
 
 CASES = (
     stream_case(
@@ -91,12 +173,22 @@ CASES = (
         batch(_version(51, 3.0), after="1m", sends=[_sent(4, 2.0)]),
     ),
     stream_case(
+        "hold: a table without any version is quiet from the first batch that brought anything",
+        _project(watermark="{idle: 10m}"),
+        batch(),
+        batch(_order(1, 15), after="5m"),
+        *(batch(_order(2, 40, sku), after="1m") for sku in ("rye", "oat", "tea")),
+        batch(_order(3, 50, "oat"), after="7m", sends=[_sent(n, None) for n in (1, 2, 3)]),
+        batch(_order(4, 50, "fig"), after="1m", sends=[_sent(4, None)]),
+    ),
+    stream_case(
         "hold: a version that comes too late changes no event that was sent",
         _project(),
         batch(_version(10, 1.0), _version(30, 3.0), _order(1, 25), sends=[_sent(1, 1.0)]),
         batch(_version(20, 2.0)),
-        batch(_order(2, 25), sends=[_sent(2, 2.0)]),
+        batch(_order(2, 25), sends=[_sent(2, 1.0)]),
     ),
+    *_late_cases(),
     stream_case(
         "hold: of two versions of one time the later position stands",
         _project(),
@@ -148,6 +240,18 @@ CASES = (
         batch(insert("orders", id=1, at=_at(10)), sends=[_sent(1, None)]),
     ),
     stream_case(
+        "hold with drop: an event with null in the join column is dropped at once",
+        _project(", on_miss: drop"),
+        batch(insert("orders", id=1, at=_at(10))),
+        batch(_version(5, 1.0), _version(30, 3.0)),
+    ),
+    stream_case(
+        "hold with dead_letter: an event with null in the join column is a dead letter at once",
+        _project(", on_miss: dead_letter"),
+        batch(insert("orders", id=1, at=_at(10)), dead=[1]),
+        batch(_version(5, 1.0), _version(30, 3.0)),
+    ),
+    stream_case(
         "hold with drop: an event without a version at its time is not sent",
         _project(", on_miss: drop"),
         batch(
@@ -174,6 +278,19 @@ CASES = (
         batch(_version(10, 1.0), _version(10, 7.0, "rye"), _order(1, 15), _order(2, 15)),
         batch(_order(1, 15, "rye"), insert("orders", id=2, at=_at(15)), sends=[_sent(2, None)]),
         batch(_version(30, 3.0), sends=[_sent(1, 7.0)]),
+    ),
+    stream_case(
+        "hold: an event that comes again for another row as the table passes its time is sent once",
+        _project(),
+        batch(
+            *(_version(10, float(n), name) for n, name in enumerate(_MANY)),
+            *(_order(n, 15, name) for n, name in enumerate(_MANY)),
+        ),
+        batch(
+            *(_order(n, 15, name) for n, name in enumerate(reversed(_MANY))),
+            _version(30, 3.0, "elm"),
+            sends=[_sent(n, float(len(_MANY) - 1 - n)) for n in range(len(_MANY))],
+        ),
     ),
     stream_case(
         "correct: an event that is told again under another join value is corrected by that alone",
@@ -203,7 +320,7 @@ CASES = (
             dead=[3],
         ),
         batch(_version(36, 9.0)),
-        batch(_order(4, 37), sends=[_sent(4, 9.0)]),
+        batch(_order(4, 37), sends=[_sent(4, 4.0)]),
         batch(_version(2, 8.0), _order(5, 35), sends=[_sent(5, 4.0)]),
     ),
     stream_case(
@@ -233,7 +350,27 @@ CASES = (
         batch(_version(10, 1.0), _order(1, 25), sends=[_sent(1, 1.0)]),
         batch(_version(40, 4.0)),
         batch(_version(20, 2.0)),
-        batch(_order(2, 25), sends=[_sent(2, 2.0)]),
+        batch(_order(2, 25), sends=[_sent(2, 1.0)]),
+    ),
+    stream_case(
+        "correct: a version below the watermark is used from the watermark on, in one batch too",
+        _CORRECT,
+        batch(
+            *_LATE_LOG,
+            sends=[_sent(1, 1.0), _sent(2, 5.0), _sent(3, 5.0)],
+        ),
+    ),
+    stream_case(
+        "correct: a version below the watermark ends in the same answers, a change at a time",
+        _CORRECT,
+        batch(_LATE_LOG[0]),
+        batch(_LATE_LOG[1], sends=[_sent(1, 1.0)]),
+        batch(_LATE_LOG[2], sends=[_sent(2, 1.0)]),
+        batch(_LATE_LOG[3], sends=[_sent(3, 1.0)]),
+        batch(_LATE_LOG[4]),
+        batch(_LATE_LOG[5], sends=[_sent(2, 2.0, again=True), _sent(3, 2.0, again=True)]),
+        batch(_LATE_LOG[6], sends=[_sent(2, 5.0, again=True), _sent(3, 5.0, again=True)]),
+        batch(_LATE_LOG[7]),
     ),
     stream_case(
         "correct: the version that moves the watermark past an event still corrects it",

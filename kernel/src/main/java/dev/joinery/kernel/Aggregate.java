@@ -20,6 +20,9 @@ abstract sealed class Aggregate {
   /** The result in Spark's internal form; null where there is none. */
   abstract Object result();
 
+  /** True where no value was added, so that null is the result. */
+  abstract boolean isEmpty();
+
   abstract void read(ByteReader in);
 
   abstract void write(ByteWriter out);
@@ -30,7 +33,8 @@ abstract sealed class Aggregate {
       case "sum" -> new Sum(plan.type(), false);
       case "avg" -> new Sum(plan.type(), true);
       case "min" -> new Extreme(plan.type(), false);
-      default -> new Extreme(plan.type(), true);
+      case "max" -> new Extreme(plan.type(), true);
+      default -> throw new IllegalArgumentException("no aggregate " + plan.function());
     };
   }
 
@@ -51,6 +55,11 @@ abstract sealed class Aggregate {
     @Override
     Object result() {
       return count;
+    }
+
+    @Override
+    boolean isEmpty() {
+      return count == 0;
     }
 
     @Override
@@ -111,6 +120,11 @@ abstract sealed class Aggregate {
       return value instanceof Double || value instanceof Float
           ? new BigDecimal(((Number) value).doubleValue())
           : BigDecimal.valueOf(((Number) value).longValue());
+    }
+
+    @Override
+    boolean isEmpty() {
+      return count == 0;
     }
 
     @Override
@@ -202,6 +216,11 @@ abstract sealed class Aggregate {
     @Override
     Object result() {
       return best.isEmpty() ? null : codec.decode(best)[0];
+    }
+
+    @Override
+    boolean isEmpty() {
+      return best.isEmpty();
     }
 
     @Override

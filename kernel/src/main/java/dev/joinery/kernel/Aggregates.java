@@ -18,6 +18,7 @@ final class Aggregates {
   private final Aggregate[] states;
   private UnsafeProjection projection;
   private int failures;
+  private int overflows;
 
   Aggregates(List<AggregatePlan> plans) {
     this.plans = plans;
@@ -31,6 +32,11 @@ final class Aggregates {
 
   int failures() {
     return failures;
+  }
+
+  /** How many of the last results do not fit their types, and are null. */
+  int overflows() {
+    return overflows;
   }
 
   void clear() {
@@ -111,8 +117,11 @@ final class Aggregates {
           UnsafeProjection.create(plans.stream().map(AggregatePlan::type).toArray(DataType[]::new));
     }
     GenericInternalRow row = new GenericInternalRow(states.length);
+    overflows = 0;
     for (int i = 0; i < states.length; i++) {
-      row.update(i, states[i].result());
+      Object result = states[i].result();
+      row.update(i, result);
+      overflows += result == null && !states[i].isEmpty() ? 1 : 0;
     }
     return Row.copy(projection.apply(row));
   }

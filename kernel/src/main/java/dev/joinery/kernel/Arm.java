@@ -29,6 +29,7 @@ final class Arm {
   private Slice aggregated;
   private List<Delta> changes;
   private boolean changed;
+  private int failing;
 
   /** A child before and after a batch; null where it was or is not here. */
   private record Delta(Slice key, Child before, Child after) {}
@@ -73,10 +74,12 @@ final class Arm {
     long totalBefore = children.size();
     List<Window.Item> windowBefore = window.kept();
     Slice aggregatedBefore = aggregated;
+    int overflowsBefore = aggregates.overflows();
     deltas = applyAll(messages);
     follow();
     aggregated = result();
     count(totalBefore);
+    workshop.counters().productFailures(product, overflowsBefore, aggregates.overflows());
     changes = changesSince(windowBefore);
     changed =
         !changes.isEmpty()
@@ -120,14 +123,10 @@ final class Arm {
 
   private void follow() {
     boolean again = false;
+    failing = 0;
     for (Delta delta : deltas) {
       if (!aggregates.isEmpty()) {
-        if (delta.before() != null) {
-          again |= aggregates.remove(Row.point(childRow, delta.before().row()));
-        }
-        if (delta.after() != null) {
-          aggregates.add(Row.point(childRow, delta.after().row()));
-        }
+        again |= aggregate(delta);
       }
       window.follow(delta.key(), delta.before(), delta.after());
     }
@@ -139,13 +138,26 @@ final class Arm {
     }
   }
 
+  /** Takes a child's old row out of the aggregates and its new one in; true as their remove. */
+  private boolean aggregate(Delta delta) {
+    int known = aggregates.failures();
+    boolean again =
+        delta.before() != null
+            && aggregates.remove(Row.point(childRow, delta.before().row()));
+    int failedBefore = aggregates.failures() - known;
+    if (delta.after() != null) {
+      aggregates.add(Row.point(childRow, delta.after().row()));
+    }
+    int failedAfter = aggregates.failures() - known - failedBefore;
+    failing += Math.max(0, failedAfter - failedBefore);
+    return again;
+  }
+
   private void count(long totalBefore) {
     if (program.one() && totalBefore < 2 && children.size() > 1) {
       workshop.counters().product(product, "multiple_matches", 1);
     }
-    if (aggregates.failures() > 0 && !deltas.isEmpty()) {
-      workshop.counters().product(product, "expression_errors", aggregates.failures());
-    }
+    workshop.counters().productFailures(product, 0, failing);
   }
 
   /** What a Fold that knew the children before must hear. */

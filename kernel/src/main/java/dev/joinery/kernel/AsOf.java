@@ -1,13 +1,11 @@
 package dev.joinery.kernel;
 
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -17,12 +15,16 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * not final yet; sends each event on with what it met.
  *
  * <p>A version is a row from its time on, until the next of its key. An answer is final once the
- * table's watermark is past the event's time: every address hears of it, whichever keys changed. So
- * what an event meets in the end does not depend on how the logs were cut into batches.
+ * table's watermark is past the event's time: every address hears of it, whichever keys changed. A
+ * version that stands in the log behind the watermark is used from that watermark on only. So what
+ * an event meets in the end does not depend on how the logs were cut into batches, or mixed.
  */
 final class AsOf implements Node {
   static final String NO_TIME = "event_without_time";
   static final String TOO_LATE = "event_too_late";
+
+  /** How many events are answered before what was sent for them is taken. */
+  private static final int AT_ONCE = 4096;
 
   private final Program.AsOfProgram program;
   private final Counters counters;
@@ -35,7 +37,6 @@ final class AsOf implements Node {
   private final UnsafeRow visible;
   private final List<Onward> onward;
   private final EventLetter letters;
-  private final long farthest;
   private final String noTime;
   private final String tooLate;
   private final String noRow;
@@ -55,8 +56,6 @@ final class AsOf implements Node {
     this.onward = program.onward().stream().map(each -> new Onward(each, workshop)).toList();
     this.letters = new EventLetter(program.owner(), program.key(), program.event());
     String column = program.event().fields()[program.eventTime()].name();
-    this.farthest =
-        program.historyMicros() < 0 ? -1 : program.maxDelayMicros() + program.historyMicros();
     this.noTime = "Its column " + column + " is null.";
     this.tooLate = "It is further behind " + rows.name() + " than its versions are kept.";
     this.noRow = "No row of " + rows.name() + " was valid at its time.";
@@ -69,20 +68,17 @@ final class AsOf implements Node {
     final Outbox outbox;
     final long timestamp;
     final Map<Slice, Versions> versions = new HashMap<>();
-    final Set<Slice> changed = new HashSet<>();
-    final Set<Slice> atHand = new HashSet<>();
-    boolean idle;
-    boolean stirred;
+    final Map<Slice, Long> changedFrom = new LinkedHashMap<>();
 
     Work(State state, Outbox outbox, long timestamp) {
-      this.memory = AsOfMemory.read(state);
+      this.memory = AsOfMemory.read(program, state);
       this.state = state;
       this.outbox = outbox;
       this.timestamp = timestamp;
     }
 
-    boolean isFinal(long time) {
-      return idle || memory.isPast(time, program.maxDelayMicros());
+    long finalBefore() {
+      return memory.clock().finalBefore(timestamp);
     }
 
     Versions versionsOf(Slice key) {
@@ -95,86 +91,116 @@ final class AsOf implements Node {
     }
   }
 
+  /**
+   * A change of the table, and where it stands in its log.
+   *
+   * @param before the newest time that its task read in the partition before it
+   */
+  private record Told(RawChange change, long partition, long before) {
+    static Told read(ByteReader in) {
+      long partition = in.readVarLong();
+      long before = in.readLong();
+      return new Told(RawChange.read(in), partition, before);
+    }
+
+    /** The watermark of the partition before this change. */
+    long watermark(TableClock clock, Marks marks) {
+      long earlier = marks.newestBefore(partition, change.major(), change.minor());
+      return clock.watermarkBefore(partition, Math.max(before, earlier));
+    }
+  }
+
   @Override
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     Work work = new Work(state, outbox, Message.latest(messages));
-    Map<Slice, List<RawChange>> changes = new LinkedHashMap<>();
+    Map<Slice, List<Told>> changes = new LinkedHashMap<>();
     List<Event> events = new ArrayList<>();
-    long newest = Long.MIN_VALUE;
-    boolean told = false;
+    Marks marks = new Marks();
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
-        case Message.RAW -> {
-          RawChange change = RawChange.read(message);
-          byte[] key = table.encode(Row.point(decoded, change.row()));
-          changes.computeIfAbsent(Slice.of(key), each -> new ArrayList<>(2)).add(change);
+        case Message.VERSION -> {
+          Told told = Told.read(Message.body(message));
+          byte[] key = table.encode(Row.point(decoded, told.change().row()));
+          changes.computeIfAbsent(Slice.of(key), each -> new ArrayList<>(2)).add(told);
         }
-        case Message.WATERMARK -> {
-          told = true;
-          newest = Math.max(newest, Message.body(message).readLong());
+        case Message.WATERMARK -> marks.read(Message.body(message));
+        case Message.FORGET -> {
+          ByteReader in = Message.body(message);
+          forget(in.readLong(), in.rest(), work);
         }
-        case Message.FORGET -> work.memory.close(Message.body(message).rest());
         default -> events.add(Event.read(message));
       }
     }
-    apply(changes, work);
-    work.stirred = told || !changes.isEmpty();
-    work.memory.hear(newest, work.stirred, work.timestamp);
-    work.idle = work.memory.isIdle(work.timestamp, program.idleMicros());
+    apply(changes, marks, work);
+    work.memory.hear(marks, work.timestamp);
+    events.forEach(each -> closeEarlier(each, work));
+    work.changedFrom.forEach((key, from) -> correct(key, from, work));
     events.forEach(each -> arrive(each, work));
     finish(work);
   }
 
   @Override
   public void wake(long timestamp, State state, Outbox outbox) {
-    Work work = new Work(state, outbox, timestamp);
-    work.idle = work.memory.isIdle(timestamp, program.idleMicros());
-    finish(work);
+    finish(new Work(state, outbox, timestamp));
   }
 
   private void finish(Work work) {
-    settle(work);
-    work.memory.wakeIfIdle(program.idleMicros(), work.state);
+    boolean more = settle(work);
+    work.memory.wakeIfIdle(work.state);
     work.memory.write(work.state);
+    if (more) {
+      work.outbox.repeat(() -> settleMore(work.state, work.outbox, work.timestamp));
+    }
+  }
+
+  private boolean settleMore(State state, Outbox outbox, long timestamp) {
+    Work work = new Work(state, outbox, timestamp);
+    boolean more = settle(work);
+    work.memory.write(state);
+    return more;
   }
 
   // The table's rows
 
-  private void apply(Map<Slice, List<RawChange>> changes, Work work) {
+  private void apply(Map<Slice, List<Told>> changes, Marks marks, Work work) {
     for (Slice key : work.memory.inPageOrder(changes.keySet())) {
-      List<RawChange> ofKey = changes.get(key);
-      Collections.sort(ofKey);
+      List<Told> ofKey = changes.get(key);
+      ofKey.sort(Comparator.comparing(Told::change));
       Versions versions = work.versionsOf(key);
-      boolean changed = false;
-      for (RawChange change : ofKey) {
-        changed |= apply(change, versions, work);
+      long from = Long.MAX_VALUE;
+      for (Told each : ofKey) {
+        long watermark = each.watermark(work.memory.clock(), marks);
+        from = Math.min(from, apply(each.change(), watermark, versions));
       }
-      if (changed) {
-        if (farthest >= 0) {
-          versions.forgetBefore(work.memory.before(farthest));
+      if (from < Long.MAX_VALUE) {
+        if (program.historyMicros() >= 0) {
+          versions.forgetBefore(work.memory.clock().before(program.historyMicros()));
         }
-        work.changed.add(key);
+        work.changedFrom.put(key, from);
         work.memory.put(key, versions);
       }
     }
   }
 
-  private boolean apply(RawChange change, Versions versions, Work work) {
+  /** Returns from which time on answers may be others; the greatest number where none is. */
+  private long apply(RawChange change, long watermark, Versions versions) {
     if (change.op() != Message.OP_UPSERT) {
       count(change, "ignored_deletes");
-      return false;
+      return Long.MAX_VALUE;
     }
     Row.point(visible, rows.derived(change.row()));
     if (visible.isNullAt(program.validFrom())) {
       count(change, "versions_without_time");
-      return false;
+      return Long.MAX_VALUE;
     }
     long since = visible.getLong(program.validFrom());
-    if (work.memory.isPast(since, program.maxDelayMicros())) {
+    if (since < watermark) {
       count(change, "late_versions");
     }
-    Slice merged = rows.merged(versions.at(since), change);
-    return versions.put(since, change.positioned() ? change.position() : 0, merged);
+    Slice merged = rows.merged(versions.before(since), change);
+    long position = change.positioned() ? change.position() : 0;
+    long usedFrom = Math.max(since, watermark);
+    return versions.put(since, position, usedFrom, merged) ? usedFrom : Long.MAX_VALUE;
   }
 
   private void count(RawChange change, String counter) {
@@ -185,30 +211,53 @@ final class AsOf implements Node {
 
   // Events
 
+  /** An event that comes again takes the place of the one that is open, under the same time. */
+  private void closeEarlier(Event each, Work work) {
+    Row.point(event, each.row());
+    if (!each.passing() && !event.isNullAt(program.eventTime())) {
+      forget(event.getLong(program.eventTime()), each.key(), work);
+    }
+  }
+
+  private void forget(long time, Slice identity, Work work) {
+    if (work.memory.close(time, identity)) {
+      counters.product(program.owner(), "superseded", 1);
+    }
+  }
+
   private void arrive(Event each, Work work) {
-    work.memory.close(each.key());
     Row.point(event, each.row());
     if (event.isNullAt(program.eventTime())) {
       work.outbox.emit(letters.of(each, NO_TIME, noTime));
       return;
     }
     long time = event.getLong(program.eventTime());
-    if (farthest >= 0 && work.memory.isPast(time, farthest)) {
+    if (program.historyMicros() >= 0
+        && time < work.memory.clock().before(program.historyMicros())) {
       work.outbox.emit(letters.of(each, TOO_LATE, tooLate));
       return;
     }
     boolean joins = !on.anyNull(event);
     Slice key = Slice.of(on.encode(event));
-    if (!joins || work.isFinal(time)) {
+    if (!joins || time < work.finalBefore()) {
       answer(each, joins ? work.answer(key, time) : fields.none(), work);
-      work.atHand.add(each.key());
+    } else if (each.passing()) {
+      pass(each, key, time, work);
     } else if (program.corrects()) {
       TableFields.Answer now = work.answer(key, time);
-      work.memory.open(each, key, time, now);
+      work.memory.keepSent(each, key, time, now);
       sendOn(each, now, work);
-      work.atHand.add(each.key());
     } else {
-      work.memory.open(each, key, time, null);
+      work.memory.hold(each, key, time);
+    }
+  }
+
+  /** Sends an event that is not remembered as it is now, unless it would be held. */
+  private void pass(Event each, Slice key, long time, Work work) {
+    if (program.corrects()) {
+      sendOn(each, work.answer(key, time), work);
+    } else {
+      counters.product(program.owner(), "superseded", 1);
     }
   }
 
@@ -234,37 +283,31 @@ final class AsOf implements Node {
     }
   }
 
-  /** Answers the open events that are final now, and corrects those whose answer is another. */
-  private void settle(Work work) {
-    if (!work.stirred && !work.idle) {
-      return;
-    }
-    for (AsOfMemory.Open each : work.memory.openEvents(work.timestamp)) {
-      boolean isFinal = work.isFinal(each.time());
-      if (each.sent()) {
-        correct(each, isFinal, work);
-      } else if (isFinal) {
+  /** Closes events whose answer is final, sending those that waited; returns whether more are. */
+  private boolean settle(Work work) {
+    List<AsOfMemory.Open> closed =
+        work.memory.takeBefore(work.finalBefore(), AT_ONCE, work.timestamp);
+    for (AsOfMemory.Open each : closed) {
+      if (!each.sent()) {
         answer(each.event(), work.answer(each.key(), each.time()), work);
       }
-      if (isFinal) {
-        work.memory.close(each.event().key());
-      }
     }
+    return closed.size() >= AT_ONCE;
   }
 
-  private void correct(AsOfMemory.Open each, boolean isFinal, Work work) {
-    if (!work.changed.contains(each.key()) || work.atHand.contains(each.event().key())) {
+  /** Sends the open events of a key again whose answer is another now. */
+  private void correct(Slice key, long from, Work work) {
+    if (!program.corrects()) {
       return;
     }
-    TableFields.Answer now = work.answer(each.key(), each.time());
-    if (now.hash() == each.hash()) {
-      return;
-    }
-    counters.product(program.owner(), "corrections", 1);
-    long version = work.memory.nextVersion(work.timestamp);
-    sendOn(each.event().corrected(work.timestamp, version), now, work);
-    if (!isFinal) {
-      work.memory.open(each.event(), each.key(), each.time(), now);
+    for (AsOfMemory.Open each : work.memory.sentFor(key, from, work.timestamp)) {
+      TableFields.Answer now = work.answer(key, each.time());
+      if (now.hash() != each.hash()) {
+        counters.product(program.owner(), "corrections", 1);
+        long version = work.memory.nextVersion(work.timestamp);
+        sendOn(each.event().corrected(work.timestamp, version), now, work);
+        work.memory.keepSent(each.event(), key, each.time(), now);
+      }
     }
   }
 }

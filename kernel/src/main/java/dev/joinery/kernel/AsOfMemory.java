@@ -2,36 +2,38 @@ package dev.joinery.kernel;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 
 /**
  * What an {@link AsOf} remembers in one bucket: the versions of its rows by key, the events that
- * are open by identity, the newest time of the whole table and since when nothing came of it.
+ * are open in the order of their times, and what it knows of the whole table's time.
+ *
+ * <p>Where events are corrected, the open ones of a key are found by a second order: by key, then
+ * by time.
  */
 final class AsOfMemory {
   private static final int VERSIONS = 0;
   private static final int OPEN = 1;
-  private static final long UNKNOWN = Long.MIN_VALUE;
+  private static final int BY_KEY = 2;
 
+  private final TableClock clock;
   private final EntryMap versions;
-  private final EntryMap open;
-  private long newest = UNKNOWN;
-  private long quietSince = UNKNOWN;
+  private final OrderedMap open;
+  private final OrderedMap byKey;
   private long wakesAt;
   private long version;
   private boolean touched;
 
-  private AsOfMemory(ByteReader in, State state) {
+  private AsOfMemory(Program.AsOfProgram program, ByteReader in, State state) {
+    clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
     if (in != null) {
-      newest = in.readLong();
-      quietSince = in.readLong();
       wakesAt = in.readLong();
       version = in.readLong();
     }
     versions = EntryMap.read(in, state, VERSIONS);
-    open = EntryMap.read(in, state, OPEN);
+    open = OrderedMap.read(in, state, OPEN);
+    byKey = OrderedMap.read(in, state, BY_KEY);
   }
 
   /**
@@ -40,59 +42,56 @@ final class AsOfMemory {
    * @param key the code of its join value
    * @param sent whether it was sent, with the fields of this hash
    */
-  record Open(Event event, Slice key, long time, boolean sent, long hash) {}
+  record Open(Event event, Slice key, long time, boolean sent, long hash) {
+    private static Open read(Slice place, Slice value, long timestamp) {
+      ByteReader in = new ByteReader(value);
+      boolean sent = in.readByte() == 1;
+      long hash = in.readLong();
+      Slice key = in.readBlob();
+      Event event = Event.kept(TimedMap.identityOf(place), in, timestamp);
+      return new Open(event, key, TimedMap.timeOf(place), sent, hash);
+    }
 
-  static AsOfMemory read(State state) {
+    /** Its place among all: by time. */
+    private Slice place() {
+      return TimedMap.keyOf(time, event.key());
+    }
+  }
+
+  static AsOfMemory read(Program.AsOfProgram program, State state) {
     byte[] stored = state.read();
-    return new AsOfMemory(stored == null ? null : new ByteReader(stored), state);
+    return new AsOfMemory(program, stored == null ? null : new ByteReader(stored), state);
   }
 
   void write(State state) {
     if (!touched) {
       return;
     }
+    touched = false;
     ByteWriter out = new ByteWriter(1024);
-    out.writeLong(newest).writeLong(quietSince).writeLong(wakesAt).writeLong(version);
+    clock.write(out);
+    out.writeLong(wakesAt).writeLong(version);
     versions.write(out);
     open.write(out);
+    byKey.write(out);
     state.write(out.toBytes());
   }
 
   // Time
 
   /** Takes what a batch told of the table's time. */
-  void hear(long time, boolean stirred, long timestamp) {
-    if (stirred || quietSince == UNKNOWN) {
-      quietSince = timestamp;
-      touched = true;
-    }
-    if (time > newest) {
-      newest = time;
-      touched = true;
-    }
+  void hear(Marks marks, long timestamp) {
+    touched |= clock.hear(marks, timestamp);
   }
 
-  /** Whether the table's watermark is past a time. */
-  boolean isPast(long time, long maxDelayMicros) {
-    return newest != UNKNOWN && newest - maxDelayMicros > time;
-  }
-
-  /** The time so long before the newest one; the least number where none is known. */
-  long before(long micros) {
-    return newest == UNKNOWN ? UNKNOWN : newest - micros;
-  }
-
-  boolean isIdle(long timestamp, long idleMicros) {
-    return idleMicros >= 0 && quietSince != UNKNOWN && timestamp - quietSince >= idleMicros;
+  TableClock clock() {
+    return clock;
   }
 
   /** Asks to be called when the table is idle, if an event waits for that. */
-  void wakeIfIdle(long idleMicros, State state) {
-    if (idleMicros < 0 || open.size() == 0) {
-      return;
-    }
-    long wake = quietSince + idleMicros;
-    if (wake > wakesAt) {
+  void wakeIfIdle(State state) {
+    long wake = clock.idleAt();
+    if (open.size() > 0 && wake > wakesAt) {
       wakesAt = wake;
       touched = true;
       state.wakeAt(wake);
@@ -122,40 +121,80 @@ final class AsOfMemory {
 
   // Events
 
-  /** Keeps an event open; {@code met} is what it was sent with, null where it was not. */
-  void open(Event event, Slice key, long time, TableFields.Answer met) {
+  /** Keeps an event open that was not sent. */
+  void hold(Event event, Slice key, long time) {
+    keep(new Open(event, key, time, false, 0));
+  }
+
+  /** Keeps an event open that was sent, with {@code met}. */
+  void keepSent(Event event, Slice key, long time, TableFields.Answer met) {
+    version = Math.max(version, event.version());
+    Open sent = new Open(event, key, time, true, met.hash());
+    keep(sent);
+    byKey.put(ordered(key, sent.place()), Slice.EMPTY);
+  }
+
+  private void keep(Open each) {
     touched = true;
-    version = Math.max(version, met == null ? 0 : event.version());
-    ByteWriter out = new ByteWriter(event.row().length() + key.length() + 48);
-    out.writeLong(time).writeByte(met == null ? 0 : 1).writeLong(met == null ? 0 : met.hash());
-    event.write(out.writeBlob(key));
-    open.put(event.key(), Slice.of(out.toBytes()));
+    Event event = each.event();
+    ByteWriter out = new ByteWriter(event.row().length() + each.key().length() + 40);
+    event.write(
+        out.writeByte(each.sent() ? 1 : 0).writeLong(each.hash()).writeBlob(each.key()));
+    open.put(each.place(), Slice.of(out.toBytes()));
   }
 
-  void close(Slice event) {
-    if (open.size() > 0 && open.get(event) != null) {
-      touched = true;
-      open.remove(event);
+  /** Forgets an event of a time that came again; true where it was open and not sent. */
+  boolean close(long time, Slice identity) {
+    Slice place = TimedMap.keyOf(time, identity);
+    Slice stored = open.get(place);
+    if (stored == null) {
+      return false;
+    }
+    touched = true;
+    open.remove(place);
+    Open closed = Open.read(place, stored, 0);
+    forgetKey(closed);
+    return !closed.sent();
+  }
+
+  /**
+   * The events of times before one, which are no longer open, the earliest first: {@code most}, or
+   * a few more, where there are so many.
+   */
+  List<Open> takeBefore(long time, int most, long timestamp) {
+    List<Open> taken = new ArrayList<>();
+    for (EntryMap.Entry each : open.takeBelow(TimedMap.startOf(time), most)) {
+      taken.add(Open.read(each.key(), each.value(), timestamp));
+    }
+    taken.forEach(this::forgetKey);
+    touched |= !taken.isEmpty();
+    return taken;
+  }
+
+  private void forgetKey(Open each) {
+    if (each.sent()) {
+      byKey.remove(ordered(each.key(), each.place()));
     }
   }
 
-  /** All open events, in an order that does not depend on the state. */
-  List<Open> openEvents(long timestamp) {
+  /** The events that were sent for a key, from a time on. */
+  List<Open> sentFor(Slice key, long time, long timestamp) {
     List<Open> found = new ArrayList<>();
-    if (open.size() == 0) {
-      return found;
+    Slice from = ordered(key, TimedMap.startOf(time));
+    for (Iterator<EntryMap.Entry> all = byKey.from(from); all.hasNext(); ) {
+      Slice each = all.next().key();
+      if (each.length() < key.length() || !each.sub(0, key.length()).equals(key)) {
+        break;
+      }
+      Slice place = each.sub(key.length(), each.length() - key.length());
+      found.add(Open.read(place, open.get(place), timestamp));
     }
-    Iterator<EntryMap.Entry> all = open.iterator();
-    while (all.hasNext()) {
-      EntryMap.Entry each = all.next();
-      ByteReader in = new ByteReader(each.value());
-      long time = in.readLong();
-      boolean sent = in.readByte() == 1;
-      long hash = in.readLong();
-      Slice key = in.readBlob();
-      found.add(new Open(Event.kept(each.key(), in, timestamp), key, time, sent, hash));
-    }
-    found.sort(Comparator.comparing(each -> each.event().key()));
-    return open.inPageOrder(found, each -> each.event().key());
+    return found;
+  }
+
+  /** A key's code tells where it ends, so what begins with it is of that key. */
+  private static Slice ordered(Slice key, Slice place) {
+    ByteWriter out = new ByteWriter(key.length() + place.length());
+    return Slice.of(out.writeRaw(key).writeRaw(place).toBytes());
   }
 }

@@ -108,7 +108,7 @@ final class Assembler {
       slowOutput = projection(plan.output);
     }
     row = Row.copy(slowOutput.apply(slots));
-    order = slowOrder(slots);
+    order = exists ? slowOrder(slots) : Slice.EMPTY;
     return exists;
   }
 

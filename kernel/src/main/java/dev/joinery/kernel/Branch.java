@@ -190,6 +190,16 @@ final class Branch {
     }
   }
 
+  /** True where nothing but this remembers the children: nobody would send them again. */
+  boolean keepsChildren() {
+    return program.fused() && !items.isEmpty();
+  }
+
+  /** True where no parent was announced and no child is here. */
+  boolean isBlank() {
+    return epoch == 0 && items.isEmpty();
+  }
+
   int flags() {
     int flags = 0;
     for (Item item : items) {

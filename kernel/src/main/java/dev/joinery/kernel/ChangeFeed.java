@@ -1,5 +1,6 @@
 package dev.joinery.kernel;
 
+import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -29,7 +30,7 @@ public final class ChangeFeed {
    */
   public Dataset<Row> chain(Reading reading) {
     Program read = program;
-    Ingress ingress = reading.ingress(read).sendingTo(() -> new Changes(read));
+    Ingress ingress = reading.ingress(read).sendingTo(origin -> new Changes(read));
     return reading.through(ingress, BatchTime.micros()).toDF();
   }
 
@@ -37,12 +38,12 @@ public final class ChangeFeed {
    * Runs a batch once, and writes its changes and dead letters below {@code folder}; see {@link
    * Kernel#stage} and {@link ChangeLines}.
    */
-  public String stage(Dataset<Row> batch, String folder) {
+  public String stage(Dataset<Row> batch, String folder) throws IOException {
     return Kernel.stage(batch, new Stage(List.of(), program.relations(), folder));
   }
 
   /** Sends each change out of the chain, unless it holds a time that stores cannot. */
-  private static final class Changes implements Ingress.Destination {
+  static final class Changes implements Ingress.Destination {
     private final List<Years> years;
 
     Changes(Program program) {

@@ -1,6 +1,6 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
@@ -24,7 +24,7 @@ final class ChangeLetter {
   /** {@code row} has all decoded columns; {@code value} is left null where the row goes. */
   byte[] of(String reason, String detail, Slice row, boolean delete, long timestamp) {
     int columns = relation.columns().size();
-    ObjectNode letter = new ObjectMapper().createObjectNode();
+    ObjectNode letter = JsonNodeFactory.instance.objectNode();
     letter.put("reason", reason);
     letter.put("detail", detail);
     letter.put("relation", relation.name());

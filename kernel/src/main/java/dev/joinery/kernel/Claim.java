@@ -1,5 +1,6 @@
 package dev.joinery.kernel;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -8,20 +9,19 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 /**
  * Stands before a lookup that remembers events: remembers, for a share of the events' identities,
  * under which address the lookup remembers each; passes events on, and tells an address to forget
- * an event that was told again under another one.
+ * an event that came again under another one.
  *
- * <p>Of one identity the last of a batch in the log goes on, so an event is remembered once.
+ * <p>Of one identity the last of a batch in the log may be remembered, so it is remembered once;
+ * those before it go on as {@link Event#passing}.
  */
 final class Claim implements Node {
   private final Program.ClaimProgram program;
-  private final Counters counters;
   private final JoinAddress address;
   private final UnsafeRow event;
 
   Claim(Program.ClaimProgram program, Workshop workshop) {
-    int buckets = workshop.program().bucketsOf(program.target());
+    Buckets buckets = workshop.program().bucketsOf(program.target());
     this.program = program;
-    this.counters = workshop.counters();
     this.address = new JoinAddress(program.on(), program.event(), buckets);
     this.event = new UnsafeRow(program.event().length());
   }
@@ -38,22 +38,29 @@ final class Claim implements Node {
     long timestamp = Message.latest(messages);
     ClaimMemory memory = ClaimMemory.read(program, state);
     Map<Slice, Told> last = new HashMap<>();
-    long newest = Long.MIN_VALUE;
-    boolean stirred = false;
+    List<Told> earlier = new ArrayList<>();
+    Marks marks = new Marks();
     for (byte[] message : messages) {
       if (Message.kind(message) == Message.WATERMARK) {
-        stirred = true;
-        newest = Math.max(newest, Message.body(message).readLong());
+        marks.read(Message.body(message));
       } else {
         Told told = new Told(Event.read(message), message);
-        last.merge(told.identity(), told, this::later);
+        last.merge(told.identity(), told, (one, other) -> later(one, other, earlier));
       }
     }
     if (program.isVersioned()) {
-      memory.hear(newest, stirred, timestamp);
+      memory.hear(marks, timestamp);
     }
     for (Told each : memory.inPageOrder(last.values(), Told::identity)) {
       pass(each, memory, timestamp, state, outbox);
+    }
+    for (Told each : earlier) {
+      byte[] to = address.of(each.identity(), each.event().row());
+      outbox.send(program.target(), to, Event.passing(each.message()));
+    }
+    if (program.isVersioned()) {
+      // Not before: the lookup still remembers what this batch makes final.
+      memory.forgetOver(timestamp);
     }
     memory.write(state);
   }
@@ -65,22 +72,25 @@ final class Claim implements Node {
     memory.write(state);
   }
 
-  private Told later(Told one, Told other) {
-    counters.product(program.owner(), "superseded", 1);
-    return one.event().isLaterThan(other.event()) ? one : other;
+  private static Told later(Told one, Told other, List<Told> earlier) {
+    boolean first = one.event().isLaterThan(other.event());
+    earlier.add(first ? other : one);
+    return first ? one : other;
   }
 
   private void pass(Told told, ClaimMemory memory, long timestamp, State state, Outbox outbox) {
     Event each = told.event();
     byte[] to = address.of(each.key(), each.row());
-    Slice from = memory.addressOf(each.key());
-    if (from != null && !from.equals(Slice.of(to))) {
-      outbox.send(program.target(), from.toBytes(), Message.forget(timestamp, each.key()));
+    TimedMap.Timed claim = memory.claimOf(each.key());
+    // A lookup of the current row finds by itself what comes again under the same address.
+    if (claim != null && (program.isVersioned() || !claim.value().equals(Slice.of(to)))) {
+      byte[] forget = Message.forget(timestamp, claim.time(), each.key());
+      outbox.send(program.target(), claim.value().toBytes(), forget);
     }
     outbox.send(program.target(), to, told.message());
     if (mayBeRemembered(each, memory, timestamp)) {
       memory.put(each.key(), until(each), to, state);
-    } else if (from != null) {
+    } else if (claim != null) {
       memory.remove(each.key());
     }
   }

@@ -1,8 +1,6 @@
 package dev.joinery.kernel;
 
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
 
@@ -16,24 +14,22 @@ import java.util.function.Function;
  */
 final class ClaimMemory {
   private static final int CLAIMS = 0;
-  private static final long UNKNOWN = Long.MIN_VALUE;
   private static final long LEAST_ROUND_MICROS = 1_000_000;
+  private static final int AT_ONCE = 65_536;
 
   private final Program.ClaimProgram program;
-  private final EntryMap claims;
-  private long newest = UNKNOWN;
-  private long quietSince = UNKNOWN;
+  private final TableClock clock;
+  private final TimedMap claims;
   private long forgetsAt;
   private boolean touched;
 
   private ClaimMemory(Program.ClaimProgram program, ByteReader in, State state) {
     this.program = program;
+    clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
     if (in != null) {
-      newest = in.readLong();
-      quietSince = in.readLong();
       forgetsAt = in.readLong();
     }
-    claims = EntryMap.read(in, state, CLAIMS);
+    claims = TimedMap.read(in, state, CLAIMS);
   }
 
   static ClaimMemory read(Program.ClaimProgram program, State state) {
@@ -50,66 +46,56 @@ final class ClaimMemory {
       return;
     }
     ByteWriter out = new ByteWriter(1024);
-    out.writeLong(newest).writeLong(quietSince).writeLong(forgetsAt);
+    clock.write(out);
+    out.writeLong(forgetsAt);
     claims.write(out);
     state.write(out.toBytes());
   }
 
-  <T> List<T> inPageOrder(Collection<T> elements, Function<T, Slice> key) {
-    return claims.inPageOrder(elements, key);
+  <T> List<T> inPageOrder(Collection<T> elements, Function<T, Slice> identity) {
+    return claims.inPageOrder(elements, identity);
   }
 
-  /** Where the event is remembered, or null. */
-  Slice addressOf(Slice identity) {
-    Slice claim = claims.size() == 0 ? null : claims.get(identity);
-    return claim == null ? null : claim.sub(Long.BYTES, claim.length() - Long.BYTES);
+  /** Where the event is remembered and until when, or null. */
+  TimedMap.Timed claimOf(Slice identity) {
+    return claims.get(identity);
   }
 
   void put(Slice identity, long until, byte[] address, State state) {
     touched = true;
-    ByteWriter out = new ByteWriter(address.length + Long.BYTES);
-    claims.put(identity, Slice.of(out.writeLong(until).writeRaw(address).toBytes()));
+    claims.put(identity, until, Slice.of(address));
     if (!program.isVersioned()) {
       wakeAfter(until, state);
     }
   }
 
   void remove(Slice identity) {
-    touched = true;
-    claims.remove(identity);
+    touched |= claims.remove(identity);
   }
 
   // Time
 
-  /** Takes what a batch told of the table's time, and forgets what is over by it. */
-  void hear(long time, boolean stirred, long timestamp) {
-    if (stirred || quietSince == UNKNOWN) {
-      quietSince = timestamp;
-      touched = true;
-    }
-    boolean moved = time > newest;
-    if (moved) {
-      newest = time;
-      touched = true;
-    }
-    if (moved || isIdle(timestamp)) {
-      forgetOver(timestamp);
-    }
+  /** Takes what a batch told of the table's time. */
+  void hear(Marks marks, long timestamp) {
+    touched |= clock.hear(marks, timestamp);
   }
 
   /** Whether the lookup behind remembers nothing of this time any more. */
   boolean isOver(long until, long timestamp) {
-    if (!program.isVersioned()) {
-      return until <= timestamp;
-    }
-    boolean past = newest != UNKNOWN && newest - program.maxDelayMicros() > until;
-    return past || isIdle(timestamp);
+    return until < overBefore(timestamp);
   }
 
-  private boolean isIdle(long timestamp) {
-    return program.idleMicros() >= 0
-        && quietSince != UNKNOWN
-        && timestamp - quietSince >= program.idleMicros();
+  private long overBefore(long timestamp) {
+    return program.isVersioned() ? clock.finalBefore(timestamp) : timestamp + 1;
+  }
+
+  /** Forgets what is over. */
+  void forgetOver(long timestamp) {
+    List<TimedMap.Timed> over;
+    do {
+      over = claims.takeBefore(overBefore(timestamp), AT_ONCE);
+      touched |= !over.isEmpty();
+    } while (over.size() >= AT_ONCE);
   }
 
   /** Forgets what is over, and asks to be called again while something is left. */
@@ -118,19 +104,6 @@ final class ClaimMemory {
     if (claims.size() > 0) {
       wakeAfter(timestamp, state);
     }
-  }
-
-  private void forgetOver(long timestamp) {
-    List<Slice> over = new ArrayList<>();
-    Iterator<EntryMap.Entry> all = claims.iterator();
-    while (all.hasNext()) {
-      EntryMap.Entry each = all.next();
-      if (isOver(new ByteReader(each.value()).readLong(), timestamp)) {
-        over.add(each.key().detach());
-      }
-    }
-    claims.inPageOrder(over, each -> each).forEach(claims::remove);
-    touched |= !over.isEmpty();
   }
 
   private void wakeAfter(long from, State state) {

@@ -5,6 +5,8 @@ import java.util.Map;
 
 /** Counts what was not simply applied: remembers counts by owner and name until they are sent. */
 final class Counters {
+  private static final String EXPRESSION_ERRORS = "expression_errors";
+
   private record Name(boolean relation, String owner, String counter) {}
 
   private final Map<Name, Long> counts = new HashMap<>();
@@ -15,6 +17,30 @@ final class Counters {
 
   void product(String product, String counter, long count) {
     counts.merge(new Name(false, product, counter), count, Long::sum);
+  }
+
+  /**
+   * Counts expressions over one row of a relation that begin to fail.
+   *
+   * @param before how many failed over the row as it was; 0 where there was none
+   */
+  void relationFailures(String relation, int before, int after) {
+    if (after > before) {
+      relation(relation, EXPRESSION_ERRORS, after - before);
+    }
+  }
+
+  /** The same over an object of a product: a document, or a row that is embedded. */
+  void productFailures(String product, int before, int after) {
+    if (after > before) {
+      product(product, EXPRESSION_ERRORS, after - before);
+    }
+  }
+
+  /** Adds the counts to others and starts again from zero. */
+  void drainTo(Counters others) {
+    counts.forEach((name, count) -> others.counts.merge(name, count, Long::sum));
+    counts.clear();
   }
 
   boolean isEmpty() {

@@ -1,6 +1,6 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
@@ -45,7 +45,7 @@ final class DocumentLimit {
   byte[] deadLetter(String detail, boolean overflow, Slice key, long timestamp) {
     ByteSink keyText = new ByteSink(256);
     new JsonWriter(product.key()).write(Row.of(key, product.key().length()), keyText);
-    ObjectNode letter = new ObjectMapper().createObjectNode();
+    ObjectNode letter = JsonNodeFactory.instance.objectNode();
     letter.put("reason", overflow ? "overflow" : "document_too_large");
     letter.put("detail", detail);
     letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());

@@ -18,6 +18,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class Enrich implements Node {
   static final String REASON = "lookup_miss";
 
+  /** How many remembered events are gone through before what was sent for them is taken. */
+  private static final int AT_ONCE = 4096;
+
   private final Program.EnrichProgram program;
   private final Counters counters;
   private final RelationRows rows;
@@ -50,12 +53,20 @@ final class Enrich implements Node {
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.RAW -> changes.add(RawChange.read(message));
-        case Message.FORGET -> gone.add(Message.body(message).rest());
+        case Message.FORGET -> {
+          ByteReader in = Message.body(message);
+          in.readLong();
+          gone.add(in.rest());
+        }
         default -> events.add(Event.read(message));
       }
     }
     EnrichMemory memory = EnrichMemory.read(program, state);
-    gone.forEach(memory::forget);
+    for (Slice each : gone) {
+      if (memory.forget(each)) {
+        counters.product(program.owner(), "superseded", 1);
+      }
+    }
     TableFields.Answer before = program.remembers() ? answer(memory.cell()) : null;
     if (!changes.isEmpty() && rows.apply(memory.cell(), changes, timestamp, outbox)) {
       memory.touch();
@@ -67,40 +78,43 @@ final class Enrich implements Node {
     TableFields.Answer after = answer(memory.cell());
     boolean joins = key.isEmpty() || key.array()[key.offset()] != 0;
     Set<Slice> atHand = program.keepsRecent() ? new HashSet<>() : null;
-    for (Event each : events) {
+    for (Event each : memory.inPageOrder(events)) {
       meet(each, after, joins, memory, state, outbox);
-      if (atHand != null) {
+      if (atHand != null && !each.passing()) {
         atHand.add(each.key());
       }
     }
-    Iterator<Event> again = Collections.emptyIterator();
-    if (program.remembers()) {
-      if (after.found()) {
-        release(memory, after, state, timestamp, atHand, outbox);
-      }
-      if (!changes.isEmpty() && program.everyMicros() == 0) {
-        again = wanted(memory, before, after, timestamp, atHand);
-      }
+    if (!program.remembers()) {
+      memory.write(state);
+      return;
+    }
+    boolean more = after.found() && release(memory, after, state, timestamp, atHand, outbox);
+    Again again = new Again(after, timestamp, state, outbox, atHand);
+    if (!changes.isEmpty() && program.everyMicros() == 0) {
+      again.begin(memory, before);
     }
     memory.write(state);
-    sendAgain(again, after, atHand, outbox);
+    again.goOn();
+    if (more) {
+      outbox.repeat(() -> releaseMore(after, state, timestamp, outbox));
+    }
   }
 
   @Override
   public void wake(long timestamp, State state, Outbox outbox) {
     EnrichMemory memory = EnrichMemory.read(program, state);
     TableFields.Answer answer = answer(memory.cell());
-    for (Event each : memory.giveUp(timestamp)) {
-      counters.product(program.owner(), "waits_over", 1);
-      send(each, fields.none(), memory, state, outbox);
-    }
-    Iterator<Event> again = Collections.emptyIterator();
+    boolean more = giveUp(memory, state, timestamp, outbox);
+    Again again = new Again(answer, timestamp, state, outbox, Set.of());
     if (memory.isDue(timestamp)) {
-      again = wanted(memory, answer, answer, timestamp, Set.of());
+      again.begin(memory, answer);
     }
     memory.forget(timestamp, state);
     memory.write(state);
-    sendAgain(again, answer, Set.of(), outbox);
+    again.goOn();
+    if (more) {
+      outbox.repeat(() -> giveUpMore(state, timestamp, outbox));
+    }
   }
 
   private TableFields.Answer answer(RowCell cell) {
@@ -116,33 +130,41 @@ final class Enrich implements Node {
       Outbox outbox) {
     boolean kept =
         program.keepsRecent() && joins && (answer.found() || program.miss() == Program.Miss.NULL);
-    if (program.remembers()) {
-      memory.replace(each, kept);
+    boolean remembered = program.remembers() && !each.passing();
+    if (remembered && memory.replace(each, kept)) {
+      counters.product(program.owner(), "superseded", 1);
     }
     if (answer.found()) {
-      send(each, answer, memory, state, outbox);
+      send(each, each.timestamp(), answer, memory, state, outbox);
       return;
     }
     counters.product(program.owner(), "lookup_misses", 1);
-    if (program.miss() == Program.Miss.WAIT && joins) {
+    if (program.miss() == Program.Miss.WAIT && joins && each.passing()) {
+      counters.product(program.owner(), "superseded", 1);
+    } else if (program.miss() == Program.Miss.WAIT && joins) {
       memory.park(each, state);
     } else if (program.miss() == Program.Miss.DROP) {
       counters.product(program.owner(), "events_dropped", 1);
     } else if (program.miss() == Program.Miss.DEAD_LETTER) {
       outbox.emit(letters.of(each, REASON, detail));
     } else if (joins) {
-      send(each, answer, memory, state, outbox);
+      send(each, each.timestamp(), answer, memory, state, outbox);
     } else {
       sendOn(each, answer, outbox);
     }
   }
 
-  /** Sends an event on, and remembers it where it may be sent again. */
+  /** Sends an event on, and remembers it where it may be sent again, its time counted from then. */
   private void send(
-      Event each, TableFields.Answer met, EnrichMemory memory, State state, Outbox outbox) {
+      Event each,
+      long since,
+      TableFields.Answer met,
+      EnrichMemory memory,
+      State state,
+      Outbox outbox) {
     sendOn(each, met, outbox);
-    if (program.keepsRecent()) {
-      memory.keep(each, met.hash(), state);
+    if (program.keepsRecent() && !each.passing()) {
+      memory.keep(each, since, met.hash(), state);
     }
   }
 
@@ -152,82 +174,133 @@ final class Enrich implements Node {
     }
   }
 
-  /** Lets go of the events that waited for the row. */
-  private void release(
+  /** Lets go of events that waited for the row; returns whether more do. */
+  private boolean release(
       EnrichMemory memory,
       TableFields.Answer answer,
       State state,
       long timestamp,
       Set<Slice> atHand,
       Outbox outbox) {
-    for (Event each : memory.release(timestamp)) {
-      send(each, answer, memory, state, outbox);
+    List<EnrichMemory.Waited> released = memory.release(AT_ONCE, timestamp);
+    for (EnrichMemory.Waited each : released) {
+      send(each.event(), each.until(), answer, memory, state, outbox);
       if (atHand != null) {
-        atHand.add(each.key());
+        atHand.add(each.event().key());
       }
     }
+    return released.size() >= AT_ONCE;
   }
 
-  /**
-   * The remembered events that met other fields, but for those at hand; read once the memory has
-   * been written.
-   */
-  private Iterator<Event> wanted(
-      EnrichMemory memory,
-      TableFields.Answer before,
-      TableFields.Answer after,
-      long timestamp,
-      Set<Slice> atHand) {
-    boolean lasts = after.found() || program.miss().sends();
-    if (!memory.hasRecent() || !lasts) {
-      return Collections.emptyIterator();
+  private boolean releaseMore(
+      TableFields.Answer answer, State state, long timestamp, Outbox outbox) {
+    EnrichMemory memory = EnrichMemory.read(program, state);
+    boolean more = release(memory, answer, state, timestamp, null, outbox);
+    memory.write(state);
+    return more;
+  }
+
+  /** Sends events that waited long enough without a row; returns whether more did. */
+  private boolean giveUp(EnrichMemory memory, State state, long timestamp, Outbox outbox) {
+    List<EnrichMemory.Waited> over = memory.giveUp(AT_ONCE, timestamp);
+    for (EnrichMemory.Waited each : over) {
+      counters.product(program.owner(), "waits_over", 1);
+      send(each.event(), each.until(), fields.none(), memory, state, outbox);
     }
-    if (!program.tellsApart()) {
-      // Every remembered event was last sent with what stood before this batch.
-      return before.hash() == after.hash()
-          ? Collections.emptyIterator()
-          : memory.recentLater(timestamp, memory.nextVersion(timestamp));
+    return over.size() >= AT_ONCE;
+  }
+
+  private boolean giveUpMore(State state, long timestamp, Outbox outbox) {
+    EnrichMemory memory = EnrichMemory.read(program, state);
+    boolean more = giveUp(memory, state, timestamp, outbox);
+    memory.write(state);
+    return more;
+  }
+
+  /** One pass over the remembered events that sends those again which met other fields. */
+  private final class Again {
+    private final TableFields.Answer after;
+    private final long timestamp;
+    private final State state;
+    private final Outbox outbox;
+    private final Set<Slice> atHand;
+    private Iterator<Event> all = Collections.emptyIterator();
+    private boolean more;
+    private TimedMap.Timed next;
+    private long version;
+
+    /** {@code atHand} are the events that this batch sends anyway. */
+    Again(
+        TableFields.Answer after,
+        long timestamp,
+        State state,
+        Outbox outbox,
+        Set<Slice> atHand) {
+      this.after = after;
+      this.timestamp = timestamp;
+      this.state = state;
+      this.outbox = outbox;
+      this.atHand = atHand;
     }
-    Iterator<Event> other =
-        memory.recentOtherThan(after.hash(), timestamp, memory.nextVersion(timestamp));
-    List<Event> wanted = new ArrayList<>();
-    while (other.hasNext()) {
-      Event each = other.next();
-      if (!atHand.contains(each.key()) && isWanted(each, after)) {
-        wanted.add(each);
+
+    void begin(EnrichMemory memory, TableFields.Answer before) {
+      boolean lasts = after.found() || program.miss().sends();
+      if (!memory.hasRecent() || !lasts) {
+        return;
+      }
+      if (program.tellsApart()) {
+        version = memory.nextVersion(timestamp);
+        more = part(memory);
+      } else if (before.hash() != after.hash()) {
+        // Every remembered event was last sent with what stood before this batch.
+        all = memory.recentLater(timestamp, memory.nextVersion(timestamp));
       }
     }
-    memory.sent(wanted, after.hash());
-    return wanted.iterator();
-  }
 
-  private void sendAgain(
-      Iterator<Event> events, TableFields.Answer answer, Set<Slice> atHand, Outbox outbox) {
-    if (!events.hasNext()) {
-      return;
+    /** Once the memory has been written, the rest follows while what was sent is taken. */
+    void goOn() {
+      if (more) {
+        outbox.repeat(this::nextPart);
+      }
+      if (all.hasNext()) {
+        outbox.repeat(
+            () -> {
+              send(all.next());
+              return all.hasNext();
+            });
+      }
     }
-    outbox.later(
-        new Iterator<>() {
-          @Override
-          public boolean hasNext() {
-            return events.hasNext();
-          }
 
-          @Override
-          public Runnable next() {
-            Event each = events.next();
-            return () -> {
-              if (!atHand.contains(each.key())) {
-                counters.product(program.owner(), "corrections", 1);
-                sendOn(each, answer, outbox);
-              }
-            };
-          }
-        });
-  }
+    private boolean nextPart() {
+      EnrichMemory memory = EnrichMemory.read(program, state);
+      boolean left = part(memory);
+      memory.write(state);
+      return left;
+    }
 
-  private boolean isWanted(Event each, TableFields.Answer answer) {
-    return where == null
-        || where.assemble(each.row(), Row.point(event, each.row()), answer.values());
+    private boolean part(EnrichMemory memory) {
+      EnrichMemory.Part part = memory.recentOtherThan(after.hash(), next, AT_ONCE, timestamp);
+      for (TimedMap.Timed each : part.events()) {
+        Event found = EnrichMemory.eventOf(each, timestamp).corrected(timestamp, version);
+        if (!atHand.contains(found.key()) && isWanted(found)) {
+          memory.sent(each, after.hash());
+          send(found);
+        }
+      }
+      next = part.next();
+      return next != null;
+    }
+
+    private void send(Event each) {
+      if (!atHand.contains(each.key())) {
+        counters.product(program.owner(), "corrections", 1);
+        sendOn(each, after, outbox);
+      }
+    }
+
+    private boolean isWanted(Event each) {
+      return where == null
+          || where.assemble(each.row(), Row.point(event, each.row()), after.values());
+    }
   }
 }

@@ -1,12 +1,9 @@
 package dev.joinery.kernel;
 
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.function.LongPredicate;
 
 /**
  * What an {@link Enrich} remembers under one key: the row's cell, the events that wait for it by
@@ -14,18 +11,20 @@ import java.util.function.LongPredicate;
  * fields it was last sent with.
  *
  * <p>Events that wait leave at their own time. Recent ones are forgotten together, an eighth of
- * their time late at most, so that what is kept is gone through few times; one whose time is over
- * is not sent again. Where corrections are periodic, they leave with the first after their time.
+ * their time late at most, so that few calls are asked for; one whose time is over is not sent
+ * again. Where corrections are periodic, they leave with the first at or after the full period
+ * that follows their time.
  */
 final class EnrichMemory {
   private static final int WAITING = 0;
-  private static final int RECENT = 1;
+  private static final int RECENT = TimedMap.SPACES;
   private static final long LEAST_ROUND_MICROS = 1_000_000;
+  private static final int FORGOTTEN_AT_ONCE = 65_536;
 
   private final Program.EnrichProgram program;
   private final RowCell cell;
-  private EntryMap waiting;
-  private EntryMap recent;
+  private TimedMap waiting;
+  private TimedMap recent;
   private long version;
   private long wakesAt;
   private long forgetsAt;
@@ -49,8 +48,8 @@ final class EnrichMemory {
       memory.wakesAt = in.readLong();
       memory.forgetsAt = in.readLong();
     }
-    memory.waiting = EntryMap.read(in, state, WAITING);
-    memory.recent = EntryMap.read(in, state, RECENT);
+    memory.waiting = TimedMap.read(in, state, WAITING);
+    memory.recent = TimedMap.read(in, state, RECENT);
     return memory;
   }
 
@@ -83,6 +82,11 @@ final class EnrichMemory {
     touched = true;
   }
 
+  /** Events in an order in which many are looked up and remembered fast. */
+  List<Event> inPageOrder(List<Event> events) {
+    return program.remembers() ? recent.inPageOrder(events, Event::key) : events;
+  }
+
   /** The version of what is sent again now: above all that were sent from here. */
   long nextVersion(long timestamp) {
     touched = true;
@@ -92,44 +96,41 @@ final class EnrichMemory {
 
   // Events that wait
 
+  /** An event that waited, and until when: it may leave long after its time to wait was over. */
+  record Waited(Event event, long until) {}
+
   void park(Event event, State state) {
     touched = true;
     long until = event.timestamp() + program.waitMicros();
-    ByteWriter out = new ByteWriter(event.row().length() + 24).writeLong(until);
+    ByteWriter out = new ByteWriter(event.row().length() + 16);
     event.write(out);
-    waiting.put(event.key(), Slice.of(out.toBytes()));
+    waiting.put(event.key(), until, Slice.of(out.toBytes()));
     if (until > wakesAt) {
       wakesAt = until;
       state.wakeAt(until);
     }
   }
 
-  /** All events that wait, which no longer do, in an order that does not depend on the state. */
-  List<Event> release(long timestamp) {
-    return take(Long.MAX_VALUE, timestamp);
+  /**
+   * Events that wait, which no longer do: {@code most}, or a few more, where there are so many; in
+   * an order that does not depend on the state.
+   */
+  List<Waited> release(int most, long timestamp) {
+    return take(Long.MAX_VALUE, most, timestamp);
   }
 
-  /** The events whose time to wait is over, which no longer wait. */
-  List<Event> giveUp(long timestamp) {
-    return take(timestamp, timestamp);
+  /** Those of them whose time to wait is over. */
+  List<Waited> giveUp(int most, long timestamp) {
+    return take(timestamp + 1, most, timestamp);
   }
 
-  private List<Event> take(long until, long timestamp) {
-    List<Event> taken = new ArrayList<>();
-    if (waiting.size() == 0) {
-      return taken;
+  private List<Waited> take(long before, int most, long timestamp) {
+    List<Waited> taken = new ArrayList<>();
+    for (TimedMap.Timed each : waiting.takeBefore(before, most)) {
+      Event event = Event.kept(each.identity(), new ByteReader(each.value()), timestamp);
+      taken.add(new Waited(event, Math.min(timestamp, each.time())));
     }
-    Iterator<EntryMap.Entry> all = waiting.iterator();
-    while (all.hasNext()) {
-      EntryMap.Entry each = all.next();
-      ByteReader in = new ByteReader(each.value());
-      if (in.readLong() <= until) {
-        taken.add(Event.kept(each.key(), in, timestamp));
-      }
-    }
-    taken.forEach(each -> waiting.remove(each.key()));
     touched |= !taken.isEmpty();
-    taken.sort(Comparator.comparing(Event::key));
     return taken;
   }
 
@@ -139,43 +140,60 @@ final class EnrichMemory {
     return recent.size() > 0;
   }
 
-  /** Forgets an event that was told again elsewhere. */
-  void forget(Slice identity) {
-    remove(waiting, identity);
-    remove(recent, identity);
+  /** Forgets an event that came again elsewhere; true where it waited. */
+  boolean forget(Slice identity) {
+    touched |= recent.remove(identity);
+    return stopWaiting(identity);
   }
 
-  private void remove(EntryMap events, Slice identity) {
-    if (events.size() > 0 && events.get(identity) != null) {
-      events.remove(identity);
-      touched = true;
-    }
-  }
-
-  /** Forgets what is remembered of an event that comes again; {@code kept} is replaced anyway. */
-  void replace(Event event, boolean kept) {
-    remove(waiting, event.key());
+  /**
+   * Forgets what is remembered of an event that comes again, true where it waited; {@code kept} is
+   * replaced anyway.
+   */
+  boolean replace(Event event, boolean kept) {
     if (!kept) {
-      remove(recent, event.key());
+      touched |= recent.remove(event.key());
     }
+    return stopWaiting(event.key());
   }
 
-  /** Remembers an event that was sent with the fields of this hash, until its time is over. */
-  void keep(Event event, long hash, State state) {
+  private boolean stopWaiting(Slice identity) {
+    boolean waited = waiting.remove(identity);
+    touched |= waited;
+    return waited;
+  }
+
+  /**
+   * Remembers an event that was sent with the fields of this hash, until its time is over.
+   *
+   * @param since from when on its time counts
+   */
+  void keep(Event event, long since, long hash, State state) {
+    long until = overAt(since + program.forMicros());
+    if (until <= event.timestamp()) {
+      return;
+    }
     touched = true;
-    long until = event.timestamp() + program.forMicros();
     version = Math.max(version, event.version());
-    ByteWriter out = new ByteWriter(event.row().length() + 32).writeLong(until).writeLong(hash);
+    ByteWriter out = new ByteWriter(event.row().length() + 24).writeLong(hash);
     event.write(out);
-    recent.put(event.key(), Slice.of(out.toBytes()));
-    wakeAgain(program.everyMicros() > 0 ? event.timestamp() : until, state);
+    recent.put(event.key(), until, Slice.of(out.toBytes()));
+    wakeAgain(isPeriodic() ? event.timestamp() : until, state);
+  }
+
+  private long overAt(long until) {
+    long every = program.everyMicros();
+    return isPeriodic() ? -Math.floorDiv(-until, every) * every : until;
   }
 
   private void wakeAgain(long from, State state) {
-    long round = program.everyMicros();
-    if (round == 0) {
-      round = Math.max(program.forMicros() / 8, LEAST_ROUND_MICROS);
+    if (isPeriodic() && forgetsAt > 0) {
+      return; // The next correction is asked for, and later events do not put it off.
     }
+    long round =
+        isPeriodic()
+            ? program.everyMicros()
+            : Math.max(program.forMicros() / 8, LEAST_ROUND_MICROS);
     long wake = (from / round + 1) * round;
     if (wake > forgetsAt) {
       forgetsAt = wake;
@@ -186,43 +204,17 @@ final class EnrichMemory {
   /** The events whose time is not over, to be sent again; begun after the memory was written. */
   Iterator<Event> recentLater(long timestamp, long correction) {
     return new Iterator<>() {
-      private Iterator<Event> all;
+      private Iterator<TimedMap.Timed> all;
+      private TimedMap.Timed next;
 
       @Override
       public boolean hasNext() {
         if (all == null) {
-          all = recent(timestamp, correction, hash -> true);
+          all = recent.iterator();
         }
-        return all.hasNext();
-      }
-
-      @Override
-      public Event next() {
-        return all.next();
-      }
-    };
-  }
-
-  /** Those of them that were last sent with other fields, as of now. */
-  Iterator<Event> recentOtherThan(long hash, long timestamp, long correction) {
-    return recent(timestamp, correction, last -> last != hash);
-  }
-
-  private Iterator<Event> recent(long timestamp, long correction, LongPredicate last) {
-    Iterator<EntryMap.Entry> all = recent.iterator();
-    boolean periodic = program.everyMicros() > 0;
-    return new Iterator<>() {
-      private Event next;
-
-      @Override
-      public boolean hasNext() {
         while (next == null && all.hasNext()) {
-          EntryMap.Entry each = all.next();
-          ByteReader in = new ByteReader(each.value());
-          boolean current = in.readLong() > timestamp || periodic;
-          if (last.test(in.readLong()) && current) {
-            next = Event.kept(each.key(), in, timestamp).corrected(timestamp, correction);
-          }
+          TimedMap.Timed each = all.next();
+          next = lasts(each, timestamp) ? each : null;
         }
         return next != null;
       }
@@ -232,45 +224,76 @@ final class EnrichMemory {
         if (!hasNext()) {
           throw new NoSuchElementException();
         }
-        Event found = next;
+        Event found = eventOf(next, timestamp).corrected(timestamp, correction);
         next = null;
         return found;
       }
     };
   }
 
-  /** Notes with which fields events were sent again. */
-  void sent(Collection<Event> events, long hash) {
-    for (Event each : recent.inPageOrder(events, Event::key)) {
-      byte[] entry = recent.get(each.key()).toBytes().clone();
-      ByteWriter.LONGS.set(entry, Long.BYTES, hash);
-      recent.put(each.key(), Slice.of(entry));
-      touched = true;
+  /**
+   * Some recent events that were last sent with other fields.
+   *
+   * @param from what {@link Part#next} said, or null for the first
+   * @param most how many events are looked at
+   */
+  Part recentOtherThan(long hash, TimedMap.Timed from, int most, long timestamp) {
+    List<TimedMap.Timed> found = new ArrayList<>();
+    Iterator<TimedMap.Timed> all = recent.from(from);
+    for (int i = 0; i < most && all.hasNext(); i++) {
+      TimedMap.Timed each = all.next();
+      if (new ByteReader(each.value()).readLong() != hash && lasts(each, timestamp)) {
+        found.add(each);
+      }
     }
+    return new Part(found, all.hasNext() ? all.next() : null);
+  }
+
+  /** Some remembered events, and where the next ones begin; null where none are left. */
+  record Part(List<TimedMap.Timed> events, TimedMap.Timed next) {}
+
+  static Event eventOf(TimedMap.Timed recent, long timestamp) {
+    ByteReader in = new ByteReader(recent.value());
+    in.readLong();
+    return Event.kept(recent.identity(), in, timestamp);
+  }
+
+  private boolean lasts(TimedMap.Timed each, long timestamp) {
+    return each.time() > timestamp || isPeriodic();
+  }
+
+  /** Remembers that a recent event was sent with the fields of this hash. */
+  void sent(TimedMap.Timed each, long hash) {
+    byte[] value = each.value().toBytes().clone();
+    ByteWriter.LONGS.set(value, 0, hash);
+    recent.replace(each, Slice.of(value));
+    touched = true;
   }
 
   /** Whether a periodic correction is due. */
   boolean isDue(long timestamp) {
-    return program.everyMicros() > 0 && timestamp >= forgetsAt;
+    return isPeriodic() && forgetsAt > 0 && timestamp >= forgetsAt;
   }
 
-  /** Forgets the recent events whose time is over. */
+  private boolean isPeriodic() {
+    return program.everyMicros() > 0;
+  }
+
+  /** Forgets the recent events whose time is over; periodic ones only with a correction. */
   void forget(long timestamp, State state) {
-    if (!program.keepsRecent() || recent.size() == 0) {
+    if (isPeriodic() && !isDue(timestamp)) {
       return;
     }
-    List<Slice> over = new ArrayList<>();
-    Iterator<EntryMap.Entry> all = recent.iterator();
-    while (all.hasNext()) {
-      EntryMap.Entry each = all.next();
-      if (new ByteReader(each.value()).readLong() <= timestamp) {
-        over.add(each.key().detach());
-      }
-    }
-    recent.inPageOrder(over, each -> each).forEach(recent::remove);
-    touched |= !over.isEmpty();
-    if (recent.size() > 0 && program.everyMicros() > 0) {
+    if (isPeriodic()) {
+      forgetsAt = 0;
       touched = true;
+    }
+    List<TimedMap.Timed> over;
+    do {
+      over = recent.takeBefore(timestamp + 1, FORGOTTEN_AT_ONCE);
+      touched |= !over.isEmpty();
+    } while (over.size() >= FORGOTTEN_AT_ONCE);
+    if (isPeriodic() && recent.size() > 0) {
       wakeAgain(timestamp, state);
     }
   }

@@ -4,40 +4,34 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
 
 /**
  * A map from bytes to bytes that is one value while small and hashed pages once large.
  *
- * <p>Pages grow one at a time (linear hashing: Litwin, VLDB 1980), so that no change ever costs
- * more than a few pages, however large the map is. It never shrinks back; an emptied map starts
- * small again.
+ * <p>Pages come and go one at a time (linear hashing: Litwin, VLDB 1980), so that no change ever
+ * costs more than a few pages, however large the map is. Pages go once they are less than half full
+ * on average; an emptied map starts small again.
  */
 final class EntryMap {
   static final int INLINE_BYTES = 16 * 1024;
   static final int PAGE_BYTES = 8 * 1024;
-  private static final int CACHED_PAGES = 256;
   private static final int RUN = 1024;
 
   /** A key and its value. */
   record Entry(Slice key, Slice value) {}
 
-  private final Pages pages;
-  private final int space;
+  private final PageCache cache;
   private List<Entry> inline;
   private int pageCount;
   private long size;
   private long byteCount;
-  private final LinkedHashMap<Integer, Page> cache = new LinkedHashMap<>();
 
   /** {@code space} keeps the pages of several maps of one address apart. */
   EntryMap(Pages pages, int space) {
-    this.pages = pages;
-    this.space = space;
+    this.cache = new PageCache(pages, space);
     this.inline = new ArrayList<>();
   }
 
@@ -75,7 +69,7 @@ final class EntryMap {
       }
       return;
     }
-    flush();
+    cache.flush();
     out.writeByte(1).writeVarLong(size).writeVarLong(byteCount).writeVarInt(pageCount);
   }
 
@@ -88,7 +82,7 @@ final class EntryMap {
   }
 
   Slice get(Slice key) {
-    List<Entry> entries = inline != null ? inline : page(pageOf(key)).entries;
+    List<Entry> entries = inline != null ? inline : cache.get(pageOf(key)).entries;
     int at = indexOf(entries, key);
     return at < 0 ? null : entries.get(at).value();
   }
@@ -101,7 +95,7 @@ final class EntryMap {
       }
       return;
     }
-    Page page = page(pageOf(key));
+    PageCache.Page page = cache.get(pageOf(key));
     page.dirty = true;
     putInto(page.entries, key.detach(), value.detach());
     while (byteCount > (long) pageCount * PAGE_BYTES) {
@@ -126,7 +120,7 @@ final class EntryMap {
     if (inline != null) {
       entries = inline;
     } else {
-      Page page = page(pageOf(key));
+      PageCache.Page page = cache.get(pageOf(key));
       page.dirty = true;
       entries = page.entries;
     }
@@ -136,17 +130,21 @@ final class EntryMap {
       size--;
       byteCount -= bytesOf(gone.key(), gone.value());
     }
-    if (inline == null && size == 0) {
-      dropPages();
+    if (size == 0) {
+      clear();
+    }
+    while (pageCount > 1 && byteCount < (pageCount - 1L) * PAGE_BYTES / 2) {
+      mergeLast();
     }
   }
 
-  private void dropPages() {
-    cache.clear();
+  /** Removes all entries. */
+  void clear() {
     for (int i = 0; i < pageCount; i++) {
-      pages.remove(numberOf(i));
+      cache.remove(i);
     }
     pageCount = 0;
+    size = 0;
     byteCount = 0;
     inline = new ArrayList<>();
   }
@@ -159,7 +157,7 @@ final class EntryMap {
     if (inline != null) {
       return inline.iterator();
     }
-    flush();
+    cache.flush();
     return new Iterator<>() {
       private int next;
       private Iterator<Entry> current = List.<Entry>of().iterator();
@@ -167,7 +165,7 @@ final class EntryMap {
       @Override
       public boolean hasNext() {
         while (!current.hasNext() && next < pageCount) {
-          current = readPage(next++).entries.iterator();
+          current = cache.peek(next++).entries.iterator();
         }
         return current.hasNext();
       }
@@ -195,9 +193,8 @@ final class EntryMap {
 
   private void splitNext() {
     int level = Integer.highestOneBit(pageCount);
-    Page from = page(pageCount - level);
-    Page to = new Page();
-    cache.put(pageCount, to);
+    PageCache.Page from = cache.get(pageCount - level);
+    PageCache.Page to = cache.add(pageCount);
     pageCount++;
     List<Entry> kept = new ArrayList<>();
     for (Entry entry : from.entries) {
@@ -205,6 +202,16 @@ final class EntryMap {
     }
     from.entries = kept;
     from.dirty = true;
+  }
+
+  /** Gives the last page's entries back to the page that it was split from. */
+  private void mergeLast() {
+    int last = pageCount - 1;
+    List<Entry> moved = cache.get(last).entries;
+    cache.remove(last);
+    pageCount = last;
+    PageCache.Page to = cache.get(last - Integer.highestOneBit(last));
+    to.entries.addAll(moved);
     to.dirty = true;
   }
 
@@ -215,17 +222,22 @@ final class EntryMap {
    */
   <T> List<T> inPageOrder(Collection<T> elements, Function<T, Slice> key) {
     List<T> ordered = new ArrayList<>(elements);
-    if (ordered.size() <= CACHED_PAGES) {
+    if (ordered.size() <= PageCache.PAGES) {
       return ordered;
     }
     Comparator<T> byPage =
-        Comparator.comparingInt(each -> Integer.reverse(hashOf(key.apply(each))));
+        Comparator.comparingInt(each -> pageOrder(key.apply(each)));
     for (int from = 0; from < ordered.size(); ) {
       int to = (int) Math.min(ordered.size(), from + Math.max(RUN, size + from));
       ordered.subList(from, to).sort(byPage);
       from = to;
     }
     return ordered;
+  }
+
+  /** Keys in this order stand together, whatever the number of pages. */
+  static int pageOrder(Slice key) {
+    return Integer.reverse(hashOf(key));
   }
 
   private static int hashOf(Slice key) {
@@ -240,48 +252,6 @@ final class EntryMap {
     return wide < pageCount ? wide : hash & (level - 1);
   }
 
-  private Page page(int index) {
-    Page page = cache.get(index);
-    if (page == null) {
-      if (cache.size() >= CACHED_PAGES) {
-        flush();
-      }
-      page = readPage(index);
-      cache.put(index, page);
-    }
-    return page;
-  }
-
-  private Page readPage(int index) {
-    Page page = new Page();
-    byte[] bytes = pages.get(numberOf(index));
-    if (bytes != null) {
-      ByteReader in = new ByteReader(bytes);
-      while (in.hasMore()) {
-        page.entries.add(new Entry(in.readBlob(), in.readBlob()));
-      }
-    }
-    return page;
-  }
-
-  private void flush() {
-    ByteWriter out = new ByteWriter(PAGE_BYTES);
-    for (Map.Entry<Integer, Page> each : cache.entrySet()) {
-      if (each.getValue().dirty) {
-        out.reset();
-        for (Entry entry : each.getValue().entries) {
-          out.writeBlob(entry.key()).writeBlob(entry.value());
-        }
-        pages.put(numberOf(each.getKey()), out.toBytes());
-      }
-    }
-    cache.clear();
-  }
-
-  private int numberOf(int page) {
-    return space << 28 | page;
-  }
-
   private static int indexOf(List<Entry> entries, Slice key) {
     for (int i = 0; i < entries.size(); i++) {
       if (entries.get(i).key().equals(key)) {
@@ -293,10 +263,5 @@ final class EntryMap {
 
   private static int bytesOf(Slice key, Slice value) {
     return key.length() + value.length() + 4;
-  }
-
-  private static final class Page {
-    private List<Entry> entries = new ArrayList<>();
-    private boolean dirty;
   }
 }

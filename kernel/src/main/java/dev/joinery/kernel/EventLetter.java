@@ -1,6 +1,6 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
@@ -23,7 +23,7 @@ final class EventLetter {
   }
 
   byte[] of(Event event, String reason, String detail) {
-    ObjectNode letter = new ObjectMapper().createObjectNode();
+    ObjectNode letter = JsonNodeFactory.instance.objectNode();
     letter.put("reason", reason);
     letter.put("detail", detail);
     letter.put("stream", stream);

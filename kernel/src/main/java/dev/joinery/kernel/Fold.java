@@ -1,6 +1,7 @@
 package dev.joinery.kernel;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -11,6 +12,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * assembled row to what embeds it.
  */
 final class Fold implements Node {
+  private static final Slice WHOLE = Slice.EMPTY;
+
   private final Program.FoldProgram program;
   private final Workshop workshop;
   private final RelationRows rows;
@@ -19,6 +22,11 @@ final class Fold implements Node {
   private final UnsafeRow own;
   private final Delivery delivery;
   private final String product;
+  /** Reads what was stored, beside what is being changed; made where an expression fails. */
+  private Fold twin;
+
+  /** How many expressions failed over the row that was assembled last. */
+  private int failures;
 
   Fold(Program.FoldProgram program, Workshop workshop) {
     this.program = program;
@@ -41,6 +49,15 @@ final class Fold implements Node {
 
     void write(ByteWriter out);
 
+    /** True where the receiver holds nothing. */
+    boolean isIdle();
+
+    /** The highest number that anything was sent under. */
+    long highest();
+
+    /** What is sent from now on stands above a number, where nothing is known of what was sent. */
+    void beginAbove(long number);
+
     /** The sink may hold a document of this root that was never committed. */
     void reopen(ByteReader pending);
 
@@ -56,9 +73,13 @@ final class Fold implements Node {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
     Slice ownState = read(stored);
+    if (stored == null) {
+      delivery.beginAbove(state.highestForgotten());
+    }
     Slice before = view(ownState);
     ownState = applyOwn(ownState, messages, timestamp, outbox);
     Slice after = view(ownState);
+    failures = 0;
     forgetBranches(messages);
     applyBranches(messages);
     for (byte[] message : messages) {
@@ -66,8 +87,75 @@ final class Fold implements Node {
         delivery.reopen(Message.body(message));
       }
     }
-    delivery.send(after == null ? null : assemble(after), before, after, key, timestamp, outbox);
+    Assembled assembled = after == null ? null : assemble(after);
+    if (failures > 0) {
+      workshop.counters().productFailures(product, failuresBefore(stored), failures);
+    }
+    delivery.send(assembled, before, after, key, timestamp, outbox);
+    if (isBlank(ownState, state)) {
+      state.clear();
+      return;
+    }
     state.write(write(ownState));
+    if (isForgettable(ownState)) {
+      long over = ownState.isEmpty() ? timestamp + rows.retentionMicros() : overAt(ownState);
+      state.expireAfter(Math.max(timestamp, over), WHOLE);
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    Slice ownState = read(stored);
+    if (stored == null || !isForgettable(ownState)) {
+      return;
+    }
+    if (overAt(ownState) < timestamp) {
+      state.forget(delivery.highest());
+    } else {
+      state.expireAfter(overAt(ownState), WHOLE);
+    }
+  }
+
+  /** True where nothing has to be remembered at all. */
+  private boolean isBlank(Slice ownState, State state) {
+    return ownState.isEmpty()
+        && delivery.isIdle()
+        && delivery.highest() <= state.highestForgotten()
+        && Arrays.stream(branches).allMatch(Branch::isBlank);
+  }
+
+  /** True where the row went, and nothing is kept for its return but how it went. */
+  private boolean isForgettable(Slice ownState) {
+    boolean here =
+        program.rawOwn() ? RowCell.read(ownState).exists : ownState.length() > Long.BYTES;
+    return !here
+        && delivery.isIdle()
+        && Arrays.stream(branches).noneMatch(Branch::keepsChildren);
+  }
+
+  /** When the retention of a row that went ends; its epoch is the time at which it went. */
+  private long overAt(Slice ownState) {
+    if (ownState.isEmpty()) {
+      return 0;
+    }
+    long goneAt =
+        program.rawOwn()
+            ? RowCell.read(ownState).deletedAt
+            : new ByteReader(ownState).readLong();
+    return goneAt + rows.retentionMicros();
+  }
+
+  private int failuresBefore(byte[] stored) {
+    if (twin == null) {
+      twin = new Fold(program, workshop);
+    }
+    Slice own = twin.view(twin.read(stored));
+    if (own == null) {
+      return 0;
+    }
+    twin.assemble(own);
+    return twin.failures;
   }
 
   private void forgetBranches(List<byte[]> messages) {
@@ -185,9 +273,7 @@ final class Fold implements Node {
       }
     }
     boolean exists = assembler.assemble(row, Row.point(own, row), values);
-    if (assembler.failures() > 0) {
-      workshop.counters().product(product, "expression_errors", assembler.failures());
-    }
+    failures = assembler.failures();
     return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
   }
 
@@ -224,6 +310,21 @@ final class Fold implements Node {
       failed = (flags & FAILED) != 0;
       version = in == null ? 0 : in.readLong();
       hash = sent ? in.readLong() : 0;
+    }
+
+    @Override
+    public boolean isIdle() {
+      return !sent && !failed;
+    }
+
+    @Override
+    public long highest() {
+      return version;
+    }
+
+    @Override
+    public void beginAbove(long number) {
+      version = number;
     }
 
     @Override
@@ -301,6 +402,19 @@ final class Fold implements Node {
       sentTo = in == null ? Slice.EMPTY : in.readBlob();
       hash = sentTo.isEmpty() ? 0 : in.readLong();
     }
+
+    @Override
+    public boolean isIdle() {
+      return sentTo.isEmpty();
+    }
+
+    @Override
+    public long highest() {
+      return 0;
+    }
+
+    @Override
+    public void beginAbove(long number) {}
 
     @Override
     public void reopen(ByteReader pending) {

@@ -2,6 +2,7 @@ package dev.joinery.kernel;
 
 import java.util.Iterator;
 import java.util.Locale;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -51,16 +52,24 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
     return outbox;
   }
 
-  private final class Sender {
+  private final class Sender implements Ingress.Origin {
     private final Outbox outbox;
-    private final Ingress.Destination destination = destinations.open();
+    private final Ingress.Destination destination = destinations.open(this);
     private final Program.RelationProgram columns = program.relations().get(relation);
     private final ChangeLetter letters = new ChangeLetter(columns);
     private final UnsafeRow decoded = new UnsafeRow(columns.columns().size());
     private long timestamp;
+    private long batch;
+    private long taken;
 
     Sender(Outbox outbox) {
       this.outbox = outbox;
+    }
+
+    /** {@code relation/batch/task.row}: a frame has no log. */
+    @Override
+    public String place() {
+      return columns.name() + "/" + batch + "/" + TaskContext.getPartitionId() + "." + taken;
     }
 
     void close() {
@@ -73,6 +82,8 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
       long position = positioned ? row.getLong(1) : 0;
       Slice bytes = Slice.of((byte[]) row.get(2));
       timestamp = row.getLong(4);
+      batch = row.getLong(3);
+      taken++;
       String nullKey = nullKey(bytes);
       String infinite = op == Message.OP_UPSERT && nullKey == null ? infinite() : null;
       if (op == REFUSED) {
@@ -86,7 +97,7 @@ final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], by
         long minor = positioned ? position : RawChange.ORDERLESS;
         long[] missing = op == Message.OP_UPSERT ? absent : null;
         Ingress.Change change =
-            new Ingress.Change(op, positioned, position, row.getLong(3), minor, missing);
+            new Ingress.Change(op, positioned, position, batch, minor, missing);
         destination.send(relation, change, bytes, timestamp, outbox);
       }
     }

@@ -5,6 +5,7 @@ import dev.joinery.kernel.format.Formats;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.LongConsumer;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
@@ -111,32 +112,90 @@ public final class Frames {
   }
 
   /**
-   * Sends all that was added through the levels.
+   * Sends all that was added through the levels; a dead letter makes a batch fail, with one line
+   * that tells its reason.
    *
    * @param json true for documents as text, false for structs
-   * @param deadLetters true for a column {@code error}
    * @return columns key, value, version
    */
-  public Dataset<Row> documents(boolean json, boolean deadLetters) {
-    Program.ProductProgram product = program.products().get(0);
-    Dataset<Row> output = levels.apply(wire).toDF("message", "address");
-    Column message = output.col("message");
-    Expression reader = literal(new OutputReader(product));
-    Column kept = call(reader, "isDocument", DataTypes.BooleanType, message);
-    if (deadLetters) {
-      kept = kept.or(call(reader, "isDeadLetter", DataTypes.BooleanType, message));
+  public Dataset<Row> documents(boolean json) {
+    Output output = output();
+    Column refusal = call(output.reader(), "refusal", DataTypes.StringType, output.message());
+    Column kept =
+        functions
+            .when(refusal.isNotNull(), functions.raise_error(refusal).cast("boolean"))
+            .otherwise(output.isDocument());
+    return output.select(kept, json, false);
+  }
+
+  /** The same without failing; {@code watch} hears how many dead letters a batch left out. */
+  public Dataset<Row> counted(boolean json, LongConsumer watch) {
+    Output output = output();
+    Column refusal = call(output.reader(), "refusal", DataTypes.StringType, output.message());
+    Column count = functions.count_if(refusal.isNotNull()).as(LettersLeftOut.COUNT);
+    session.streams().addListener(new LettersLeftOut(watch));
+    return new Output(output.frame().observe(LettersLeftOut.METRIC, count), output.reader())
+        .select(output.isDocument(), json, false);
+  }
+
+  /** The same with a row for each dead letter, which stands in a column {@code error}. */
+  public Dataset<Row> withDeadLetters(boolean json) {
+    Output output = output();
+    Column letter =
+        call(output.reader(), "isDeadLetter", DataTypes.BooleanType, output.message());
+    return output.select(output.isDocument().or(letter), json, true);
+  }
+
+  private Output output() {
+    Expression reader = literal(new OutputReader(program.products().get(0)));
+    return new Output(levels.apply(wire).toDF("message", "address"), reader);
+  }
+
+  /** What left the chain, and what reads it. */
+  private final class Output {
+    private final Dataset<Row> frame;
+    private final Expression reader;
+
+    Output(Dataset<Row> frame, Expression reader) {
+      this.frame = frame;
+      this.reader = reader;
     }
-    List<Column> columns = new ArrayList<>();
-    columns.add(call(reader, "key", product.key(), message).as("key"));
-    columns.add(
-        json
-            ? call(reader, "json", DataTypes.StringType, message).as("value")
-            : call(reader, "value", product.value(), message).as("value"));
-    columns.add(call(reader, "version", DataTypes.LongType, message).as("version"));
-    if (deadLetters) {
-      columns.add(call(reader, "error", DataTypes.StringType, message).as("error"));
+
+    Dataset<Row> frame() {
+      return frame;
     }
-    return output.filter(kept).select(columns.toArray(Column[]::new));
+
+    Expression reader() {
+      return reader;
+    }
+
+    Column message() {
+      return frame.col("message");
+    }
+
+    Column isDocument() {
+      return call(reader, "isDocument", DataTypes.BooleanType, message());
+    }
+
+    Dataset<Row> select(Column kept, boolean json, boolean deadLetters) {
+      return frame.filter(kept).select(columns(json, deadLetters));
+    }
+
+    private Column[] columns(boolean json, boolean deadLetters) {
+      Program.ProductProgram product = program.products().get(0);
+      Column message = message();
+      List<Column> columns = new ArrayList<>();
+      columns.add(call(reader, "key", product.key(), message).as("key"));
+      columns.add(
+          json
+              ? call(reader, "json", DataTypes.StringType, message).as("value")
+              : call(reader, "value", product.value(), message).as("value"));
+      columns.add(call(reader, "version", DataTypes.LongType, message).as("version"));
+      if (deadLetters) {
+        columns.add(call(reader, "error", DataTypes.StringType, message).as("error"));
+      }
+      return columns.toArray(Column[]::new);
+    }
   }
 
   private void add(Dataset<Tuple2<byte[], byte[]>> more) {

@@ -1,18 +1,13 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.format.ChangeSink;
+import dev.joinery.kernel.format.ColumnsSeen;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.RegistryError;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.Base64;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.TaskContext;
@@ -31,8 +26,10 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name"
   };
 
-  private static final int KEPT_OF_OVERSIZE = 64 * 1024;
-  private static final String POISON = "poison";
+  static final String POISON = "poison";
+
+  /** How the name of several topics begins. */
+  private static final String PATTERN = "pattern:";
 
   /** Where Spark tells a task the number of its batch. */
   private static final String BATCH = "streaming.sql.batchId";
@@ -41,6 +38,7 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
   private final Format[] formats;
   private final String[] sources;
   private final String[] topics;
+  private final boolean[] severalTopics;
   private final int[][] relationsOf;
   private PendingRoots pending = PendingRoots.NONE;
   private Tally tally;
@@ -58,16 +56,23 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
     void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
 
-    /** Called before what a record tells is sent: the file or the topic it stood in. */
-    default void at(byte[] file, String topic) {}
-
     /** Called once all records of a task have been sent. */
     default void close(Outbox outbox, long timestamp) {}
   }
 
+  /** Where the record at hand stands, as a text that no other record has. */
+  interface Origin {
+    String place();
+
+    /** The partition of a log that a change stands in; {@link Marks#UNORDERED} for none. */
+    default long partitionOf(Change change) {
+      return Marks.UNORDERED;
+    }
+  }
+
   /** Makes the destination of a task. */
   interface Destinations extends Serializable {
-    Destination open();
+    Destination open(Origin origin);
   }
 
   /**
@@ -84,8 +89,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     this.formats = formats;
     this.sources = sources;
     this.topics = topics;
+    this.severalTopics = new boolean[topics.length];
+    for (int i = 0; i < topics.length; i++) {
+      severalTopics[i] = topics[i].startsWith(PATTERN);
+    }
     this.relationsOf = relationsOf;
-    this.destinations = () -> new Router(program);
+    this.destinations = origin -> new Router(program);
   }
 
   /** Sends changes elsewhere than to the first nodes of a chain. */
@@ -143,19 +152,28 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         && Long.toString(pending.batch()).equals(task.getLocalProperty(BATCH));
   }
 
-  /** Sends what a decoder tells about the record at hand. */
-  private final class Sender implements ChangeSink {
+  /** A change that a decoder told of the record at hand. */
+  private record Decoded(Change change, Slice row) {}
+
+  /**
+   * Takes what a decoder tells about the record at hand, and sends it once all of it is known to
+   * be of use: a record counts whole or not at all.
+   */
+  private final class Sender implements ChangeSink, Origin {
     private final Outbox outbox;
-    private final Destination destination = destinations.open();
+    private final Destination destination = destinations.open(this);
     private final long[] read = new long[program.relations().size()];
     private final long[] dead = new long[program.relations().size()];
     private final long[] timed = new long[program.relations().size()];
     private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
+    private final List<Decoded> decoded = new ArrayList<>(2);
+    private String reason;
+    private String detail;
     private Row record;
     private long timestamp;
-    private long major;
-    private long minor;
+    private long partition;
+    private long number;
     private int decoding;
 
     Sender(Outbox outbox) {
@@ -164,17 +182,25 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
     void take(Row row) {
       record = row;
-      major = row.getLong(1);
-      minor = row.getLong(2);
+      partition = row.getLong(1);
+      number = row.getLong(2);
       timestamp = row.getLong(7);
       byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
       byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
       for (int relation : relationsOf[row.getInt(0)]) {
         read[relation]++;
+        decoding = relation;
+        decoded.clear();
+        reason = null;
         if (row.isNullAt(6)) {
           decode(relation, key, value);
         } else {
           deadLetter(relation, row.getString(6), detailOf(row.getString(6)));
+        }
+        if (reason == null) {
+          sendDecoded(relation);
+        } else {
+          refuse(relation);
         }
       }
       if (tally != null) {
@@ -183,8 +209,8 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       }
     }
 
-    private String detailOf(String reason) {
-      return reason.equals(POISON)
+    private String detailOf(String error) {
+      return error.equals(POISON)
           ? "it made its worker fail, alone and repeatedly"
           : "the record is longer than max_record_bytes";
     }
@@ -194,10 +220,6 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
      * that is away is everyone's.
      */
     private void decode(int relation, byte[] key, byte[] value) {
-      decoding = relation;
-      destination.at(
-          record.isNullAt(3) ? null : (byte[]) record.get(3),
-          record.isNullAt(8) ? topics[relation] : record.getString(8));
       try {
         formats[relation].decode(relation, key, value, this);
       } catch (RegistryError away) {
@@ -220,14 +242,51 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         count(relation, "ignored_deletes");
         return;
       }
-      Slice values = new Slice(row, 0, rowLength);
+      // Only the row of an upsert outlives this call: a delete may come before one.
+      Slice values =
+          op == ChangeSink.UPSERT
+              ? new Slice(row, 0, rowLength)
+              : Slice.of(Arrays.copyOf(row, rowLength));
       String refusal = destination.refusal(relation, values);
       if (refusal != null) {
         deadLetter(relation, "out_of_range", refusal);
         return;
       }
-      Change change = new Change(op, positioned, position, major, minor, absent);
-      destination.send(relation, change, values, timestamp, outbox);
+      Change change = new Change(op, positioned, position, majorOf(relation), number, absent);
+      decoded.add(new Decoded(change, values));
+    }
+
+    /** The partition; of a relation of several topics, told apart by their names. */
+    private long majorOf(int relation) {
+      if (!severalTopics[relation] || record.isNullAt(8)) {
+        return partition;
+      }
+      byte[] topic = record.getString(8).getBytes(StandardCharsets.UTF_8);
+      long hash = Hash.of(topic, 0, topic.length) & 0x7fffffffL;
+      // Above all partitions, so that it is newer than what earlier versions kept.
+      return hash + 1 << 32 | partition;
+    }
+
+    private void sendDecoded(int relation) {
+      for (Decoded each : decoded) {
+        destination.send(relation, each.change(), each.row(), timestamp, outbox);
+      }
+    }
+
+    @Override
+    public String place() {
+      Object log = record.isNullAt(3) ? partition : RecordLetter.text((byte[]) record.get(3));
+      return topicOf(decoding) + "/" + log + "/" + number;
+    }
+
+    /** A topic of files is one partition. */
+    @Override
+    public long partitionOf(Change change) {
+      return record.isNullAt(3) ? change.major() : 0;
+    }
+
+    private String topicOf(int relation) {
+      return record.isNullAt(8) ? topics[relation] : record.getString(8);
     }
 
     @Override
@@ -236,12 +295,21 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
     }
 
     @Override
-    public void deadLetter(int relation, String reason, String detail) {
+    public void deadLetter(int relation, String why, String sentence) {
+      reason = why;
+      detail = sentence;
+    }
+
+    private void refuse(int relation) {
       dead[relation]++;
       if (reason.equals("truncate")) {
         count(relation, "truncates");
+      } else if (reason.equals("wrong_format")) {
+        count(relation, "wrong_format");
       }
-      outbox.emit(Message.deadLetter(timestamp, letter(relation, reason, detail)));
+      byte[] letter =
+          RecordLetter.of(record, sources[relation], topicOf(relation), reason, detail);
+      outbox.emit(Message.deadLetter(timestamp, letter));
     }
 
     @Override
@@ -257,8 +325,21 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
 
     void finish() {
       count();
+      if (tally == null) {
+        tellColumns();
+      }
       counters.drainTo(outbox, timestamp);
       destination.close(outbox, timestamp);
+    }
+
+    private void tellColumns() {
+      for (int i = 0; i < formats.length; i++) {
+        String name = program.relations().get(i).name();
+        ColumnsSeen seen = formats[i] == null ? null : formats[i].columnsSeen();
+        if (seen != null) {
+          seen.tell((counter, count) -> counters.relation(name, counter, count));
+        }
+      }
     }
 
     private void count() {
@@ -280,52 +361,6 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         }
       }
     }
-
-    private byte[] letter(int relation, String reason, String detail) {
-      ObjectNode letter = new ObjectMapper().createObjectNode();
-      letter.put("reason", reason);
-      letter.put("detail", detail);
-      letter.put("source", sources[relation]);
-      letter.put("topic", record.isNullAt(8) ? topics[relation] : record.getString(8));
-      if (record.isNullAt(3)) {
-        if (minor != RawChange.ORDERLESS) {
-          letter.put("partition", major).put("offset", minor);
-        }
-      } else {
-        letter.put("file", text((byte[]) record.get(3))).put("line", minor);
-      }
-      letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
-      boolean whole = record.isNullAt(6) || record.getString(6).equals(POISON);
-      int most = whole ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
-      put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
-      put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
-      if (!whole) {
-        letter.put("cut", true);
-      }
-      return letter.toString().getBytes(StandardCharsets.UTF_8);
-    }
-  }
-
-  private static void put(ObjectNode letter, String name, byte[] raw, int most) {
-    if (raw == null) {
-      letter.putNull(name);
-      return;
-    }
-    byte[] kept = raw.length <= most ? raw : java.util.Arrays.copyOf(raw, most);
-    String text = text(kept);
-    if (text != null) {
-      letter.put(name, text);
-    } else {
-      letter.put(name + "_base64", Base64.getEncoder().encodeToString(kept));
-    }
-  }
-
-  private static String text(byte[] raw) {
-    try {
-      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(raw)).toString();
-    } catch (CharacterCodingException notText) {
-      return null;
-    }
   }
 
   /** What a change does and where it stands, without its row. */
@@ -333,11 +368,10 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
       int op, boolean positioned, long position, long major, long minor, long[] absent) {}
 
   /** Sends a change to each first node of its relation. */
-  static final class Router implements Destination {
-    private record Target(int node, int role, KeyCodec address, int buckets) {
+  static class Router implements Destination {
+    private record Target(int node, int role, KeyCodec address, Buckets buckets) {
       byte[] keyOf(UnsafeRow row) {
-        byte[] key = address.encode(row);
-        return buckets == 0 ? key : Bucket.of(key, buckets);
+        return buckets.of(address.encode(row));
       }
     }
 
@@ -351,9 +385,12 @@ final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>
         targets.add(new ArrayList<>());
       }
       for (Program.Route route : program.routes()) {
+        if (program.nodes().get(route.node()) instanceof Program.AsOfProgram) {
+          continue; // A log's time goes with its changes: see LogClock.
+        }
         KeyCodec codec =
             Upward.codec(route.address(), program.relations().get(route.relation()).columns());
-        int buckets = program.bucketsOf(route.node());
+        Buckets buckets = program.bucketsOf(route.node());
         targets.get(route.relation()).add(new Target(route.node(), route.role(), codec, buckets));
       }
     }

@@ -10,9 +10,9 @@ import org.apache.spark.sql.types.StructType;
 final class JoinAddress {
   private final KeyCodec codec;
   private final UnsafeRow row;
-  private final int buckets;
+  private final Buckets buckets;
 
-  JoinAddress(Program.Address address, StructType columns, int buckets) {
+  JoinAddress(Program.Address address, StructType columns, Buckets buckets) {
     this.codec = Upward.codec(address, Workshop.slotsOf(columns));
     this.row = new UnsafeRow(columns.length());
     this.buckets = buckets;
@@ -25,8 +25,8 @@ final class JoinAddress {
 
   byte[] of(Slice identity, Slice columns) {
     Row.point(row, columns);
-    if (buckets > 0) {
-      return Bucket.of(codec.encode(row), buckets);
+    if (!buckets.areNone()) {
+      return buckets.of(codec.encode(row));
     }
     // An event without a join value has an address of its own, where no row ever comes.
     return codec.anyNull(row)

@@ -1,7 +1,8 @@
 package dev.joinery.kernel;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -36,12 +37,13 @@ public final class Kernel {
    *
    * @param session whose analyser resolves the expressions; its settings are not touched
    * @param programJson as the planner writes it
+   * @param mark what tells its state from that of other programs
    */
-  public static Kernel open(SparkSession session, String programJson) {
+  public static Kernel open(SparkSession session, String programJson, String mark) {
     HadoopSettings.trim(session.sparkContext());
     Program program = ProgramReader.read(programJson);
     Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
-    Shipment shipment = Shipment.of(compiler.compile(program));
+    Shipment shipment = Shipment.of(compiler.compile(program), new StateMark(mark));
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
     return new Kernel(program, context.broadcast(shipment));
   }
@@ -77,7 +79,7 @@ public final class Kernel {
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
         destinations(program, shipment),
-        this::levels);
+        this::unendingLevels);
   }
 
   /** Opens the door for frames that are planned in {@code session}. */
@@ -97,7 +99,7 @@ public final class Kernel {
   private static Ingress.Destinations destinations(
       Program program, Broadcast<Shipment> shipment) {
     return program.entries().isEmpty()
-        ? () -> new Ingress.Router(program)
+        ? origin -> new Ingress.Router(program)
         : Entrance.of(shipment);
   }
 
@@ -109,14 +111,30 @@ public final class Kernel {
     return current;
   }
 
+  /** The same for tasks that run for minutes. */
+  private Dataset<Tuple2<byte[], byte[]>> unendingLevels(Dataset<Tuple2<byte[], byte[]>> wire) {
+    Dataset<Tuple2<byte[], byte[]>> current = wire;
+    for (int level = 1; level <= program.levels(); level++) {
+      Level operator = new Level(shipment, level, new Counting.EachGroup());
+      current = level(program, current, operator, level);
+    }
+    return current;
+  }
+
   static Dataset<Tuple2<byte[], byte[]>> level(
       Program program,
       Broadcast<Shipment> shipment,
       Dataset<Tuple2<byte[], byte[]>> wire,
       int level) {
+    Level operator = new Level(shipment, level, new Counting.EachTask());
+    return level(program, wire, operator, level).mapPartitions(new TaskCounts(shipment), WIRE);
+  }
+
+  private static Dataset<Tuple2<byte[], byte[]>> level(
+      Program program, Dataset<Tuple2<byte[], byte[]>> wire, Level operator, int level) {
     return byAddress(wire)
         .transformWithState(
-            new Level(shipment, level),
+            operator,
             program.isTimed(level) ? TimeMode.ProcessingTime() : TimeMode.None(),
             OutputMode.Update(),
             WIRE);
@@ -144,19 +162,28 @@ public final class Kernel {
    *     bytes}}, "relations": {relation: {read, dead, stale, …}}, "counters": {product: {…}},
    *     "dead_letters": {"": {count}}}}
    */
-  public String stage(Dataset<Row> chain, String folder) {
+  public String stage(Dataset<Row> chain, String folder) throws IOException {
     return stage(chain, new Stage(program.products(), folder));
   }
 
-  static String stage(Dataset<Row> chain, Stage stage) {
-    List<Stage.Count> counts =
-        ((org.apache.spark.sql.classic.Dataset<Row>) chain)
-            .queryExecution()
-            .toRdd()
-            .toJavaRDD()
-            .mapPartitions(stage)
-            .collect();
-    ObjectNode result = new ObjectMapper().createObjectNode();
+  static String stage(Dataset<Row> chain, Stage stage) throws IOException {
+    stage.open();
+    try {
+      List<Stage.Part> parts =
+          ((org.apache.spark.sql.classic.Dataset<Row>) chain)
+              .queryExecution()
+              .toRdd()
+              .toJavaRDD()
+              .mapPartitions(stage)
+              .collect();
+      return summary(stage.keep(parts));
+    } finally {
+      stage.clear();
+    }
+  }
+
+  static String summary(List<Stage.Count> counts) {
+    ObjectNode result = JsonNodeFactory.instance.objectNode();
     for (Stage.Count count : counts) {
       ObjectNode owner = result.withObjectProperty(count.kind()).withObjectProperty(count.owner());
       owner.put(count.counter(), owner.path(count.counter()).asLong() + count.count());

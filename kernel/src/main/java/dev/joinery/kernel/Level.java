@@ -26,12 +26,15 @@ import scala.jdk.javaapi.CollectionConverters;
 final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
   private final Broadcast<Shipment> shipment;
   private final int level;
+  private final Counting counting;
   private transient Workshop workshop;
   private transient ValueState<byte[]> values;
+  private transient Expiry expiry;
 
-  Level(Broadcast<Shipment> shipment, int level) {
+  Level(Broadcast<Shipment> shipment, int level, Counting counting) {
     this.shipment = shipment;
     this.level = level;
+    this.counting = counting;
   }
 
   @Override
@@ -42,9 +45,7 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] address, Iterator<byte[]> rows, TimerValues timers) {
-    if (workshop == null) {
-      workshop = shipment.value().take();
-    }
+    begin();
     int index = Outbox.nodeOf(address);
     if (index < 0 || workshop.program().nodes().get(index).level() != level) {
       return rows.map(row -> new Tuple2<>(row, address));
@@ -53,35 +54,47 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     while (rows.hasNext()) {
       messages.add(rows.next());
     }
-    Outbox outbox = new Outbox();
-    State state = new AddressState(values, getHandle(), address);
-    workshop.node(index).handle(Outbox.keyOf(address), messages, state, outbox);
-    drainCounters(outbox, Message.timestamp(messages.get(0)));
+    long timestamp = Message.timestamp(messages.get(0));
+    expiry().advance(timestamp, messages.size(), this::expire);
+    Outbox outbox = Outbox.at(address);
+    workshop.node(index).handle(Outbox.keyOf(address), messages, stateOf(address), outbox);
+    counting.afterGroup(workshop.counters(), outbox, timestamp);
     return CollectionConverters.asScala(outbox);
+  }
+
+  private void expire(byte[] address, List<Slice> entries, long timestamp) {
+    Node node = workshop.node(Outbox.nodeOf(address));
+    node.expire(Outbox.keyOf(address), entries, timestamp, stateOf(address));
+  }
+
+  /** Read at a task's first message, when Spark has opened its state. */
+  private Expiry expiry() {
+    if (expiry == null) {
+      expiry = new Expiry(new Store(values), workshop.program().tombstoneRetentionMicros());
+    }
+    return expiry;
+  }
+
+  private State stateOf(byte[] address) {
+    return new AddressState(new Store(values), expiry(), getHandle(), address);
   }
 
   /** Spark calls this after all rows of the batch, with the batch's own time. */
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
       byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
-    if (workshop == null) {
-      workshop = shipment.value().take();
-    }
+    begin();
     long now = timers.getCurrentProcessingTimeInMs() * 1000;
-    Outbox outbox = new Outbox();
-    State state = new AddressState(values, getHandle(), address);
-    workshop.node(Outbox.nodeOf(address)).wake(now, state, outbox);
-    drainCounters(outbox, now);
+    Outbox outbox = Outbox.at(address);
+    workshop.node(Outbox.nodeOf(address)).wake(now, stateOf(address), outbox);
+    counting.afterGroup(workshop.counters(), outbox, now);
     return CollectionConverters.asScala(outbox);
   }
 
-  /** Steps that run later count, too. */
-  private void drainCounters(Outbox outbox, long timestamp) {
-    if (outbox.isLazy()) {
-      Runnable drain = () -> workshop.counters().drainTo(outbox, timestamp);
-      outbox.later(List.of(drain).iterator());
-    } else if (!workshop.counters().isEmpty()) {
-      workshop.counters().drainTo(outbox, timestamp);
+  private void begin() {
+    if (workshop == null) {
+      shipment.value().mark().check(values);
+      workshop = shipment.value().take();
     }
   }
 
@@ -89,49 +102,91 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
   @Override
   public void close() {
     if (workshop != null) {
+      counting.afterTask(workshop.counters(), shipment.value());
       shipment.value().giveBack(workshop);
       workshop = null;
     }
   }
 
   /**
-   * The state of one address: the value under the address itself, a page under an address of its
-   * own.
+   * Bytes under addresses.
    *
    * <p>Spark looks state up under the grouping key it is told of last, and tells it only while rows
    * are handled; so each access tells its own, steps that run later among them.
    */
-  private record AddressState(
-      ValueState<byte[]> values, StatefulProcessorHandle handle, byte[] address)
-      implements State {
+  private record Store(ValueState<byte[]> values) implements Expiry.Store {
     @Override
-    public byte[] read() {
+    public byte[] get(byte[] address) {
       return at(address).get();
     }
 
     @Override
-    public void write(byte[] bytes) {
+    public void put(byte[] address, byte[] bytes) {
       at(address).update(bytes);
     }
 
     @Override
-    public void clear() {
+    public void remove(byte[] address) {
       at(address).clear();
+    }
+
+    private ValueState<byte[]> at(byte[] address) {
+      ImplicitGroupingKeyTracker.setImplicitKey(address);
+      return values;
+    }
+  }
+
+  /**
+   * The state of one address: the value under the address itself, a page under an address of its
+   * own.
+   */
+  private record AddressState(
+      Store store, Expiry expiry, StatefulProcessorHandle handle, byte[] address)
+      implements State {
+    @Override
+    public byte[] read() {
+      return store.get(address);
+    }
+
+    @Override
+    public void write(byte[] bytes) {
+      store.put(address, bytes);
+    }
+
+    @Override
+    public void clear() {
+      store.remove(address);
+    }
+
+    @Override
+    public void forget(long number) {
+      store.remove(address);
+      expiry.forgotten(number);
+    }
+
+    @Override
+    public long highestForgotten() {
+      return expiry.highest();
+    }
+
+    @Override
+    public void expireAfter(long timestamp, Slice entry) {
+      expiry.note(address, entry, timestamp);
     }
 
     @Override
     public byte[] get(int page) {
-      return at(Outbox.addressOfPage(address, page)).get();
+      return store.get(Outbox.addressOfPage(address, page));
     }
 
     @Override
     public void put(int page, byte[] bytes) {
-      at(Outbox.addressOfPage(address, page)).update(bytes);
+      store.put(Outbox.addressOfPage(address, page), bytes);
     }
 
     @Override
     public void remove(int page) {
-      at(Outbox.addressOfPage(address, page)).clear();
+      store.remove(Outbox.addressOfPage(address, page));
     }
 
     /** Never before its time, which Spark knows in milliseconds. */
@@ -139,11 +194,6 @@ final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[
     public void wakeAt(long timestamp) {
       ImplicitGroupingKeyTracker.setImplicitKey(address);
       handle.registerTimer(Math.floorDiv(timestamp + 999, 1000));
-    }
-
-    private ValueState<byte[]> at(byte[] key) {
-      ImplicitGroupingKeyTracker.setImplicitKey(key);
-      return values;
     }
   }
 }

@@ -16,6 +16,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  */
 final class Lookup implements Node {
   private static final Slice NOTHING = Slice.EMPTY;
+  /** What is forgotten is the child, not a parent: no parent's key is empty. */
+  private static final Slice CHILD = Slice.EMPTY;
+
   private static final Object[] NO_INPUTS = {};
 
   private final Program.LookupProgram program;
@@ -25,6 +28,8 @@ final class Lookup implements Node {
   private final RelationRows parentRows;
   private final Merger merger;
   private final String product;
+  /** How many expressions failed over the child that was looked at last. */
+  private int childFailures;
 
   Lookup(Program.LookupProgram program, Workshop workshop) {
     this.program = program;
@@ -58,10 +63,12 @@ final class Lookup implements Node {
     sort(messages, childMessages, rawParents, announcements);
 
     Child childBefore = view(childState);
-    Slice childStateAfter = applyChild(childState, childMessages, timestamp, outbox);
+    int failuresBefore = childFailures;
+    Slice childStateAfter = applyChild(childState, childMessages, timestamp, state, outbox);
     Child childAfter = childStateAfter == childState ? childBefore : view(childStateAfter);
+    workshop.counters().productFailures(product, failuresBefore, childFailures);
     Map<Slice, ParentDelta> deltas = new HashMap<>();
-    applyRawParents(rawParents, parents, timestamp, deltas, outbox);
+    applyRawParents(rawParents, parents, timestamp, deltas, state, outbox);
     applyAnnouncements(announcements, parents, deltas);
     write(state, childStateAfter, parents);
 
@@ -69,6 +76,37 @@ final class Lookup implements Node {
     if (!same(childBefore, childAfter) && parents.size() > 0) {
       outbox.later(broadcast(parents, deltas, childBefore, childAfter, timestamp, outbox));
     }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    Slice child = in.readBlob();
+    EntryMap parents = EntryMap.read(in, state, 0);
+    for (Slice entry : parents.inPageOrder(entries, Function.identity())) {
+      if (!entry.equals(CHILD)) {
+        expireParent(entry, parents, timestamp, state);
+      } else if (isOver(child, childRows, timestamp, CHILD, state)) {
+        child = NOTHING;
+      }
+    }
+    write(state, child, parents);
+  }
+
+  private void expireParent(Slice key, EntryMap parents, long timestamp, State state) {
+    Slice parent = parents.get(key);
+    if (parent != null && isOver(parent, parentRows, timestamp, key, state)) {
+      parents.remove(key);
+    }
+  }
+
+  private static boolean isOver(
+      Slice stored, RelationRows rows, long timestamp, Slice entry, State state) {
+    return !stored.isEmpty() && rows.isOver(RowCell.read(stored), timestamp, entry, state);
   }
 
   private void sort(
@@ -98,15 +136,12 @@ final class Lookup implements Node {
   }
 
   private Slice applyChild(
-      Slice stored, List<byte[]> messages, long timestamp, Outbox outbox) {
+      Slice stored, List<byte[]> messages, long timestamp, State state, Outbox outbox) {
     if (messages.isEmpty()) {
       return stored;
     }
     if (childRows != null) {
-      RowCell cell = RowCell.read(stored);
-      List<RawChange> changes = new ArrayList<>(messages.size());
-      messages.forEach(message -> changes.add(RawChange.read(message)));
-      return childRows.apply(cell, changes, timestamp, outbox) ? Slice.of(cell.toBytes()) : stored;
+      return applyRawChild(stored, messages, timestamp, state, outbox);
     }
     ChildMessage newest = null;
     for (byte[] message : messages) {
@@ -119,8 +154,23 @@ final class Lookup implements Node {
     return newest.remove() ? NOTHING : newest.child().encoded();
   }
 
+  private Slice applyRawChild(
+      Slice stored, List<byte[]> messages, long timestamp, State state, Outbox outbox) {
+    RowCell cell = RowCell.read(stored);
+    List<RawChange> changes = new ArrayList<>(messages.size());
+    messages.forEach(message -> changes.add(RawChange.read(message)));
+    if (!childRows.apply(cell, changes, timestamp, outbox)) {
+      return stored;
+    }
+    if (!cell.exists) {
+      childRows.expireLater(cell, CHILD, state);
+    }
+    return Slice.of(cell.toBytes());
+  }
+
   /** The child as parents see it, or null. */
   private Child view(Slice stored) {
+    childFailures = 0;
     if (stored.isEmpty()) {
       return null;
     }
@@ -128,12 +178,14 @@ final class Lookup implements Node {
       return Child.read(stored);
     }
     Slice row = childRows.view(RowCell.read(stored));
-    if (row == null
-        || !childAssembler.assemble(row, Row.of(row, childRows.visibleColumns()), NO_INPUTS)) {
+    if (row == null) {
       return null;
     }
-    if (childAssembler.failures() > 0) {
-      workshop.counters().product(product, "expression_errors", childAssembler.failures());
+    boolean exists =
+        childAssembler.assemble(row, Row.of(row, childRows.visibleColumns()), NO_INPUTS);
+    childFailures = childAssembler.failures();
+    if (!exists) {
+      return null;
     }
     return Child.of(0, 0, Slice.EMPTY, childAssembler.row());
   }
@@ -143,12 +195,16 @@ final class Lookup implements Node {
       EntryMap parents,
       long timestamp,
       Map<Slice, ParentDelta> deltas,
+      State state,
       Outbox outbox) {
     for (Slice key : parents.inPageOrder(changes.keySet(), Function.identity())) {
       RowCell cell = RowCell.read(parents.get(key));
       Slice before = parentRows.view(cell);
       if (parentRows.apply(cell, changes.get(key), timestamp, outbox)) {
         parents.put(key, Slice.of(cell.toBytes()));
+        if (!cell.exists) {
+          parentRows.expireLater(cell, key, state);
+        }
         Slice after = parentRows.view(cell);
         if (before == null ? after != null : !before.equals(after)) {
           deltas.put(key, new ParentDelta(0, before, 0, after));
@@ -270,6 +326,8 @@ final class Lookup implements Node {
     private final int childColumns;
     private final Workshop workshop;
     private final String product;
+    /** How many expressions failed over the parent that was placed last. */
+    private int failures;
 
     Merger(Program.LookupProgram program, Workshop workshop) {
       Program.Merge merge = program.merge();
@@ -290,12 +348,15 @@ final class Lookup implements Node {
         long timestamp,
         Outbox outbox) {
       Upward.Placed before = place(delta.before(), childBefore);
+      int failuresBefore = failures;
       Upward.Placed after = place(delta.after(), childAfter);
+      workshop.counters().productFailures(product, failuresBefore, failures);
       long epoch = delta.after() == null ? delta.epochBefore() : delta.epochAfter();
       upward.send(before, after, parent, epoch, timestamp, outbox);
     }
 
     private Upward.Placed place(Slice bytes, Child child) {
+      failures = 0;
       if (bytes == null) {
         return null;
       }
@@ -306,9 +367,7 @@ final class Lookup implements Node {
       }
       Object[] inputs = {child == null ? null : Row.of(child.row(), childColumns)};
       boolean exists = assembler.assemble(bytes, own, inputs);
-      if (assembler.failures() > 0) {
-        workshop.counters().product(product, "expression_errors", assembler.failures());
-      }
+      failures = assembler.failures();
       int flags = child == null ? 0 : child.flags();
       return exists ? new Upward.Placed(address, flags, assembler.order(), assembler.row()) : null;
     }

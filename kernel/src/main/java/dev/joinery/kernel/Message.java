@@ -26,6 +26,7 @@ final class Message {
   static final int EVENT = 14;
   static final int WATERMARK = 15;
   static final int FORGET = 16;
+  static final int VERSION = 17;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   static final int ROLE_PARENT = 1;
@@ -64,15 +65,42 @@ final class Message {
       byte[] row,
       int length) {
     ByteWriter out = start(RAW, timestamp, length + 40);
-    out.writeVarInt(relation).writeByte(role).writeByte(op).writeByte(positioned ? 1 : 0);
-    out.writeVarLong(position).writeVarLong(major).writeVarLong(minor);
+    Ingress.Change change =
+        new Ingress.Change(op, positioned, position, major, minor, absent);
+    return writeChange(out, relation, role, change, new Slice(row, 0, length)).toBytes();
+  }
+
+  /**
+   * A change of a versioned lookup's table.
+   *
+   * @param partition of the log that it stands in
+   * @param before the newest time that its task read in the partition before it
+   */
+  static byte[] version(
+      long timestamp,
+      long partition,
+      long before,
+      Program.Route route,
+      Ingress.Change change,
+      Slice row) {
+    ByteWriter out = start(VERSION, timestamp, row.length() + 56);
+    out.writeVarLong(partition).writeLong(before);
+    return writeChange(out, route.relation(), route.role(), change, row).toBytes();
+  }
+
+  private static ByteWriter writeChange(
+      ByteWriter out, int relation, int role, Ingress.Change change, Slice row) {
+    out.writeVarInt(relation).writeByte(role).writeByte(change.op());
+    out.writeByte(change.positioned() ? 1 : 0).writeVarLong(change.position());
+    out.writeVarLong(change.major()).writeVarLong(change.minor());
+    long[] absent = change.absent();
     out.writeVarInt(absent == null ? 0 : absent.length);
     if (absent != null) {
       for (long word : absent) {
         out.writeLong(word);
       }
     }
-    return out.writeRaw(row, 0, length).toBytes();
+    return out.writeRaw(row);
   }
 
   static byte[] ownPut(long timestamp, long epoch, Slice row) {
@@ -114,18 +142,27 @@ final class Message {
   }
 
   static byte[] document(long timestamp, int product, long version, Slice key, Slice value) {
-    return start(DOCUMENT, timestamp, key.length() + value.length() + 24)
-        .writeVarInt(product)
-        .writeLong(version)
-        .writeBlob(key)
-        .writeRaw(value)
-        .toBytes();
+    return line(timestamp, product, version, null, key, value);
+  }
+
+  /** A document of a stream; {@code place} is null where its key comes once in a batch. */
+  static byte[] line(
+      long timestamp, int product, long version, Event.Place place, Slice key, Slice value) {
+    ByteWriter out = start(DOCUMENT, timestamp, key.length() + value.length() + 48);
+    out.writeVarInt(product).writeLong(version);
+    if (place == null) {
+      out.writeByte(0);
+    } else {
+      place.write(out.writeByte(Event.Place.BYTES));
+    }
+    return out.writeBlob(key).writeRaw(value).toBytes();
   }
 
   static byte[] tombstone(long timestamp, int product, long version, Slice key) {
     return start(TOMBSTONE, timestamp, key.length() + 24)
         .writeVarInt(product)
         .writeLong(version)
+        .writeByte(0)
         .writeBlob(key)
         .toBytes();
   }
@@ -138,14 +175,19 @@ final class Message {
         .toBytes();
   }
 
-  /** The newest time of a table's rows that a task read; the least number where none has one. */
-  static byte[] watermark(long timestamp, long newest) {
-    return start(WATERMARK, timestamp, 8).writeLong(newest).toBytes();
+  /** How far a task has come in the time of a table's log. */
+  static byte[] watermark(long timestamp, Marks marks) {
+    ByteWriter out = start(WATERMARK, timestamp, 24);
+    marks.write(out);
+    return out.toBytes();
   }
 
-  /** Tells a lookup that an event was told again under another address. */
-  static byte[] forget(long timestamp, Slice identity) {
-    return start(FORGET, timestamp, identity.length()).writeRaw(identity).toBytes();
+  /** Tells a lookup that an event was told again which it may remember until a time. */
+  static byte[] forget(long timestamp, long until, Slice identity) {
+    return start(FORGET, timestamp, identity.length() + 8)
+        .writeLong(until)
+        .writeRaw(identity)
+        .toBytes();
   }
 
   static byte[] deadLetter(long timestamp, byte[] json) {

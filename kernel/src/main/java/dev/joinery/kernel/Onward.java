@@ -13,7 +13,7 @@ final class Onward {
   private final Assembler assembler;
   private final UnsafeRow own;
   private final JoinAddress address;
-  private final int buckets;
+  private final Buckets buckets;
   private final String owner;
 
   Onward(Program.Onward program, Workshop workshop) {
@@ -22,7 +22,8 @@ final class Onward {
     this.workshop = workshop;
     this.assembler = workshop.assembler(program.assembler());
     this.own = new UnsafeRow(shape.own().size());
-    this.buckets = program.target() < 0 ? 0 : workshop.program().bucketsOf(program.target());
+    this.buckets =
+        program.target() < 0 ? Buckets.NONE : workshop.program().bucketsOf(program.target());
     this.address =
         program.address() == null
             ? null
@@ -49,8 +50,8 @@ final class Onward {
       outbox.send(program.target(), addressOf(event, row), event.message(row));
     } else {
       outbox.emit(
-          Message.document(
-              event.timestamp(), program.product(), event.version(), event.key(), row));
+          Message.line(
+              event.timestamp(), program.product(), event.version(), event.place(), event.key(), row));
     }
   }
 
@@ -59,7 +60,6 @@ final class Onward {
       return address.of(event.key(), row);
     }
     // Before a claim, or a node that remembers nothing: what spreads the events.
-    byte[] identity = event.key().toBytes();
-    return buckets > 0 ? Bucket.of(identity, buckets) : identity;
+    return buckets.of(event.key().toBytes());
   }
 }

@@ -3,6 +3,7 @@ package dev.joinery.kernel;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.function.BooleanSupplier;
 import scala.Tuple2;
 
 /**
@@ -15,15 +16,35 @@ final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
   /** The address of what leaves the chain; it is not a node's. */
   static final int OUTPUT = 0;
 
+  /** The number under which a level's own notes stand; no program has so many nodes. */
+  static final int EXPIRY = Integer.MAX_VALUE - 1;
+
   private final ArrayDeque<Tuple2<byte[], byte[]>> ready = new ArrayDeque<>();
   private final ArrayDeque<Iterator<Runnable>> steps = new ArrayDeque<>();
   private int spread;
+
+  Outbox() {
+    this(0);
+  }
+
+  /** {@code spread}: where what leaves the chain goes first; another one for each sender. */
+  Outbox(int spread) {
+    this.spread = spread;
+  }
+
+  /** Of a node that was called by this address. */
+  static Outbox at(byte[] address) {
+    return new Outbox(new ByteReader(address, 0, 4).readInt());
+  }
 
   void send(int node, byte[] key, byte[] message) {
     ready.add(new Tuple2<>(message, address(node, key)));
   }
 
-  /** Sends a message out of the chain, past all later levels. */
+  /**
+   * Sends a message out of the chain, past all later levels, each of which gives it to another task
+   * than the one before it.
+   */
   void emit(byte[] message) {
     ByteWriter out = new ByteWriter(8).writeInt(spread++ * 0x9E3779B9).writeVarInt(OUTPUT);
     ready.add(new Tuple2<>(message, out.toBytes()));
@@ -35,6 +56,24 @@ final class Outbox implements Iterator<Tuple2<byte[], byte[]>> {
 
   void later(Iterator<Runnable> moreSteps) {
     steps.add(moreSteps);
+  }
+
+  /** Runs a step later, again and again while it returns true. */
+  void repeat(BooleanSupplier step) {
+    later(
+        new Iterator<>() {
+          private boolean more = true;
+
+          @Override
+          public boolean hasNext() {
+            return more;
+          }
+
+          @Override
+          public Runnable next() {
+            return () -> more = step.getAsBoolean();
+          }
+        });
   }
 
   boolean isLazy() {

@@ -1,8 +1,12 @@
 package dev.joinery.kernel;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
+import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -12,6 +16,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Public, and so are its methods, because generated code calls them. A task has its own copy.
  */
 public final class OutputReader implements Serializable {
+  private static final String HINT =
+      "mend the frame; documents(…, dead_letters=True) gives such changes as rows.";
+
   private final Program.ProductProgram product;
   private transient JsonWriter writer;
   private transient ByteSink text;
@@ -82,10 +89,39 @@ public final class OutputReader implements Serializable {
         : null;
   }
 
+  /**
+   * One line that tells why a change is not in the documents; null where there is no dead letter,
+   * or one that the product asks for itself.
+   */
+  public UTF8String refusal(byte[] message) {
+    if (!isDeadLetter(message)) {
+      return null;
+    }
+    JsonNode letter = letter(Message.body(message).rest().toBytes());
+    String reason = letter.path("reason").asText();
+    if (reason.equals("lookup_miss")) {
+      return null;
+    }
+    String of = letter.has("relation") ? letter.get("relation").asText() : product.name();
+    String key = letter.path("key").isTextual() ? ", key " + letter.get("key").asText() : "";
+    return UTF8String.fromString(
+        "RUN_FRAME a change of \"%s\" cannot be used: %s (%s)%s. Hint: %s"
+            .formatted(of, reason, letter.path("detail").asText(), key, HINT));
+  }
+
+  private static JsonNode letter(byte[] text) {
+    try {
+      return new ObjectMapper().readTree(text);
+    } catch (IOException notJson) {
+      throw new UncheckedIOException(notJson);
+    }
+  }
+
   private static ByteReader afterVersion(byte[] message) {
     ByteReader in = Message.body(message);
     in.readVarInt();
     in.readLong();
+    in.readBlob();
     return in;
   }
 }

@@ -237,7 +237,7 @@ record Program(
    * @param idleMicros after so long without a change the table holds nobody up; -1 for never
    * @param historyMicros how far an event may be behind the watermark; -1 for any distance
    * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
-   * @param buckets how many addresses the table's keys are shared among
+   * @param buckets what the table's keys are shared among
    */
   record AsOfProgram(
       String name,
@@ -256,7 +256,7 @@ record Program(
       long idleMicros,
       long historyMicros,
       boolean corrects,
-      int buckets,
+      Buckets buckets,
       List<Onward> onward)
       implements NodeProgram {
     @Override
@@ -270,7 +270,7 @@ record Program(
    *
    * @param on the event's join value, over {@code event}
    * @param target the lookup's node
-   * @param buckets how many addresses the events' identities are shared among
+   * @param buckets what the events' identities are shared among
    * @param keepMicros how long the lookup may remember an event; -1 where {@code eventTime} tells
    * @param eventTime over {@code event}, before a versioned lookup, as what follows; else -1
    */
@@ -281,7 +281,7 @@ record Program(
       StructType event,
       Address on,
       int target,
-      int buckets,
+      Buckets buckets,
       long keepMicros,
       int eventTime,
       long maxDelayMicros,
@@ -298,18 +298,22 @@ record Program(
     }
   }
 
-  /** How many addresses the keys of a node are shared among; 0 where each has its own. */
-  int bucketsOf(int node) {
+  /** What the keys of a node are shared among. */
+  Buckets bucketsOf(int node) {
     NodeProgram program = nodes.get(node);
     if (program instanceof ClaimProgram claim) {
       return claim.buckets();
     }
-    return program instanceof AsOfProgram asOf ? asOf.buckets() : 0;
+    return program instanceof AsOfProgram asOf ? asOf.buckets() : Buckets.NONE;
   }
 
-  /** Whether an event that is told again has to be followed. */
-  boolean claims() {
-    return nodes.stream().anyMatch(ClaimProgram.class::isInstance);
+  /** The place of an entry's relation in the order of names, by which united logs are compared. */
+  int logOf(EntryProgram entry) {
+    String name = relations.get(entry.relation()).name();
+    return (int)
+        entries.stream()
+            .filter(each -> relations.get(each.relation()).name().compareTo(name) < 0)
+            .count();
   }
 
   /** A user's function, which is called outside the kernel; it remembers nothing. */

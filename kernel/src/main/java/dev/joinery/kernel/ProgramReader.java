@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -26,7 +27,7 @@ final class ProgramReader {
     return new Program(
         node.get("levels").asInt(),
         list(node.get("relations"), ProgramReader::relation),
-        list(node.get("nodes"), ProgramReader::node),
+        nodes(node.get("nodes")),
         list(node.get("assemblers"), ProgramReader::assembler),
         list(node.get("products"), ProgramReader::product),
         list(node.get("routes"), ProgramReader::route),
@@ -92,7 +93,11 @@ final class ProgramReader {
         struct(node.get("type")));
   }
 
-  private static Program.NodeProgram node(JsonNode node) {
+  private static List<Program.NodeProgram> nodes(JsonNode nodes) {
+    return IntStream.range(0, nodes.size()).mapToObj(each -> node(each, nodes.get(each))).toList();
+  }
+
+  private static Program.NodeProgram node(int index, JsonNode node) {
     return switch (text(node, "kind")) {
       case "retract" ->
           new Program.RetractProgram(
@@ -103,8 +108,8 @@ final class ProgramReader {
       case "lookup" -> lookup(node);
       case "match" -> match(node);
       case "enrich" -> enrich(node);
-      case "as_of" -> asOf(node);
-      case "claim" -> claim(node);
+      case "as_of" -> asOf(index, node);
+      case "claim" -> claim(index, node);
       case "map" ->
           new Program.MapProgram(
               text(node, "name"),
@@ -114,7 +119,8 @@ final class ProgramReader {
               struct(node.get("event")),
               struct(node.get("output")),
               list(node.get("onward"), ProgramReader::onward));
-      default -> fold(node);
+      case "fold" -> fold(node);
+      default -> throw new IllegalArgumentException("no node of kind " + text(node, "kind"));
     };
   }
 
@@ -150,7 +156,7 @@ final class ProgramReader {
         list(node.get("onward"), ProgramReader::onward));
   }
 
-  private static Program.AsOfProgram asOf(JsonNode node) {
+  private static Program.AsOfProgram asOf(int index, JsonNode node) {
     return new Program.AsOfProgram(
         text(node, "name"),
         node.get("level").asInt(),
@@ -168,11 +174,11 @@ final class ProgramReader {
         node.get("idle_micros").asLong(),
         node.get("history_micros").asLong(),
         node.get("corrects").asBoolean(),
-        node.get("buckets").asInt(),
+        Buckets.of(index, node.get("buckets").asInt()),
         list(node.get("onward"), ProgramReader::onward));
   }
 
-  private static Program.ClaimProgram claim(JsonNode node) {
+  private static Program.ClaimProgram claim(int index, JsonNode node) {
     return new Program.ClaimProgram(
         text(node, "name"),
         node.get("level").asInt(),
@@ -180,7 +186,7 @@ final class ProgramReader {
         struct(node.get("event")),
         address(node.get("on")),
         node.get("target").asInt(),
-        node.get("buckets").asInt(),
+        Buckets.of(index, node.get("buckets").asInt()),
         node.get("keep_micros").asLong(),
         node.get("event_time").asInt(),
         node.get("max_delay_micros").asLong(),
@@ -197,8 +203,9 @@ final class ProgramReader {
               node.get("fold").asInt(),
               ints(node.get("branches")),
               node.get("merged").asBoolean());
-      default ->
+      case "child" ->
           new Program.ChildUse(node.get("assembler").asInt(), upward(node.get("upward")));
+      default -> throw new IllegalArgumentException("no use " + text(node, "use"));
     };
   }
 

@@ -19,7 +19,10 @@ record RawChange(
   static final long ORDERLESS = Long.MIN_VALUE;
 
   static RawChange read(byte[] message) {
-    ByteReader in = Message.body(message);
+    return read(Message.body(message));
+  }
+
+  static RawChange read(ByteReader in) {
     int relation = in.readVarInt();
     int role = in.readByte();
     int op = in.readByte();

@@ -67,16 +67,26 @@ final class RelationRows {
 
   /** The row that products see, or null where there is none. */
   Slice view(RowCell cell) {
-    return cell.exists ? view(cell.row) : null;
+    return cell.exists && assemble(cell.row) ? view.row() : null;
   }
 
-  /** The same for a row that was decoded. */
+  /** The same for a row that was decoded, which counts where an expression fails. */
   Slice view(Slice row) {
-    boolean exists = view.assemble(row, Row.of(row, types.length), NO_INPUTS);
-    if (view.failures() > 0) {
-      counters.relation(relation.name(), "expression_errors", view.failures());
-    }
+    boolean exists = assemble(row);
+    counters.relationFailures(relation.name(), 0, view.failures());
     return exists ? view.row() : null;
+  }
+
+  private boolean assemble(Slice row) {
+    return view.assemble(row, Row.of(row, types.length), NO_INPUTS);
+  }
+
+  private int failures(Slice row) {
+    if (row == null) {
+      return 0;
+    }
+    assemble(row);
+    return view.failures();
   }
 
   /** A row with its derived columns, whether or not products see it. */
@@ -88,6 +98,27 @@ final class RelationRows {
   /** The row after an upsert: what the change leaves out is as in {@code stored}, if there is one. */
   Slice merged(Slice stored, RawChange change) {
     return change.absent() == null || stored == null ? change.row() : filled(stored, change);
+  }
+
+  /** Has a deleted row looked at again once its retention is over; {@code entry} says where. */
+  void expireLater(RowCell cell, Slice entry, State state) {
+    state.expireAfter(cell.deletedAt + retentionMicros, entry);
+  }
+
+  /** True where nothing has to be known of a row any more; one deleted later is looked at again. */
+  boolean isOver(RowCell cell, long timestamp, Slice entry, State state) {
+    if (cell.exists) {
+      return false;
+    }
+    cell.expire(timestamp, retentionMicros);
+    if (cell.known) {
+      expireLater(cell, entry, state);
+    }
+    return !cell.known;
+  }
+
+  long retentionMicros() {
+    return retentionMicros;
   }
 
   private static final Object[] NO_INPUTS = {};
@@ -113,8 +144,18 @@ final class RelationRows {
     Slice after = cell.exists ? cell.row : null;
     if (before == null ? after != null : !before.equals(after)) {
       cell.epoch = Math.max(timestamp, cell.epoch + 1);
+      if (changes.get(0).isPrimary()) {
+        countFailures(before, after);
+      }
     }
     return touched;
+  }
+
+  private void countFailures(Slice before, Slice after) {
+    int failures = failures(after);
+    if (failures > 0) {
+      counters.relationFailures(relation.name(), failures(before), failures);
+    }
   }
 
   /** True where the order of sorted changes is not known: places are missing, or not distinct. */

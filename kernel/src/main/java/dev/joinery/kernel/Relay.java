@@ -1,5 +1,6 @@
 package dev.joinery.kernel;
 
+import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -37,12 +38,12 @@ public final class Relay {
    * @return for {@link #stage}, in no order: Spark sorts no stream
    */
   public Dataset<Row> chain(Reading reading) {
-    Ingress ingress = reading.ingress(program).sendingTo(Events::new);
+    Ingress ingress = reading.ingress(program).sendingTo(origin -> new Events());
     return reading.through(ingress, BatchTime.micros()).toDF();
   }
 
   /** Runs a batch once, in the order of the log; see {@link Kernel#stage}. */
-  public String stage(Dataset<Row> batch, String folder) {
+  public String stage(Dataset<Row> batch, String folder) throws IOException {
     StructType row = program.relations().get(0).decoded();
     String name = program.products().get(0).name();
     Program.ProductProgram events = new Program.ProductProgram(name, PLACE, row);

@@ -33,6 +33,9 @@ final class Retract implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     byte[] stored = state.read();
     RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    if (stored == null) {
+      cell.epoch = state.highestForgotten();
+    }
     Slice before = rows.view(cell);
     List<RawChange> changes = new ArrayList<>(messages.size());
     for (byte[] message : messages) {
@@ -43,6 +46,9 @@ final class Retract implements Node {
       return;
     }
     state.write(cell.toBytes());
+    if (!cell.exists) {
+      rows.expireLater(cell, Slice.EMPTY, state);
+    }
     Slice after = rows.view(cell);
     if (before == null ? after == null : before.equals(after)) {
       return;
@@ -50,6 +56,15 @@ final class Retract implements Node {
     Change change = new Change(key.toBytes(), before, after, cell.epoch, timestamp);
     for (RuntimeUse use : uses) {
       use.send(change, outbox);
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    if (cell.known && rows.isOver(cell, timestamp, Slice.EMPTY, state)) {
+      state.forget(cell.epoch);
     }
   }
 
@@ -126,38 +141,53 @@ final class Retract implements Node {
   }
 
   private static RuntimeUse childUse(Program.ChildUse use, int relation, Workshop workshop) {
-    Assembler assembler = workshop.assembler(use.assembler());
-    String product = workshop.productOf(use.assembler());
     Upward upward = new Upward(use.upward(), workshop.visible(relation));
-    UnsafeRow row = new UnsafeRow(workshop.visible(relation).size());
+    Placing placing =
+        new Placing(
+            workshop.assembler(use.assembler()),
+            upward,
+            new UnsafeRow(workshop.visible(relation).size()));
+    String product = workshop.productOf(use.assembler());
     return (change, outbox) -> {
-      Upward.Placed before = place(change.before(), assembler, upward, row, null, product);
-      Upward.Placed after =
-          place(change.after(), assembler, upward, row, workshop.counters(), product);
+      Upward.Placed before = placing.place(change.before());
+      int failures = placing.failures();
+      Upward.Placed after = placing.place(change.after());
+      workshop.counters().productFailures(product, failures, placing.failures());
       upward.send(
           before, after, Slice.of(change.key()), change.epoch(), change.timestamp(), outbox);
     };
   }
 
-  private static Upward.Placed place(
-      Slice bytes,
-      Assembler assembler,
-      Upward upward,
-      UnsafeRow row,
-      Counters counters,
-      String product) {
-    if (bytes == null) {
-      return null;
+  /** Finds where a row stands as a child; a row that joins nothing is not evaluated. */
+  private static final class Placing {
+    private final Assembler assembler;
+    private final Upward upward;
+    private final UnsafeRow row;
+    private int failures;
+
+    Placing(Assembler assembler, Upward upward, UnsafeRow row) {
+      this.assembler = assembler;
+      this.upward = upward;
+      this.row = row;
     }
-    Row.point(row, bytes);
-    byte[] address = upward.addressOf(row);
-    if (address == null) {
-      return null;
+
+    Upward.Placed place(Slice bytes) {
+      failures = 0;
+      if (bytes == null) {
+        return null;
+      }
+      byte[] address = upward.addressOf(Row.point(row, bytes));
+      if (address == null) {
+        return null;
+      }
+      boolean exists = assembler.assemble(bytes, row, NO_INPUTS);
+      failures = assembler.failures();
+      return exists ? new Upward.Placed(address, 0, assembler.order(), assembler.row()) : null;
     }
-    boolean exists = assembler.assemble(bytes, row, NO_INPUTS);
-    if (counters != null && assembler.failures() > 0) {
-      counters.product(product, "expression_errors", assembler.failures());
+
+    /** How many expressions failed over the row that was placed last. */
+    int failures() {
+      return failures;
     }
-    return exists ? new Upward.Placed(address, 0, assembler.order(), assembler.row()) : null;
   }
 }

@@ -2,6 +2,8 @@ package dev.joinery.kernel;
 
 import java.io.Serializable;
 import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import org.apache.spark.SparkConf;
 import org.apache.spark.serializer.JavaSerializer;
@@ -11,7 +13,7 @@ import scala.reflect.ClassTag$;
 
 /**
  * A compiled program as it is shipped to the workers; remembers, on each, the workshops that tasks
- * have done with, for the next tasks.
+ * have done with, for the next tasks, and what a task at its end has counted and not yet sent.
  *
  * <p>It travels as a broadcast, once for each worker: within a task's closure it would be written
  * and read several times a batch, and all expressions compiled anew. Expressions are not made to be
@@ -19,17 +21,25 @@ import scala.reflect.ClassTag$;
  */
 final class Shipment implements Serializable {
   private final byte[] program;
+  private final StateMark mark;
   private final transient ConcurrentLinkedDeque<Workshop> idle = new ConcurrentLinkedDeque<>();
+  private final transient Map<Long, Counters> counted = new ConcurrentHashMap<>();
 
-  private Shipment(byte[] program) {
+  private Shipment(byte[] program, StateMark mark) {
     this.program = program;
+    this.mark = mark;
   }
 
-  static Shipment of(CompiledProgram compiled) {
+  static Shipment of(CompiledProgram compiled, StateMark mark) {
     ByteBuffer packed = serializer().serialize(compiled, tag());
     byte[] program = new byte[packed.remaining()];
     packed.get(program);
-    return new Shipment(program);
+    return new Shipment(program, mark);
+  }
+
+  /** What the state of the program is marked with. */
+  StateMark mark() {
+    return mark;
   }
 
   /** Gives a workshop that nobody else uses until it is given back. */
@@ -41,6 +51,16 @@ final class Shipment implements Serializable {
   /** Only after a task that has sent all it had; another's workshop is left to be collected. */
   void giveBack(Workshop workshop) {
     idle.addFirst(workshop);
+  }
+
+  /** Takes over what a task counted, until the same task collects it. */
+  void leave(long task, Counters counters) {
+    counters.drainTo(counted.computeIfAbsent(task, each -> new Counters()));
+  }
+
+  Counters collect(long task) {
+    Counters counters = counted.remove(task);
+    return counters != null ? counters : new Counters();
   }
 
   private CompiledProgram unpacked() {
@@ -57,6 +77,6 @@ final class Shipment implements Serializable {
   }
 
   private Object readResolve() {
-    return new Shipment(program);
+    return new Shipment(program, mark);
   }
 }

@@ -135,6 +135,7 @@ final class SinkRows
         values[product] = new JsonWriter(program.value());
       }
       byte[] version = utf8(Long.toString(in.readLong()));
+      in.readBlob();
       text.clear();
       keys[product].write(Row.of(in.readBlob(), program.key().length()), text);
       byte[] key = text.toByteArray();

@@ -9,6 +9,24 @@ interface State extends Pages {
 
   void clear();
 
+  /** Clears the value, from within {@link Node#expire}; its numbers were none above this. */
+  default void forget(long number) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /** What numbers of an address of which nothing is known have to stand above. */
+  default long highestForgotten() {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /**
+   * Has {@link Node#expire} called in some batch after a time; {@code entry} says for what of this
+   * address.
+   */
+  default void expireAfter(long timestamp, Slice entry) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
   /** Has the node called once a time in microseconds has come; asked again, it is called twice. */
   default void wakeAt(long timestamp) {
     throw new UnsupportedOperationException("a level without timers");

@@ -3,6 +3,7 @@ package dev.joinery.kernel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.math.BigDecimal;
@@ -250,5 +251,12 @@ class AggregatesTest {
       case "min" -> Collections.min(values);
       default -> Collections.max(values);
     };
+  }
+
+  @Test
+  void anUnknownFunctionIsRefused() {
+    AggregatePlan median = new AggregatePlan("median", null, null, DataTypes.LongType);
+
+    assertThrows(IllegalArgumentException.class, () -> Aggregate.of(median));
   }
 }

@@ -56,7 +56,7 @@ class AsOfTest {
   @Test
   void anEventMeetsTheVersionThatWasValidAtItsTime() {
     StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
-    run.batch(START, price(1, 30, 30), price(1, 10, 10), price(1, 20, 20));
+    run.batch(START, price(1, 10, 10), price(1, 20, 20), price(1, 30, 30));
 
     assertEquals(
         List.of(sold(1, null, false), sold(2, 10L, false), sold(3, 10L, false), sold(4, 20L, false)),
@@ -108,6 +108,18 @@ class AsOfTest {
   }
 
   @Test
+  void aTableThatNeverHadARowIsQuietFromTheFirstBatchWhateverTheKey() {
+    StreamRun run = holding(Program.Miss.NULL, 0, 30 * SECOND);
+
+    assertEquals(List.of(), run.batch(START, sale(0, 0, 5)));
+    for (long sku = 1; sku < 9; sku++) {
+      assertEquals(List.of(), run.batch(START + (20 + sku) * SECOND, sale(sku, sku, 5)));
+    }
+    assertEquals(9, run.batch(START + 30 * SECOND).size());
+    assertEquals(List.of(sold(9, null, false)), told(run.batch(START + 31 * SECOND, sale(9, 9, 5))));
+  }
+
+  @Test
   void anEventThatGoesAtOnceIsCorrectedByLaterVersions() {
     StreamRun run = new StreamRun(StreamSample.asOf(Program.Miss.NULL, 0, NEVER, true), 7);
 
@@ -155,6 +167,41 @@ class AsOfTest {
   }
 
   @Test
+  void aLateVersionIsUsedFromTheWatermarkOnWhenItWasRead() {
+    for (int cut = 0; cut < 4; cut++) {
+      StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
+      StreamRun.Input[] log = {
+        price(1, 10, 10), price(2, 99, 30), price(1, 20, 20), price(1, 25, 20), price(2, 98, 60)
+      };
+      StreamRun.Input[] first = Arrays.copyOf(log, cut + 1);
+      run.batch(START, first);
+      run.batch(START + 1, Arrays.copyOfRange(log, first.length, log.length));
+
+      assertEquals(
+          List.of(sold(1, 10L, false), sold(2, 25L, false), sold(3, 25L, false)),
+          told(run.batch(START + 2, sale(1, 1, 25), sale(2, 1, 30), sale(3, 1, 40))));
+    }
+  }
+
+  @Test
+  void eachPartitionOfALogIsLateByItself() {
+    Marks first = new Marks();
+    first.add(3, 3, 0, 100);
+    TableClock clock = new TableClock(null, 10, NEVER);
+    clock.hear(first, 1);
+    Marks marks = new Marks();
+    marks.add(3, 3, 50, 130);
+    marks.add(3, 3, 70, 120);
+    marks.add(4, 4, 0, 500);
+
+    assertEquals(90, clock.watermark());
+    assertEquals(90, clock.watermarkBefore(3, marks.newestBefore(3, 3, 60)));
+    assertEquals(120, clock.watermarkBefore(3, marks.newestBefore(3, 3, 75)));
+    assertEquals(Marks.UNKNOWN, clock.watermarkBefore(4, marks.newestBefore(4, 4, 9)));
+    assertEquals(490, clock.watermarkBefore(4, 500));
+  }
+
+  @Test
   void theAnswersDoNotDependOnHowTheLogsAreCutIntoBatches() {
     Random random = new Random(11);
     List<StreamRun.Input> log = new ArrayList<>();
@@ -162,7 +209,7 @@ class AsOfTest {
       long sku = random.nextInt(9);
       log.add(
           random.nextInt(3) == 0
-              ? price(sku, i, i - random.nextInt(20))
+              ? price(sku, i, i - random.nextInt(60))
               : sale(i, sku, i - random.nextInt(30)));
     }
     log.add(price(0, 0, 10_000));

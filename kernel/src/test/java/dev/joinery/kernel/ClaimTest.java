@@ -86,6 +86,38 @@ class ClaimTest {
   }
 
   @Test
+  void anEventThatWentLongAfterItsWaitIsNotRememberedLongerThanItsClaim() {
+    for (long every : new long[] {0, 4 * SECOND}) {
+      Program program = StreamSample.oneLookup(Program.Miss.WAIT, HOUR, HOUR, every);
+      StreamRun run = new StreamRun(StreamSample.claimed(program, 2 * HOUR + every), 7);
+      run.batch(START, put(ORDER, 1L, 5L), put(ORDER, 2L, 5L));
+
+      assertEquals(2, run.batch(START + 3 * HOUR).size());
+      run.batch(START + 3 * HOUR + 10 * SECOND, put(ORDER, 1L, 6L));
+      assertEquals(
+          List.of(),
+          run.batch(START + 3 * HOUR + 20 * SECOND, put(CUSTOMER, 5L, "Ada", null)));
+      assertEquals(List.of(), run.batch(START + 3 * HOUR + 30 * SECOND));
+      assertEquals(
+          List.of(order(1, "Bob", false)),
+          told(run.batch(START + 3 * HOUR + 40 * SECOND, put(CUSTOMER, 6L, "Bob", null))));
+    }
+  }
+
+  @Test
+  void anEventThatWentAfterItsWaitIsRememberedFromTheEndOfIt() {
+    Program program = StreamSample.oneLookup(Program.Miss.WAIT, HOUR, HOUR);
+    StreamRun run = new StreamRun(StreamSample.claimed(program, 2 * HOUR), 7);
+    run.batch(START, put(ORDER, 1L, 5L));
+
+    assertEquals(List.of(order(1, null, false)), told(run.batch(START + HOUR + 30 * SECOND)));
+    assertEquals(
+        List.of(order(1, "Ada", true)),
+        told(run.batch(START + 2 * HOUR - 1, put(CUSTOMER, 5L, "Ada", null))));
+    assertEquals(List.of(), run.batch(START + 2 * HOUR, put(CUSTOMER, 5L, "Eve", null)));
+  }
+
+  @Test
   void anEventThatLosesItsJoinValueIsForgotten() {
     StreamRun run = again(7);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
@@ -105,6 +137,19 @@ class ClaimTest {
           List.of(order(1, "Ada", false)),
           told(run.batch(START + 1, put(ORDER, 1L, 6L), put(ORDER, 1L, 5L))));
       assertEquals(List.of(), run.batch(START + 2, put(CUSTOMER, 6L, "Rob", null)));
+    }
+  }
+
+  @Test
+  void anEventThatComesAgainIsAnsweredOnceWhereTheTableGoesOnInTheSameBatch() {
+    for (boolean corrects : new boolean[] {false, true}) {
+      StreamRun run = asOf(corrects, NEVER);
+      run.batch(START, price(1, 10, 0), price(2, 20, 0));
+      run.batch(START + 1, sold(1, 1, 5));
+
+      assertEquals(
+          List.of(sale(1, 20L, false)),
+          told(run.batch(START + 2, price(3, 30, 40), sold(1, 2, 5))));
     }
   }
 
@@ -162,5 +207,23 @@ class ClaimTest {
         List.of(sale(1, 10L, false)),
         told(run.batch(START + 32 * SECOND, sold(1, 1, 6))));
     assertEquals(List.of(), run.batch(START + 33 * SECOND, price(1, 11, 60)));
+  }
+
+  @Test
+  void whatATableThatNeverHadARowAnswersIsNotHeldElsewhere() {
+    for (long moved = 1; moved < 9; moved++) {
+      StreamRun run = asOf(false, 30 * SECOND);
+      for (long id = 0; id < 9; id++) {
+        run.batch(START, sold(id, 0, 5));
+      }
+
+      assertEquals(9, run.batch(START + 30 * SECOND).size());
+      assertEquals(
+          List.of(sale(20, null, false)),
+          told(run.batch(START + 31 * SECOND, sold(20, moved, 5))));
+      assertEquals(
+          List.of(sale(20, null, false)), told(run.batch(START + 32 * SECOND, sold(20, 0, 5))));
+      assertEquals(List.of(), run.batch(START + 62 * SECOND));
+    }
   }
 }

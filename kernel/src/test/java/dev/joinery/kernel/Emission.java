@@ -11,10 +11,20 @@ record Emission(String product, String key, long version, String value) {
     ByteReader in = Message.body(message);
     Program.ProductProgram product = program.products().get(in.readVarInt());
     long version = in.readLong();
+    in.readBlob();
     String key = json(product.key(), in.readBlob());
     boolean gone = Message.kind(message) == Message.TOMBSTONE;
     return new Emission(
         product.name(), key, version, gone ? null : json(product.value(), in.rest()));
+  }
+
+  /** The number of a document's product, and its key. */
+  static String keyOf(byte[] message) {
+    ByteReader in = Message.body(message);
+    int product = in.readVarInt();
+    in.readLong();
+    in.readBlob();
+    return product + " " + java.util.HexFormat.of().formatHex(in.readBlob().toBytes());
   }
 
   private static String json(StructType type, Slice row) {

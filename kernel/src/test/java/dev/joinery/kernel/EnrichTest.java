@@ -198,6 +198,63 @@ class EnrichTest {
   }
 
   @Test
+  void aCorrectionIsNotPutOffByEventsThatKeepComing() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.oneLookup(Program.Miss.NULL, 0, 600 * SECOND, 60 * SECOND), 7);
+    long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
+    run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
+
+    assertEquals(
+        List.of(
+            "orders {\"id\":1} {\"id\":1,\"name\":\"Grace\",\"again\":true}",
+            "orders {\"id\":2} {\"id\":2,\"name\":\"Grace\",\"again\":false}"),
+        told(
+            run.batch(
+                minute + 60 * SECOND, put(CUSTOMER, 5L, "Grace", null), put(ORDER, 2L, 5L))));
+    run.batch(minute + 90 * SECOND, put(CUSTOMER, 5L, "Eve", null), put(ORDER, 3L, 5L));
+    assertEquals(
+        List.of(
+            "orders {\"id\":1} {\"id\":1,\"name\":\"Eve\",\"again\":true}",
+            "orders {\"id\":2} {\"id\":2,\"name\":\"Eve\",\"again\":true}"),
+        told(run.batch(minute + 120 * SECOND)));
+  }
+
+  @Test
+  void anEventIsNotForgottenBeforeItsLastCorrectionWhereAnotherWaits() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.oneLookup(Program.Miss.WAIT, 54 * SECOND, 50 * SECOND, 60 * SECOND), 7);
+    long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
+    run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
+    run.batch(minute + SECOND, delete(CUSTOMER, 5L, null, null), put(ORDER, 2L, 5L));
+
+    assertEquals(
+        List.of("orders {\"id\":2} {\"id\":2,\"name\":null,\"again\":false}"),
+        told(run.batch(minute + 55 * SECOND)));
+    assertEquals(
+        List.of("orders {\"id\":1} {\"id\":1,\"name\":null,\"again\":true}"),
+        told(run.batch(minute + 60 * SECOND)));
+  }
+
+  @Test
+  void correctionsGoOnAfterAllThatWasRememberedWasForgotten() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.oneLookup(Program.Miss.NULL, 0, 10 * SECOND, 60 * SECOND), 7);
+    long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
+    run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
+    run.batch(minute + 60 * SECOND);
+    run.batch(minute + 61 * SECOND, put(ORDER, 2L, 5L));
+    run.batch(minute + 62 * SECOND, put(CUSTOMER, 5L, "Eve", null));
+
+    assertEquals(
+        List.of("orders {\"id\":2} {\"id\":2,\"name\":\"Eve\",\"again\":true}"),
+        told(run.batch(minute + 120 * SECOND)));
+    assertEquals(1, run.kept());
+  }
+
+  @Test
   void whatStoodWhenARowWentIsComparedWithTheRowThatComesBack() {
     StreamRun run = run(Program.Miss.DROP, 0, 60 * SECOND);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));

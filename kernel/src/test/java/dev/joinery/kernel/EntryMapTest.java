@@ -96,6 +96,39 @@ class EntryMapTest {
   }
 
   @Test
+  void aMapThatShrinksGivesItsPagesBackOneAtATime() {
+    fill(20_000);
+    int pagesBefore = state.pageCount();
+
+    EntryMap map = open();
+    for (int i = 0; i < 19_000; i++) {
+      map.remove(key(i));
+    }
+    close(map);
+
+    assertTrue(pagesBefore > 50);
+    assertTrue(state.pageCount() < pagesBefore / 6, state.pageCount() + " pages");
+    assertEquals(1_000, contents(open()).size());
+    for (int i = 19_000; i < 20_000; i++) {
+      assertEquals(value(i, 30), open().get(key(i)));
+    }
+  }
+
+  @Test
+  void aRemoveCostsFewPagesAlsoWhereItGivesOneBack() {
+    fill(200_000);
+    EntryMap map = open();
+    int most = 0;
+    for (int i = 0; i < 190_000; i++) {
+      state.resetCounts();
+      map.remove(key(i));
+      most = Math.max(most, state.pageRemoves);
+    }
+
+    assertTrue(most <= 2, most + " pages given back at once");
+  }
+
+  @Test
   void aPutCostsFewPagesHoweverLargeTheMap() {
     fill(200_000);
 

@@ -3,9 +3,12 @@ package dev.joinery.kernel;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 
 /** The state of one address in memory; counts what is asked of it. */
 final class MemoryState implements State {
+  private final byte[] address;
+  private final Supplier<Expiry> expiry;
   private byte[] value;
   private final Map<Integer, byte[]> pages = new TreeMap<>();
   final TreeSet<Long> wakes = new TreeSet<>();
@@ -14,6 +17,16 @@ final class MemoryState implements State {
   int pageWrites;
   int pageRemoves;
   long bytesWritten;
+
+  /** State that nobody is asked to forget. */
+  MemoryState() {
+    this(null, null);
+  }
+
+  MemoryState(byte[] address, Supplier<Expiry> expiry) {
+    this.address = address;
+    this.expiry = expiry;
+  }
 
   void resetCounts() {
     valueWrites = 0;
@@ -24,7 +37,7 @@ final class MemoryState implements State {
   }
 
   MemoryState copy() {
-    MemoryState copy = new MemoryState();
+    MemoryState copy = new MemoryState(address, expiry);
     copy.value = value;
     copy.pages.putAll(pages);
     copy.wakes.addAll(wakes);
@@ -82,6 +95,22 @@ final class MemoryState implements State {
   public void remove(int page) {
     pageRemoves++;
     pages.remove(page);
+  }
+
+  @Override
+  public void forget(long number) {
+    clear();
+    expiry.get().forgotten(number);
+  }
+
+  @Override
+  public long highestForgotten() {
+    return expiry.get().highest();
+  }
+
+  @Override
+  public void expireAfter(long timestamp, Slice entry) {
+    expiry.get().note(address, entry, timestamp);
   }
 
   @Override

@@ -23,12 +23,89 @@ final class Network {
   private final Map<Channel, ArrayDeque<byte[]>> inFlight = new LinkedHashMap<>();
   private final List<Channel> busy = new ArrayList<>();
   private final List<Emission> emissions = new ArrayList<>();
+  private final List<NoteStore> notes = new ArrayList<>();
+  private Expiry[] expiries;
+  private boolean keepsEverything;
   private int lastLevel = Integer.MAX_VALUE;
   private int messages;
   private int largestMessage;
 
   Network(Chain chain) {
     this.chain = chain;
+    for (int level = 0; level <= chain.program().levels(); level++) {
+      notes.add(new NoteStore());
+    }
+    beginTasks();
+  }
+
+  /** Where a level keeps what is to be forgotten, and when. */
+  private static final class NoteStore implements Expiry.Store {
+    private final Map<Slice, byte[]> notes = new HashMap<>();
+
+    @Override
+    public byte[] get(byte[] address) {
+      return notes.get(Slice.of(address));
+    }
+
+    @Override
+    public void put(byte[] address, byte[] bytes) {
+      notes.put(Slice.of(address), bytes);
+    }
+
+    @Override
+    public void remove(byte[] address) {
+      notes.remove(Slice.of(address));
+    }
+  }
+
+  /** Begins as the tasks of a batch do, which know only what state holds. */
+  void beginTasks() {
+    long retention = chain.program().tombstoneRetentionMicros();
+    expiries = notes.stream().map(each -> new Expiry(each, retention)).toArray(Expiry[]::new);
+  }
+
+  /** Never looks whether something may be forgotten. */
+  void keepEverything() {
+    keepsEverything = true;
+  }
+
+  /** Looks at all that is due, in all levels. */
+  void expireAll(long timestamp) {
+    beginTasks();
+    for (Expiry each : expiries) {
+      each.advance(timestamp, 1 << 20, this::expire);
+    }
+  }
+
+  private void expire(byte[] address, List<Slice> entries, long timestamp) {
+    MemoryState state = stateOf(Slice.of(address));
+    chain.node(Outbox.nodeOf(address)).expire(Outbox.keyOf(address), entries, timestamp, state);
+  }
+
+  private MemoryState stateOf(Slice address) {
+    byte[] bytes = address.toBytes();
+    int level = chain.levelOf(Outbox.nodeOf(bytes));
+    return states.computeIfAbsent(address, each -> new MemoryState(bytes, () -> expiries[level]));
+  }
+
+  /** How many addresses hold something. */
+  long addressCount() {
+    return states.values().stream().filter(each -> !each.isEmpty()).count();
+  }
+
+  int levels() {
+    return expiries.length;
+  }
+
+  long stateBytes() {
+    return states.values().stream().mapToLong(MemoryState::allBytes).sum();
+  }
+
+  long noteBytes() {
+    return notes.stream()
+        .flatMap(each -> each.notes.values().stream())
+        .mapToLong(each -> each.length)
+        .sum();
   }
 
   /** Handles one batch, level by level; the messages of a group come in random order. */
@@ -39,6 +116,7 @@ final class Network {
   /** The same, and tells pending roots. */
   List<Emission> batch(
       List<LogChange> changes, PendingRoots pending, long timestamp, Random random) {
+    beginTasks();
     Outbox source = new Outbox();
     for (LogChange change : changes) {
       chain.send(change, timestamp, source);
@@ -87,7 +165,11 @@ final class Network {
     received.forEach(each -> largestMessage = Math.max(largestMessage, each.length));
     Outbox outbox = new Outbox();
     byte[] bytes = address.toBytes();
-    MemoryState state = states.computeIfAbsent(address, each -> new MemoryState());
+    MemoryState state = stateOf(address);
+    if (!keepsEverything) {
+      expiries[chain.levelOf(Outbox.nodeOf(bytes))]
+          .advance(Message.timestamp(received.get(0)), received.size(), this::expire);
+    }
     chain.node(Outbox.nodeOf(bytes)).handle(Outbox.keyOf(bytes), received, state, outbox);
     return outbox;
   }

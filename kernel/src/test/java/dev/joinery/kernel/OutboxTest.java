@@ -67,6 +67,18 @@ class OutboxTest {
   }
 
   @Test
+  void whatLeavesTheChainAtManyAddressesIsSpreadThoughEachSendsOneMessage() {
+    Set<Slice> addresses = new HashSet<>();
+    for (byte key = 0; key < 100; key++) {
+      Outbox outbox = Outbox.at(Outbox.address(1, new byte[] {key}));
+      outbox.emit(message(key));
+      addresses.add(Slice.of(outbox.next()._2()));
+    }
+
+    assertEquals(100, addresses.size());
+  }
+
+  @Test
   void aStepRunsOnlyWhenAllMessagesBeforeItWereTaken() {
     Outbox outbox = new Outbox();
     List<Integer> ran = new ArrayList<>();

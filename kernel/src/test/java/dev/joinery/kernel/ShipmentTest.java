@@ -1,8 +1,12 @@
 package dev.joinery.kernel;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
+import java.util.Map;
 import org.apache.commons.lang3.SerializationUtils;
 import org.junit.jupiter.api.Test;
 
@@ -10,7 +14,7 @@ final class ShipmentTest {
   private static Shipment shipment() {
     Tree[] roots = Shapes.all().get(0).roots().toArray(new Tree[0]);
     Program program = TreeProgram.of(true, roots);
-    return Shipment.of(new Compiler(null).compile(program));
+    return Shipment.of(new Compiler(null).compile(program), new StateMark("format 1"));
   }
 
   @Test
@@ -29,6 +33,25 @@ final class ShipmentTest {
 
     assertNotSame(shipment.take(), shipment.take());
     assertNotSame(shipment.take().program(), shipment.take().program());
+  }
+
+  @Test
+  void whatATaskCountedIsCollectedOnceAndByTheSameTask() {
+    Shipment shipment = shipment();
+    Counters counters = new Counters();
+    counters.relation("user", "stale", 2);
+    shipment.leave(7, counters);
+    counters.relation("user", "stale", 3);
+    shipment.leave(7, counters);
+
+    Tally tally = new Tally();
+    shipment.collect(8).drainTo(tally);
+    assertTrue(tally.isZero());
+    shipment.collect(7).drainTo(tally);
+    shipment.collect(7).drainTo(tally);
+
+    assertTrue(counters.isEmpty());
+    assertEquals(Map.of(List.of("relations", "user", "stale"), 5L), tally.value());
   }
 
   @Test

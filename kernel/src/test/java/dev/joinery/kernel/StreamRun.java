@@ -27,7 +27,7 @@ final class StreamRun {
   private final Program program;
   private final Workshop workshop;
   private final Ingress.Router router;
-  private final List<Entrance.Clock> clocks;
+  private final List<LogClock> clocks;
   private final Map<Table, UnsafeProjection> decoders = new HashMap<>();
   private final Map<Integer, Entrance.Gate> gates = new HashMap<>();
   private final Map<Slice, MemoryState> states = new HashMap<>();
@@ -41,7 +41,9 @@ final class StreamRun {
     this.clocks = Entrance.clocksOf(workshop);
     program
         .entries()
-        .forEach(each -> gates.put(each.relation(), new Entrance.Gate(each, workshop)));
+        .forEach(
+            each ->
+                gates.put(each.relation(), new Entrance.Gate(each, workshop, this::placeOf)));
     this.random = new Random(seed);
   }
 
@@ -56,11 +58,17 @@ final class StreamRun {
     return new Input(table, Message.OP_DELETE, java.util.Arrays.asList(key));
   }
 
-  /** Runs one batch; the messages of a group come in random order, as in a shuffle. */
+  /**
+   * Runs one batch; the messages of a group come in random order, as in a shuffle. Of one key only
+   * the newest is returned, as {@link Repeats} leaves it.
+   */
   List<Sent> batch(long timestamp, Input... inputs) {
     Outbox source = new Outbox();
     for (Input each : inputs) {
       send(each, timestamp, source);
+    }
+    if (inputs.length > 0) {
+      clocks.forEach(each -> each.tell(timestamp, source));
     }
     List<Tuple2<byte[], byte[]>> wire = new ArrayList<>();
     source.forEachRemaining(wire::add);
@@ -68,11 +76,34 @@ final class StreamRun {
       wire = level(level, wire, timestamp);
     }
     List<Sent> sent = new ArrayList<>();
-    for (Tuple2<byte[], byte[]> each : wire) {
-      read(each._1(), sent);
+    for (byte[] each : newest(wire)) {
+      read(each, sent);
     }
     sent.sort(java.util.Comparator.comparing(Sent::toString));
     return sent;
+  }
+
+  private static List<byte[]> newest(List<Tuple2<byte[], byte[]>> wire) {
+    Map<List<Object>, byte[]> newest = new LinkedHashMap<>();
+    for (Tuple2<byte[], byte[]> each : wire) {
+      byte[] message = each._1();
+      Object place = placeOf(message);
+      List<Object> of =
+          place == null ? List.of(newest.size()) : List.of(Emission.keyOf(message), "key");
+      newest.merge(of, message, (one, two) -> placeOf(one).compareTo(placeOf(two)) > 0 ? one : two);
+    }
+    return new ArrayList<>(newest.values());
+  }
+
+  private static Event.Place placeOf(byte[] message) {
+    if (Message.kind(message) != Message.DOCUMENT) {
+      return null;
+    }
+    ByteReader in = Message.body(message);
+    in.readVarInt();
+    in.readLong();
+    Slice place = in.readBlob();
+    return place.isEmpty() ? null : Event.Place.read(new ByteReader(place));
   }
 
   /** How many addresses hold anything. */
@@ -83,6 +114,19 @@ final class StreamRun {
   /** How many bytes stand in all states. */
   long keptBytes() {
     return states.values().stream().mapToLong(MemoryState::allBytes).sum();
+  }
+
+  void resetCounts() {
+    states.values().forEach(MemoryState::resetCounts);
+  }
+
+  /** How many pages of state were read or written since the counts began. */
+  long pagesTouched() {
+    return states.values().stream().mapToLong(each -> each.pageReads + each.pageWrites).sum();
+  }
+
+  private String placeOf() {
+    return "log/0/" + place;
   }
 
   private void send(Input input, long timestamp, Outbox outbox) {
@@ -96,12 +140,15 @@ final class StreamRun {
     Ingress.Change change =
         new Ingress.Change(input.op(), false, 0, 0, place++, null);
     if (gates.containsKey(relation)) {
-      String topic = input.table().name();
-      gates.get(relation).send(change, null, topic, row, timestamp, outbox);
+      gates.get(relation).send(change, row, timestamp, outbox);
     }
-    for (Entrance.Clock clock : clocks) {
-      clock.hear(relation, change, row);
-      clock.tell(timestamp, outbox);
+    for (LogClock clock : clocks) {
+      if (clock.relation() == relation) {
+        clock.send(change, 0, row, timestamp, outbox);
+      }
+      if (random.nextInt(3) == 0) {
+        clock.tell(timestamp, outbox); // Another task goes on from here.
+      }
     }
     router.send(relation, change, row, timestamp, outbox);
   }

@@ -168,7 +168,7 @@ final class StreamSample {
                 idleMicros,
                 historyMicros,
                 corrects,
-                4,
+                Buckets.of(0, 4),
                 List.of(new Program.Onward(4, -1, 0, null, true)))),
         List.of(
             view(SALE),
@@ -203,7 +203,7 @@ final class StreamSample {
             versioned ? SALE.type() : ORDER.type(),
             into.address(),
             0,
-            4,
+            Buckets.of(1, 4),
             keepMicros,
             versioned ? 2 : -1,
             node instanceof Program.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,

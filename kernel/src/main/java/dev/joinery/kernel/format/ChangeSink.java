@@ -12,17 +12,18 @@ public interface ChangeSink {
   int TOMBSTONE = 2;
 
   /**
-   * One change.
+   * One change. The upsert of a record is the last that is told of it, a delete may stand before.
    *
    * @param relation as it was given to {@link Format#decode}
    * @param op {@link #UPSERT}, {@link #DELETE} or {@link #TOMBSTONE}
    * @param positioned whether the source gave a position
    * @param position the source's own position, 0 without one
    * @param row the UnsafeRow of the relation's columns, only the key's set for a delete or a
-   *     tombstone; starts at index 0, valid until this method returns
+   *     tombstone; starts at index 0, valid until this method returns, that of an upsert until
+   *     the next record
    * @param rowLength the bytes of {@code row} that count
    * @param absent bit i set: column i was left out or not available (and is null in {@code row});
-   *     null when there is none; valid until this method returns
+   *     null when there is none; valid as long as {@code row}
    */
   void change(
       int relation,
@@ -33,7 +34,10 @@ public interface ChangeSink {
       int rowLength,
       long[] absent);
 
-  /** The record cannot be used: a stable reason, and a sentence that holds none of its values. */
+  /**
+   * The record cannot be used: a stable reason, and a sentence that holds none of its values. What
+   * was told of it before is void.
+   */
   void deadLetter(int relation, String reason, String detail);
 
   /** Whether an update is nothing to this sink, and only counted. */

@@ -18,6 +18,11 @@ final class DebeziumAvro implements Format {
   }
 
   @Override
+  public ColumnsSeen columnsSeen() {
+    return envelope == null ? null : envelope.decoder.row.seen;
+  }
+
+  @Override
   public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
     if (envelope == null) {
       envelope = new Envelope(spec, schemas);

@@ -14,6 +14,11 @@ final class DebeziumJson implements Format {
   }
 
   @Override
+  public ColumnsSeen columnsSeen() {
+    return envelope == null ? null : envelope.decoder.row.seen;
+  }
+
+  @Override
   public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
     if (envelope == null) {
       envelope = new Envelope(spec);
@@ -55,6 +60,9 @@ final class DebeziumJson implements Format {
     private ValueReader[] withSchema;
     private final ValueReader[] withoutSchema;
 
+    /** The wrapped event at hand has no schema: Connect's converter writes null in its place. */
+    private boolean schemaless;
+
     Envelope(RelationSpec spec) {
       RowBuilder row = new RowBuilder(spec);
       decoder = new Decoder(row, new JsonKey(row));
@@ -79,7 +87,7 @@ final class DebeziumJson implements Format {
         decoder.tombstone(relation, key, sink);
         return;
       }
-      before.readers = wrapped && withSchema != null ? withSchema : withoutSchema;
+      before.readers = wrapped && !schemaless ? withSchema : withoutSchema;
       after.readers = before.readers;
       event.apply(relation, key, before, after, sink);
     }
@@ -190,14 +198,15 @@ final class DebeziumJson implements Format {
     }
 
     private void learnSchema(byte[] value) {
-      if (Arrays.equals(value, schemaFrom, schemaTo, lastSchema, 0, lastSchema.length)) {
+      schemaless = value[schemaFrom] != '{';
+      if (schemaless
+          || Arrays.equals(value, schemaFrom, schemaTo, lastSchema, 0, lastSchema.length)) {
         return;
       }
       JsonNode schema = JsonKey.parse(value, schemaFrom, schemaTo);
       JsonNode row = Readers.field(schema, "after");
       withSchema = after.readers(row == null ? Readers.field(schema, "before") : row);
-      // Only an object may be stepped over: other values do not tell where they end.
-      lastSchema = schema == null ? new byte[0] : Arrays.copyOfRange(value, schemaFrom, schemaTo);
+      lastSchema = Arrays.copyOfRange(value, schemaFrom, schemaTo);
     }
   }
 }

@@ -14,6 +14,11 @@ final class FlatAvro implements Format {
   }
 
   @Override
+  public ColumnsSeen columnsSeen() {
+    return row == null ? null : row.columnsSeen();
+  }
+
+  @Override
   public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
     if (row == null) {
       open();

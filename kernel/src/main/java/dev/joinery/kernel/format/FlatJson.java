@@ -2,6 +2,9 @@ package dev.joinery.kernel.format;
 
 /** Flat rows as JSON. */
 final class FlatJson implements Format {
+  private static final String DEBEZIUM =
+      "this is a change event of Debezium; write format: debezium-json";
+
   private final RelationSpec spec;
   private transient FlatRow row;
   private transient JsonCursor json;
@@ -9,6 +12,11 @@ final class FlatJson implements Format {
 
   FlatJson(RelationSpec spec) {
     this.spec = spec;
+  }
+
+  @Override
+  public ColumnsSeen columnsSeen() {
+    return row == null ? null : row.columnsSeen();
   }
 
   @Override
@@ -40,6 +48,9 @@ final class FlatJson implements Format {
     }
     image.scan();
     json.finish();
+    if (image.spans.known == 0 && EnvelopeCheck.holds(value)) {
+      throw Rejected.wrongFormat(DEBEZIUM);
+    }
     row.apply(relation, key, image, deleted(), sink);
   }
 

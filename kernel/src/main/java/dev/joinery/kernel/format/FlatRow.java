@@ -31,6 +31,10 @@ final class FlatRow {
     return spec.position() == null ? POSITION : spec.position();
   }
 
+  ColumnsSeen columnsSeen() {
+    return decoder.row.seen;
+  }
+
   void tombstone(int relation, byte[] key, ChangeSink sink) {
     decoder.tombstone(relation, key, sink);
   }

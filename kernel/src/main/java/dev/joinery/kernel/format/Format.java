@@ -12,4 +12,7 @@ public interface Format extends Serializable {
    * @param value the record's value; null is a tombstone, blank is nothing
    */
   void decode(int relation, byte[] key, byte[] value, ChangeSink sink);
+
+  /** Which columns the rows decoded by this copy had; null before the first record. */
+  ColumnsSeen columnsSeen();
 }

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.format;
 
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
@@ -27,6 +28,11 @@ abstract class Image {
 
   /** Whether the column's bytes are those of another image of the same record. */
   abstract boolean sameBytes(int column, Image other);
+
+  /** Names that the records had and that are no columns, as far as they are remembered. */
+  List<String> undeclared() {
+    return List.of();
+  }
 
   /** Returns the whole number that stands there, or the micros of a timestamp in text. */
   abstract long position(int column);

@@ -140,6 +140,11 @@ final class JsonImage extends Image {
   }
 
   @Override
+  List<String> undeclared() {
+    return spans.names.unknown();
+  }
+
+  @Override
   long position(int column) {
     int from = spans.from[column];
     int to = spans.to[column];

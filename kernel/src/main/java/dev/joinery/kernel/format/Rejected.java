@@ -7,6 +7,7 @@ final class Rejected extends RuntimeException {
   static final String OUT_OF_RANGE = "out_of_range";
   static final String KEY_MISSING = "key_missing";
   static final String TRUNCATE = "truncate";
+  static final String WRONG_FORMAT = "wrong_format";
 
   final String reason;
   private final String path;
@@ -37,6 +38,10 @@ final class Rejected extends RuntimeException {
 
   static Rejected truncate(String what) {
     return new Rejected(TRUNCATE, "", what);
+  }
+
+  static Rejected wrongFormat(String what) {
+    return new Rejected(WRONG_FORMAT, "", what);
   }
 
   /** The same, inside {@code outer}: a column, a field, {@code []} for an element. */

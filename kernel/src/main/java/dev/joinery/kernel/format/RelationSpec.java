@@ -67,7 +67,8 @@ record RelationSpec(
     return switch (timeUnit) {
       case "millis" -> Temporals.Unit.MILLIS;
       case "nanos" -> Temporals.Unit.NANOS;
-      default -> Temporals.Unit.MICROS;
+      case "micros" -> Temporals.Unit.MICROS;
+      default -> throw new IllegalArgumentException("no time unit " + timeUnit);
     };
   }
 }

@@ -26,6 +26,9 @@ final class RowBuilder {
 
   boolean anyAbsent;
 
+  /** Which columns the rows had. */
+  final ColumnsSeen seen;
+
   /** How many placeholders of unavailable values became null in the last row. */
   int unavailable;
 
@@ -40,6 +43,7 @@ final class RowBuilder {
     inKey = new boolean[types.length];
     Arrays.stream(key).forEach(each -> inKey[each] = true);
     absent = new long[(types.length + 63) / 64];
+    seen = new ColumnsSeen(columns);
     writer = new UnsafeRowWriter(types.length, 256);
   }
 
@@ -85,6 +89,7 @@ final class RowBuilder {
    */
   void writeRow(Image image, Image fallback, boolean whole) {
     start();
+    seen.add(image);
     for (int i = 0; i < types.length; i++) {
       if (!image.absent(i)) {
         writeAvailable(image, i, whole);

@@ -13,6 +13,9 @@ final class Spans {
   /** How many names the object had, known or not. */
   int count;
 
+  /** How many of them are known. */
+  int known;
+
   Spans(List<String> names) {
     this.names = new Names(names);
     from = new int[names.size()];
@@ -24,6 +27,7 @@ final class Spans {
   void clear() {
     Arrays.fill(from, -1);
     count = 0;
+    known = 0;
   }
 
   /** Reads the object at the cursor. */
@@ -35,6 +39,7 @@ final class Spans {
       int index = names.find(json);
       json.skipValue();
       if (index >= 0) {
+        known++;
         from[index] = json.from;
         to[index] = json.to;
         escaped[index] = json.escaped;

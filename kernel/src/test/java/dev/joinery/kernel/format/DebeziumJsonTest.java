@@ -1,7 +1,9 @@
 package dev.joinery.kernel.format;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.management.ManagementFactory;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -285,5 +287,40 @@ class DebeziumJsonTest {
     assertEquals(
         List.of("tombstone {\"id\":1,\"name\":null}"),
         pair.decode("{\"id\":1}", "{\"schema\":null,\"payload\":null}"));
+  }
+
+  @Test
+  void aNullSchemaIsNoSchema() {
+    String event =
+        "{\"schema\":%s,\"payload\":{\"after\":{\"id\":1,\"name\":\"b\"},"
+            + "\"source\":{\"lsn\":5},\"op\":\"c\"}}";
+    String schema =
+        "{\"type\":\"struct\",\"fields\":[{\"field\":\"after\",\"type\":\"struct\",\"fields\":"
+            + "[{\"field\":\"id\",\"type\":\"int64\"},{\"field\":\"name\",\"type\":\"string\"}]}]}";
+
+    for (String each : List.of("null", schema, "null", schema)) {
+      assertEquals(
+          List.of("upsert @5 {\"id\":1,\"name\":\"b\"}"), pair.decode(null, event.formatted(each)));
+    }
+  }
+
+  @Test
+  void aNullSchemaIsNotParsedForEachRecord() {
+    String payload =
+        "{\"after\":{\"id\":1,\"name\":\"b\"},\"source\":{\"lsn\":5},\"op\":\"c\"}";
+    long plain = allocatedBy(payload);
+    long wrapped = allocatedBy("{\"schema\":null,\"payload\":" + payload + "}");
+
+    assertTrue(wrapped < 3 * plain, wrapped + " bytes, and without a wrapper " + plain);
+  }
+
+  private long allocatedBy(String event) {
+    var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    pair.decode(null, event);
+    long before = threads.getCurrentThreadAllocatedBytes();
+    for (int i = 0; i < 100; i++) {
+      pair.decode(null, event);
+    }
+    return threads.getCurrentThreadAllocatedBytes() - before;
   }
 }

@@ -2,6 +2,7 @@ package dev.joinery.kernel.format;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -79,5 +80,39 @@ class FlatJsonTest {
     assertEquals(
         List.of("upsert {\"key\":1,\"value\":\"a\"}"),
         named.decode(null, "{\"key\":1,\"value\":\"a\"}"));
+  }
+
+  private static final String EVENT =
+      "{\"before\":null,\"after\":{\"id\":1,\"name\":\"a\"},\"op\":\"c\",\"source\":{\"lsn\":1}}";
+
+  @Test
+  void eventOfDebeziumIsNoRow() {
+    List<String> refused =
+        List.of("wrong_format: this is a change event of Debezium; write format: debezium-json");
+
+    assertEquals(refused, pair.decode("{\"id\":1}", EVENT));
+    assertEquals(
+        refused, pair.decode("{\"id\":1}", "{\"schema\":null,\"payload\":" + EVENT + "}"));
+  }
+
+  @Test
+  void rowWithColumnsOfThoseNamesIsARow() {
+    Recorder named = Recorder.flat("id", "id bigint, op string");
+
+    assertEquals(
+        List.of("upsert {\"id\":4,\"op\":\"c\"}"), named.decode("{\"id\":4}", EVENT));
+  }
+
+  @Test
+  void columnsThatNoRowHadAreTold() {
+    Recorder three = Recorder.flat("id", "id bigint, name string, city string");
+    three.decode(null, "{\"id\":1,\"nmae\":\"a\",\"__op\":\"c\"}");
+    three.decode(null, "{\"id\":2,\"city\":\"b\"}");
+
+    List<String> told = new ArrayList<>();
+    three.format.columnsSeen().tell((counter, count) -> told.add(counter + " " + count));
+    three.format.columnsSeen().tell((counter, count) -> told.add(counter + " " + count));
+
+    assertEquals(List.of("rows 2", "unseen:name 2", "undeclared:nmae 1"), told);
   }
 }

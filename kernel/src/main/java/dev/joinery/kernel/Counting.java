@@ -1,0 +1,42 @@
+package dev.joinery.kernel;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.TaskContext;
+
+/** When a level sends what it counted out of the chain. */
+sealed interface Counting extends Serializable permits Counting.EachGroup, Counting.EachTask {
+  /** Called after each group of messages. */
+  void afterGroup(Counters counters, Outbox outbox, long timestamp);
+
+  /** Called once all of a task's messages were taken. */
+  void afterTask(Counters counters, Shipment shipment);
+
+  /** At once: a task of real-time mode runs for minutes. */
+  record EachGroup() implements Counting {
+    @Override
+    public void afterGroup(Counters counters, Outbox outbox, long timestamp) {
+      if (outbox.isLazy()) {
+        // Steps that run later count, too.
+        Runnable drain = () -> counters.drainTo(outbox, timestamp);
+        outbox.later(List.of(drain).iterator());
+      } else if (!counters.isEmpty()) {
+        counters.drainTo(outbox, timestamp);
+      }
+    }
+
+    @Override
+    public void afterTask(Counters counters, Shipment shipment) {}
+  }
+
+  /** Summed up, by {@link TaskCounts}. */
+  record EachTask() implements Counting {
+    @Override
+    public void afterGroup(Counters counters, Outbox outbox, long timestamp) {}
+
+    @Override
+    public void afterTask(Counters counters, Shipment shipment) {
+      shipment.leave(TaskContext.get().taskAttemptId(), counters);
+    }
+  }
+}

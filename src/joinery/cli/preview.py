@@ -1,0 +1,189 @@
+"""`joinery preview`: the documents of the change files, without Spark and without a sink."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.cli.pretty import pretty_json
+from joinery.cli.report import DONE, FAILED
+from joinery.engine.render import document_json, key_text
+from joinery.errors import SpecError
+from joinery.model.change import DocumentChange
+from joinery.plan.nodes import Product
+from joinery.spec.load import load_spec
+from joinery.spec.product import ProjectSpec
+from joinery.testing.case import Target
+from joinery.testing.case_compare import key_label
+from joinery.testing.case_load import Targets, check_project
+
+if TYPE_CHECKING:
+    from joinery.spark.file_preview import FilePreview
+
+
+class PreviewArgumentError(SpecError):
+    """The arguments of `preview` do not fit the project."""
+
+    code = "PREVIEW_ARGUMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewArguments:
+    """What the command was given.
+
+    Attributes:
+        name: Of the product or stream; may be empty where there is only one.
+        file: The project file, or a folder of them.
+        keys: Only documents with these keys; all where empty.
+        limit: The most documents that are shown.
+        records: The most records that are read of a topic.
+    """
+
+    name: str
+    file: Path
+    keys: Sequence[str] = ()
+    limit: int = 20
+    records: int = 50_000
+
+
+def run_preview(arguments: PreviewArguments) -> int:
+    """Print the documents of a product, or the events of a stream; return 1 where a key has none.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        PreviewArgumentError: There is no such product or stream.
+        JoineryError: It cannot be shown without a run, or the files cannot be read.
+    """
+    from joinery.spark.file_preview import preview_files
+
+    spec = load_spec(arguments.file)
+    sys.path.insert(0, str(spec.folder))  # for the functions of streams
+    check_project(spec)
+    target = _target(spec, arguments.name or _only(spec))
+    found = preview_files(spec, target.plan, most=arguments.records)
+    chosen = _chosen(found.documents, target, arguments.keys)
+    for each in islice(chosen, arguments.limit):
+        _write_document(each, target)
+    sys.stdout.flush()
+    for line in _summary(found, target, min(len(chosen), arguments.limit)):
+        sys.stderr.write(f"{line}\n")
+    absent = _absent(chosen, target, arguments.keys)
+    for key in absent:
+        sys.stderr.write(f"{target} has no {_noun(target)} with the key {key}\n")
+    return FAILED if absent else DONE
+
+
+def _only(spec: ProjectSpec) -> str:
+    names = [*(each.name for each in spec.products), *(each.name for each in spec.streams)]
+    if len(names) == 1:
+        return names[0]
+    raise PreviewArgumentError(
+        "which product or stream?",
+        detail=f"The project has {', '.join(names)}.",
+        hint=f"Write joinery preview {names[0]}.",
+    )
+
+
+def _target(spec: ProjectSpec, name: str) -> Target:
+    """Return the product or stream of a name, whichever it is."""
+    products, streams = ([each.name for each in part] for part in (spec.products, spec.streams))
+    if name not in products + streams:
+        near = get_close_matches(name, products + streams, n=1)
+        raise PreviewArgumentError(
+            f'there is no product or stream "{name}"',
+            detail=f"Known are {', '.join(products + streams)}.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )
+    return Targets(spec).find("stream" if name in streams else "product", name)
+
+
+def _chosen(
+    documents: Sequence[DocumentChange], target: Target, keys: Sequence[str]
+) -> list[DocumentChange]:
+    return [each for each in documents if not keys or _key(each, target) in keys]
+
+
+def _absent(documents: Sequence[DocumentChange], target: Target, keys: Sequence[str]) -> list[str]:
+    found = {_key(each, target) for each in documents}
+    return [each for each in keys if each not in found]
+
+
+def _key(document: DocumentChange, target: Target) -> str:
+    """Return a key as `--key` names it: its text, or the JSON array of several columns."""
+    columns = target.key.fields
+    return key_text([document.key[each.name] for each in columns], [each.type for each in columns])
+
+
+def _write_document(document: DocumentChange, target: Target) -> None:
+    """Write a document: indented on a terminal, else a line as of the files sink."""
+    value = document_json(document.value, target.output)
+    if sys.stdout.isatty():
+        label = key_label(document.key, target)
+        sys.stdout.write(f"{target.plan.name} {label}\n{pretty_json(value)}\n")
+    else:
+        key = document_json(document.key, target.key)
+        sys.stdout.write(f'{{"key":{key},"value":{value}}}\n')
+
+
+def _noun(target: Target) -> str:
+    return "document" if isinstance(target.plan, Product) else "event"
+
+
+def _summary(found: FilePreview, target: Target, shown: int) -> Iterator[str]:
+    """Yield what was read, and what became of it."""
+    for warning in found.warnings:
+        yield f"warning: {warning}"
+    for folder in found.missing:
+        if not any(each.message.endswith(f"no folder {folder} yet") for each in found.warnings):
+            yield f"warning: there is no folder {folder}"
+    counts = found.records.counts
+    read = ", ".join(f"{name} {counts[name].get('read', 0):,}" for name in sorted(counts))
+    yield f"read: {read or 'nothing'}"
+    for name, left in found.records.left.items():
+        yield f"warning: {left:,} more records of {name} were not read; --records takes more"
+    for table in found.stores:
+        yield f"{table}: its change files are read, not its store"
+    noun, total = _noun(target), len(found.documents)
+    told = [f"{total:,} {noun}{'' if total == 1 else 's'}"]
+    told += [f"{shown:,} shown"] if shown < total else []
+    told += [f"{found.waiting:,} waiting"] if found.waiting else []
+    told += [f"{found.filtered:,} filtered out"] if found.filtered else []
+    told += [f"{count:,} {name}" for name, count in _counted(found.counters)]
+    yield f"{', '.join(told)}; {found.seconds:.1f} s, nothing was written"
+    yield from _dead(found, target)
+
+
+_COUNTERS = {
+    "stale": "changes out of date",
+    "events_dropped": "dropped",
+    "lookup_misses": "without a row",
+    "superseded": "sent again later",
+    "multiple_matches": "with several matches",
+    "expression_errors": "failed expressions",
+    "unique_violations": "violations of unique",
+}
+
+
+def _counted(counters: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(text, counters[name]) for name, text in _COUNTERS.items() if counters.get(name)]
+
+
+def _dead(found: FilePreview, target: Target) -> Iterator[str]:
+    """Yield a line a reason of dead letters, each with the first of them."""
+    records = [(each["reason"], _place(each), each["detail"]) for each in found.records.letters]
+    documents = [(each.reason, key_label(each.key, target), each.detail) for each in found.dead]
+    letters = records + documents
+    for reason, count in Counter(each[0] for each in letters).items():
+        place, detail = next(each[1:] for each in letters if each[0] == reason)
+        noun = "dead letter" if count == 1 else "dead letters"
+        yield f"warning: {count:,} {noun} {reason}, such as {place}: {detail}"
+
+
+def _place(letter: Mapping[str, Any]) -> str:
+    return f"{letter['topic']}/{letter['file']}:{letter['line']}"

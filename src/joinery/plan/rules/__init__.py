@@ -1,1 +1,0 @@
-"""Rewrites of the logical plan, one rule a module."""

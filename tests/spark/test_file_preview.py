@@ -1,0 +1,229 @@
+"""A preview of change files gives what a run would, without a session and without a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import joinery
+from joinery.cli.preview import PreviewArguments, run_preview
+from joinery.connect.line import read_rows
+from joinery.engine.render import document_json
+from joinery.errors import SpecError
+from joinery.plan.build import build_plan
+from joinery.spark.file_preview import preview_files
+from joinery.spark.run import run
+from joinery.spec.load import load_spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from joinery.project import Project
+
+pytestmark = pytest.mark.spark
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}, web: {files: {path: web}}}
+defaults: {source: changes}
+relations:
+  customer:
+    format: debezium-json
+    key: [id]
+    fields: {id: long, name: string, since: timestamp, limit: "decimal(8,2)"}
+  order: {key: [number], fields: {number: long, customer_id: long, amount: double}}
+  person: {key: [person], fields: {person: long, name: string}}
+  click: {source: web, append: true, key: [id], fields: {id: long, person: long, page: string}}
+products:
+  profile:
+    root: customer
+    embed: {orders: {many: order, on: {customer_id: id}}}
+    sink: {files: {path: out}}
+streams:
+  clicks:
+    from: click
+    steps:
+      - filter: page <> '/'
+      - {lookup: person, on: [person], fields: [name], on_miss: "wait:5m"}
+    sink: {files: {path: out}}
+"""
+CUSTOMERS = [
+    {"op": "c", "after": {"id": 1, "name": "Ada", "since": 5, "limit": "1.50"}},
+    {"op": "c", "after": {"id": 2, "name": "Grace"}},
+    {"op": "u", "before": {"id": 1}, "after": {"id": 1, "name": "Ada L."}},
+    {"op": "d", "before": {"id": 2}, "after": None},
+]
+ORDERS = [
+    {"number": 7, "customer_id": 1, "amount": 0.1},
+    {"number": "seven"},
+    {"number": 8, "customer_id": 1, "amount": 3},
+]
+CLICKS = [
+    {"id": 1, "person": 7, "page": "/a"},
+    {"id": 2, "person": 7, "page": "/"},
+    {"id": 3, "person": 8, "page": "/b"},
+]
+
+
+def write(folder: Path, *rows: object) -> None:
+    """Write a change file."""
+    folder.mkdir(parents=True)
+    (folder / "1.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    write(tmp_path / "data/customer", *CUSTOMERS)
+    write(tmp_path / "data/order", *ORDERS)
+    write(tmp_path / "data/person", {"person": 7, "name": "Ada"})
+    write(tmp_path / "web/click", *CLICKS)
+    return tmp_path / "joinery.yaml"
+
+
+def test_a_preview_shows_the_documents_that_a_run_writes(
+    spark: SparkSession, project: Path
+) -> None:
+    loaded: Project = joinery.load(project)
+    run(spark, loaded, once=True, products=["profile"]).await_termination()
+    sent = {row.key: row.value for row in read_rows(project.parent.glob("out/profile/*.jsonl"))}
+
+    plan = loaded.plan.products[0]
+    found = preview_files(loaded.spec, plan)
+
+    shown = {
+        document_json(each.key, plan.key): document_json(each.value, plan.output)
+        for each in found.documents
+    }
+    assert {key: value for key, value in sent.items() if value is not None} == shown
+    assert len(shown) == 1
+    assert [(each["reason"], each["line"]) for each in found.records.letters] == [("wrong_type", 2)]
+
+
+def test_a_preview_counts_the_events_that_wait_and_that_are_filtered(project: Path) -> None:
+    spec = load_spec(project)
+
+    found = preview_files(spec, build_plan(spec).streams[0])
+
+    assert [(each.key["id"], each.value and each.value["name"]) for each in found.documents] == [
+        (1, "Ada")
+    ]
+    assert (found.waiting, found.filtered) == (1, 1)
+
+
+def test_the_command_prints_documents_and_says_what_was_read(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_preview(PreviewArguments("profile", project)) == 0
+
+    out, err = capsys.readouterr()
+    (line,) = out.splitlines()
+    assert json.loads(line)["value"]["name"] == "Ada L."
+    assert err.splitlines()[0] == "read: customer 4, order 3"
+    assert err.splitlines()[1].startswith("1 document; ")
+    assert err.splitlines()[2].startswith(
+        "warning: 1 dead letter wrong_type, such as order/1.jsonl:2: "
+    )
+    assert not (project.parent / ".joinery").exists()
+
+
+def test_a_key_without_a_document_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_preview(PreviewArguments("profile", project, keys=["1", "2"])) == 1
+
+    out, err = capsys.readouterr()
+    assert json.loads(out)["key"] == {"id": 1}
+    assert 'product "profile" has no document with the key 2' in err
+
+
+def test_records_beyond_the_bound_are_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_preview(PreviewArguments("profile", project, records=2)) == 0
+
+    assert (
+        "warning: 2 more records of customer were not read; --records takes more"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_folder_that_is_not_there_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write_text(PROJECT.replace("{key: [number]", "{topic: purchases, key: [number]"))
+
+    assert run_preview(PreviewArguments("profile", project)) == 0
+
+    folder = project.parent / "data" / "purchases"
+    assert f"warning: there is no folder {folder}" in capsys.readouterr().err
+
+
+def test_a_preview_warns_of_what_a_run_would_warn_of(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = project.parent / "data"
+    (data / "order").rename(data / "orders")
+    (data / "person").rename(data / "persons")  # nothing that the product reads
+    (data / "customer/2.json").touch()
+    project.write_text(PROJECT.replace("name: string, since", "naem: string, since"))
+
+    assert run_preview(PreviewArguments("profile", project)) == 0
+
+    err = capsys.readouterr().err
+    assert f"there is no folder {data / 'order'} yet. Near it: orders," in err
+    assert 1 == err.count("no folder")
+    assert f"files of other names than *.jsonl are not read: 1 in {data / 'customer'}" in err
+    assert 'relation "customer" declares "naem", which no record has' in err
+
+
+def test_a_source_that_is_no_folder_is_refused_with_what_to_do(project: Path) -> None:
+    project.write_text(PROJECT.replace("{files: {path: data}}", '{kafka: {bootstrap: "k:9092"}}'))
+
+    with pytest.raises(SpecError, match='"customer" is read from "kafka"') as caught:
+        run_preview(PreviewArguments("profile", project))
+
+    assert "joinery run --once" in caught.value.hint
+
+
+def test_the_name_is_needed_where_there_are_several(project: Path) -> None:
+    with pytest.raises(SpecError, match="which product or stream") as caught:
+        run_preview(PreviewArguments("", project))
+
+    assert caught.value.detail == "The project has profile, clicks."
+
+
+def test_a_preview_in_python_says_what_waits_and_what_was_filtered(project: Path) -> None:
+    app = joinery.App("web", source=str(project.parent / "web"))
+    app.table("person", key="person", fields={"person": "long", "name": "string"})
+    clicks = app.stream(
+        "click", key="id", fields={"id": "long", "person": "long", "page": "string"}
+    )
+    write(project.parent / "web/person", {"person": 7, "name": "Ada"})
+
+    shown = (
+        clicks.filter("page <> '/'")
+        .lookup_join("person", on=["person"], on_miss="wait:5m")
+        .select("id", "name")
+        .preview()
+    )
+
+    assert str(shown).splitlines() == [
+        "id  name",
+        "1   Ada",
+        "1 waiting for a row, 1 filtered out",
+    ]
+
+
+def test_a_preview_in_a_session_says_how_many_events_were_not_sent(
+    spark: SparkSession, project: Path
+) -> None:
+    app = joinery.App("web", source=str(project.parent / "web"))
+    clicks = app.stream("click", key="id", fields={"id": "long", "page": "string"})
+
+    shown = clicks.filter("page <> '/'").preview(spark=spark)
+
+    assert str(shown).splitlines()[-1] == "1 not sent: waiting, or filtered out"

@@ -1,0 +1,94 @@
+"""Events that come again, and events without a key, in a sink that keeps one row a key."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.spark.run import Run, RunOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+KEYED = """\
+name: shop
+sources: {log: {files: {path: data}}}
+run: {max_rows_per_batch: %d}
+relations:
+  payments: {append: true, key: [id], fields: {id: long, status: string, city: long}}
+  cities: {key: [id], fields: {id: long, name: string}}
+streams:
+  s: {from: payments, steps: [%s], sink: {sqlite: {path: out.db}}}
+"""
+UNITED = """\
+name: shop
+sources: {log: {files: {path: data}}}
+relations:
+  web: {append: true, fields: {page: long}}
+  shop: {append: true, fields: {page: long}}
+streams:
+  from_shop: {from: shop}
+  s: {from: web, steps: [{union: from_shop}], sink: {sqlite: {path: out.db}}}
+"""
+LOOKUP = "{lookup: cities, on: {id: city}, fields: [name]}"
+
+
+def write(folder: Path, file: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    target = folder / "data" / file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+def run(spark: SparkSession, folder: Path, text: str) -> Run:
+    file = folder / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+    made = jn.load(file)
+    started = Run(made.spec, made.plan, RunOptions(once=True))
+    started.prepare()
+    started.start(spark)
+    started.await_termination()
+    return started
+
+
+def stored(folder: Path, columns: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(folder / "out.db") as database:
+        return list(database.execute(f"select {columns} from s order by 1"))
+
+
+def payments(status: str) -> list[dict[str, Any]]:
+    return [{"id": each, "status": status, "city": (each + len(status)) % 3} for each in range(60)]
+
+
+@pytest.mark.parametrize("rows", [1_000_000, 70], ids=["one_batch", "many_batches"])
+@pytest.mark.parametrize("steps", ["", LOOKUP], ids=["no_lookup", "lookup"])
+def test_the_last_of_an_event_is_what_the_sink_keeps(
+    spark: SparkSession, tmp_path: Path, steps: str, rows: int
+) -> None:
+    write(tmp_path, "cities/a.jsonl", [{"id": each, "name": f"c{each}"} for each in range(3)])
+    write(tmp_path, "payments/a.jsonl", [*payments("NEW"), *payments("SENT")])
+    write(tmp_path, "payments/b.jsonl", [*payments("LATE"), *payments("PAID!")])
+
+    ended = run(spark, tmp_path, KEYED % (rows, steps))
+
+    found = stored(tmp_path, "id, document ->> 'status', document ->> 'city'")
+    assert [(each, "PAID!", (each + 5) % 3) for each in range(60)] == found
+    if rows > 1000:
+        assert 60 == ended.progress.totals.documents
+
+
+def test_united_events_without_a_key_are_all_kept(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, "web/0001.jsonl", [{"page": each} for each in range(5)])
+    write(tmp_path, "shop/0001.jsonl", [{"page": each} for each in range(5, 10)])
+
+    run(spark, tmp_path, UNITED)
+
+    expected = [(f"shop/0001.jsonl/{each + 1}", each + 5) for each in range(5)]
+    expected += [(f"web/0001.jsonl/{each + 1}", each) for each in range(5)]
+    assert expected == stored(tmp_path, "place, document ->> 'page'")

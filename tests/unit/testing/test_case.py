@@ -1,0 +1,283 @@
+"""Cases in YAML: what is given, what is expected, and what is said of those that fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import ProjectErrors
+from joinery.spec.load import load_spec
+from joinery.testing.case_load import case_files, load_cases
+from joinery.testing.case_run import Outcome, run_case
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, since: timestamp}}
+  order: {key: [number], fields: {number: long, customer_id: long, amount: "decimal(8,2)"}}
+  person: {key: [person], fields: {person: long, name: string}}
+  sale: {append: true, key: [id], fields: {id: long, person: long}}
+  click: {append: true, fields: {page: string}}
+products:
+  profile:
+    root: customer
+    fields: [id, name, since]
+    embed: {orders: {many: order, on: {customer_id: id}, fields: [number, amount], limit: 2}}
+  by_key:
+    root: customer
+    fields: {title: name}
+    embed: {orders: {many: order, on: {customer_id: id}, fields: [amount], as: map}}
+    sink: {files: {path: out}}
+  spark_only:
+    root: customer
+    fields: {id: id, code: crc32(name)}
+streams:
+  sales:
+    from: sale
+    steps:
+      - {lookup: person, on: [person], fields: [name], on_miss: "wait:5m"}
+    sink: {files: {path: out}}
+  known:
+    from: sale
+    steps: [{lookup: person, on: [person], fields: [name], on_miss: dead_letter}]
+    sink: {files: {path: out}}
+  clicks: {from: click, steps: [{filter: page <> '/'}], sink: {files: {path: out}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    (tmp_path / "tests").mkdir()
+    return tmp_path
+
+
+def outcome(folder: Path, text: str) -> Outcome:
+    """Run the only case of a file."""
+    (folder / "tests" / "a.yaml").write_text(text)
+    (case,) = load_cases(load_spec(folder / "joinery.yaml"), case_files(folder))
+    return run_case(case)
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    """Return what is wrong with a file, without its name."""
+    with pytest.raises(ProjectErrors) as caught:
+        outcome(folder, text)
+    return [
+        f"{each.location.line}:{each.location.column} {each.message}"
+        if each.location
+        else str(each)
+        for each in caught.value.problems
+    ]
+
+
+def test_a_case_passes_where_all_documents_are_as_expected(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+product: profile
+cases:
+  - name: orders stand in the document
+    given:
+      customer: [{id: 1, name: Ada, since: "2026-01-01T00:00:00Z"}]
+      order: [{number: 7, customer_id: 1, amount: 1.5}]
+    expect: [{id: 1, name: Ada, since: 2026-01-01T00:00:00, orders: [{number: 7, amount: 1.50}]}]
+""",
+    )
+
+    assert found.passed
+
+
+def test_each_difference_is_told_with_its_path_and_line(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+product: profile
+cases:
+  - name: wrong
+    given:
+      customer: [{id: 1, name: Ada}, {id: 2}]
+      order: [{number: 7, customer_id: 1, amount: 1.5}, {number: 8, customer_id: 1}]
+    expect:
+      - {id: 1, name: Eve, since: null, orders: [{number: 7, amount: 2}]}
+      - {id: 3, name: Bob}
+""",
+    )
+
+    assert [str(each) for each in found.differences] == [
+        'id=1 name: expected "Eve", got "Ada"',
+        "id=1 orders[0].amount: expected 2.00, got 1.50",
+        'id=1 orders[1]: expected nothing, got {"number":8,"amount":null}',
+        "id=3: expected {id: 3, name: Bob}, got nothing",
+        "id=2: expected nothing,"
+        ' got {"id":2,"name":null,"since":null,"orders":[],"orders_total":0}',
+    ]
+    assert [each.place and each.place.line for each in found.differences] == [9, 9, 9, 10, None]
+
+
+def test_a_row_keeps_columns_left_out_and_a_step_may_delete(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+cases:
+  - name: a customer
+    product: profile
+    steps:
+      - given: {customer: [{id: 1, name: Ada, __position: 5}, {id: 2, name: Bob}]}
+      - given: {customer: [{id: 1, since: 2026-01-01}, {id: 1, name: late, __position: 4}]}
+        expect: [{id: 1, name: Ada, since: "2026-01-01"}, {id: 2}]
+      - given: {customer: [{id: 1, __deleted: true}]}
+        expect: [{id: 2, name: Bob}, {id: 1, __deleted: true}]
+""",
+    )
+
+    assert found.passed, found
+
+
+def test_a_document_that_should_be_gone_fails_the_case_with_the_step(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+product: profile
+cases:
+  - name: gone
+    steps:
+      - {given: {customer: [{id: 1}]}, expect: [{id: 1}]}
+      - {given: {customer: [{id: 1, name: Ada}]}, expect: [{id: 1, __deleted: true}]}
+""",
+    )
+
+    assert found.step == 2
+    assert [each.expected for each in found.differences] == ["nothing"]
+
+
+def test_a_key_that_the_document_does_not_show_identifies_it(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+product: by_key
+cases:
+  - name: a map
+    given:
+      customer: [{id: 1, name: Ada}, {id: 2, name: Bob}]
+      order: [{number: 7, customer_id: 2, amount: 3}]
+    expect: [{id: 2, title: Bob, orders: {7: {amount: 4}, 9: {amount: 1}}}, {id: 1, orders: {}}]
+""",
+    )
+
+    assert [str(each) for each in found.differences] == [
+        "id=2 orders[7].amount: expected 4.00, got 3.00",
+        "id=2 orders[9]: expected {amount: 1}, got nothing",
+    ]
+
+
+def test_a_stream_waits_and_sends_in_its_own_time(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+stream: sales
+cases:
+  - name: an event waits for its customer for five minutes
+    steps:
+      - given: {sale: [{id: 1, person: 7}, {id: 2, person: 8}]}
+        expect: []
+      - given: {person: [{person: 7, name: Ada}]}
+        after: 1m
+        expect: [{id: 1, name: Ada}]
+      - after: 5m
+        expect: [{id: 2, name: null}]
+""",
+    )
+
+    assert found.passed, found
+
+
+def test_a_dead_letter_nobody_expects_fails_a_case(folder: Path) -> None:
+    text = """
+stream: known
+cases:
+  - name: nobody knows it
+    given: {sale: [{id: 1, person: 7}]}
+    expect: []
+"""
+
+    lost = outcome(folder, text)
+    expected = outcome(folder, text + "    dead_letters: [{id: 1, reason: lookup_miss}]\n")
+
+    assert [str(each) for each in lost.differences] == [
+        "dead letter of id=1: expected nothing, got lookup_miss (There is no row of person for it.)"
+    ]
+    assert expected.passed
+
+
+def test_a_function_that_is_not_there_fails_its_case(folder: Path) -> None:
+    step = "{map: {function: 'nowhere:hook', output: {page: string}}}"
+    (folder / "joinery.yaml").write_text(PROJECT.replace("{filter: page <> '/'}", step))
+
+    found = outcome(
+        folder,
+        "cases: [{name: a, stream: clicks, given: {click: [{page: /a}]}, expect: [{page: /a}]}]",
+    )
+
+    assert (found.step, found.error) == (1, "No module named 'nowhere'")
+
+
+def test_events_without_a_key_are_compared_in_order(folder: Path) -> None:
+    found = outcome(
+        folder,
+        """
+stream: clicks
+cases:
+  - name: the front page does not count
+    given: {click: [{page: /a}, {page: /}, {page: /b}]}
+    expect: [{page: /a}, {page: /c}]
+""",
+    )
+
+    assert [(each.expected, each.found) for each in found.differences] == [('"/c"', '"/b"')]
+
+
+def test_every_problem_of_a_file_is_told_at_its_place(folder: Path) -> None:
+    found = problems(
+        folder,
+        """\
+product: profil
+cases:
+  - nam: x
+  - name: twice
+    product: profile
+    after: 5m
+    given:
+      customers: []
+      order: [{number: one}, {customer_id: 1}]
+    expect: [{id: 1, orders: [{numbr: 1}], oops: 1}]
+  - name: empty
+    product: profile
+  - {name: "both", product: profile, stream: sales, expect: []}
+  - {name: "spark", product: spark_only, expect: []}
+""",
+    )
+
+    assert found == [
+        '1:10 there is no product "profil"',
+        '3:5 a case has no key "nam"',
+        "3:5 a case needs a name",
+        "6:12 time does not change documents",
+        '8:7 product "profile" reads no relation "customers"',
+        '9:24 "number" of a row of "order" cannot be "one"',
+        '9:30 a row of "order" lacks the key column "number"',
+        '10:32 "orders[0]" of a document of "profile" has no field "numbr"',
+        '10:44 a document of "profile" has no column "oops"',
+        '11:5 case "empty" expects nothing',
+        '13:5 case "both" names both a product and a stream',
+        '14:30 product "spark_only" has expressions that only Spark can evaluate',
+    ]
+
+
+def test_a_project_that_is_wrong_is_told_before_its_cases(folder: Path) -> None:
+    (folder / "joinery.yaml").write_text(PROJECT.replace("[id, name, since]", "[id, nmae]"))
+
+    with pytest.raises(ProjectErrors, match="nmae"):
+        outcome(folder, "cases: []")
