@@ -21,7 +21,7 @@ from joinery.spark.topic import Topic
 if TYPE_CHECKING:
     from joinery.spark.uncommitted import PendingRoots
 
-_FEED = "dev.joinery.kernel.ChangeFeed"
+_FEED = "dev.joinery.kernel.door.ChangeFeed"
 _CHANGES = ".changes"
 
 

@@ -25,7 +25,7 @@ from joinery.spark.kernel import formats_json
 from joinery.spark.session import check_java
 from joinery.spec.product import ProjectSpec, SourceSpec
 
-_FEED = "dev.joinery.kernel.FileFeed"
+_FEED = "dev.joinery.kernel.door.FileFeed"
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
 

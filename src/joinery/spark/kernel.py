@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from joinery.spark.real_time import RealTimeTarget
     from joinery.spark.uncommitted import PendingRoots
 
-_KERNEL = "dev.joinery.kernel.Kernel"
-_READING = "dev.joinery.kernel.Reading"
-_PROGRESS_LOG = "dev.joinery.kernel.ProgressLog"
+_KERNEL = "dev.joinery.kernel.door.Kernel"
+_READING = "dev.joinery.kernel.door.Reading"
+_PROGRESS_LOG = "dev.joinery.kernel.door.ProgressLog"
 
 
 class SessionError(RunError):

@@ -19,7 +19,7 @@ from joinery.spark.topic import Topic
 if TYPE_CHECKING:
     from joinery.spark.uncommitted import PendingRoots
 
-_RELAY = "dev.joinery.kernel.Relay"
+_RELAY = "dev.joinery.kernel.door.Relay"
 
 
 @dataclass(frozen=True, slots=True)

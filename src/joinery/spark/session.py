@@ -38,7 +38,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 """What a run needs besides."""
-_LOCAL_FILES = "dev.joinery.kernel.LocalCheckpoint"
+_LOCAL_FILES = "dev.joinery.kernel.spark.LocalCheckpoint"
 # A third of a short run is just-in-time compilation; smaller inlining halves that
 # (docs/design/performance.md).
 _LOCAL_JVM = (

@@ -8,7 +8,6 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeArrayWriter;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.Platform;
 
 /** The readers of Avro's records, lists and maps; fields not declared are ignored. */

@@ -1,9 +1,0 @@
-package dev.joinery.kernel;
-
-import java.io.Serializable;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.types.DataType;
-
-/** A compiled aggregate over children's rows; {@code argument} null counts rows. */
-record AggregatePlan(String function, Expression argument, Expression filter, DataType type)
-    implements Serializable {}

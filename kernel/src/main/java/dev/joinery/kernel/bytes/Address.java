@@ -1,0 +1,48 @@
+package dev.joinery.kernel.bytes;
+
+/** Where a node's state stands and messages go: a hash, the node, its key; remembers nothing. */
+public final class Address {
+  /** The address of what leaves the chain; it is not a node's. */
+  public static final int OUTPUT = 0;
+
+  /** The number under which a level's own notes stand; no program has so many nodes. */
+  public static final int EXPIRY = Integer.MAX_VALUE - 1;
+
+  private Address() {}
+
+  /**
+   * A node's address: a hash, so that sorting by the first bytes tells addresses apart, then the
+   * node (from 1, 0 being the output) and the key.
+   */
+  public static byte[] of(int node, byte[] key) {
+    ByteWriter out = new ByteWriter(key.length + 8);
+    out.writeInt(Hash.of(key, 0, key.length) + node * 0x9E3779B9);
+    return out.writeVarInt(node + 1).writeRaw(key).toBytes();
+  }
+
+  /**
+   * Where a page of an address's state stands: beside it, under the number of the output, which has
+   * no state.
+   */
+  public static byte[] ofPage(byte[] address, int page) {
+    ByteWriter out = new ByteWriter(address.length + 6);
+    out.writeRaw(address, 0, 4).writeVarInt(OUTPUT).writeVarInt(page);
+    return out.writeRaw(address, 4, address.length - 4).toBytes();
+  }
+
+  /** The node an address names; -1 for the output. */
+  public static int nodeOf(byte[] address) {
+    return new ByteReader(address, 4, address.length - 4).readVarInt() - 1;
+  }
+
+  public static Slice keyOf(byte[] address) {
+    ByteReader in = new ByteReader(address, 4, address.length - 4);
+    in.readVarInt();
+    return in.rest();
+  }
+
+  /** Where a parent waits that points at nothing. No child's key begins like this. */
+  public static byte[] keyOfNull(byte[] parentKey) {
+    return new ByteWriter(parentKey.length + 1).writeByte(0).writeRaw(parentKey).toBytes();
+  }
+}

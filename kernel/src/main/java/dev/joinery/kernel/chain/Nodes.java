@@ -1,0 +1,64 @@
+package dev.joinery.kernel.chain;
+
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.node.Fold;
+import dev.joinery.kernel.node.Lookup;
+import dev.joinery.kernel.node.Match;
+import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.stream.AsOf;
+import dev.joinery.kernel.stream.Claim;
+import dev.joinery.kernel.stream.Enrich;
+
+/**
+ * The nodes of a program, each made when it is first needed, and what they share.
+ *
+ * <p>They belong to one task at a time and are used from one thread. Nodes remember nothing between
+ * addresses, so the next task may have them.
+ */
+public final class Nodes {
+  private final NodeContext context;
+  private final Node[] nodes;
+
+  public Nodes(CompiledProgram compiled) {
+    this.context = new NodeContext(compiled);
+    this.nodes = new Node[compiled.program().nodes().size()];
+  }
+
+  public NodeContext context() {
+    return context;
+  }
+
+  Program program() {
+    return context.program();
+  }
+
+  public Counters counters() {
+    return context.counters();
+  }
+
+  public Node node(int index) {
+    if (nodes[index] == null) {
+      Program.NodeProgram program = program().nodes().get(index);
+      if (program instanceof Program.RetractProgram retract) {
+        nodes[index] = new Retract(retract, context);
+      } else if (program instanceof Program.LookupProgram lookup) {
+        nodes[index] = new Lookup(lookup, context);
+      } else if (program instanceof Program.MatchProgram match) {
+        nodes[index] = new Match(index, match, context);
+      } else if (program instanceof Program.EnrichProgram enrich) {
+        nodes[index] = new Enrich(enrich, context);
+      } else if (program instanceof Program.AsOfProgram asOf) {
+        nodes[index] = new AsOf(asOf, context);
+      } else if (program instanceof Program.ClaimProgram claim) {
+        nodes[index] = new Claim(claim, context);
+      } else {
+        nodes[index] = new Fold((Program.FoldProgram) program, context);
+      }
+    }
+    return nodes[index];
+  }
+}

@@ -1,0 +1,150 @@
+package dev.joinery.kernel.door;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.egress.Stage;
+import dev.joinery.kernel.files.FilesSource;
+import dev.joinery.kernel.format.Formats;
+import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.ProgramReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Tuple2;
+
+/**
+ * Reads the beginning of change files in a JVM of its own, without a Spark session: the records of
+ * {@link FilesSource}, the decoding of {@link Ingress}, the lines of {@link Stage}.
+ */
+public final class FileFeed {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final JsonNode request;
+  private final long timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
+  private final long[] taken;
+
+  private FileFeed(JsonNode request) {
+    this.request = request;
+    this.taken = new long[request.get("read").size()];
+  }
+
+  /**
+   * Reads a request from standard input: {@code program} and {@code relations} (as {@link Reading}
+   * has them, as texts), {@code sources} and {@code topics} by relation, {@code folders}: a list of
+   * {@code {path, topics}}, {@code read}: for each topic of all folders its relations, {@code
+   * maxRecords} a topic, {@code maxRecordBytes}, and the {@code output} folder.
+   *
+   * <p>Writes {@code {"counts": as of Kernel.stage, "left": records not taken, a topic}} to standard
+   * output.
+   */
+  public static void main(String[] arguments) throws IOException {
+    System.out.println(new FileFeed(JSON.readTree(System.in)).run());
+  }
+
+  private ObjectNode run() throws IOException {
+    Program program = ProgramReader.read(request.get("program").asText());
+    Ingress ingress =
+        new Ingress(
+                program,
+                Formats.of(request.get("relations").asText()),
+                texts(request.get("sources")),
+                texts(request.get("topics")),
+                JSON.treeToValue(request.get("read"), int[][].class))
+            .sendingTo(origin -> new ChangeFeed.Changes(program));
+    Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(records().iterator());
+    Stage stage = new Stage(List.of(), program.relations(), request.get("output").asText());
+    stage.open();
+    List<Count> counts = stage.keep(List.of(stage.write(0, 0, messages(sent))));
+    stage.clear();
+    ObjectNode told = JSON.createObjectNode();
+    told.set("counts", JSON.readTree(Kernel.summary(counts)));
+    for (long each : taken) {
+      told.withArray("left").add(Math.max(0, each - request.get("maxRecords").asLong()));
+    }
+    return told;
+  }
+
+  /** The records of all folders, the first ones of each topic. */
+  private List<Row> records() throws IOException {
+    List<Row> records = new ArrayList<>();
+    int first = 0;
+    for (JsonNode folder : request.get("folders")) {
+      read(folder, first, records);
+      first += folder.get("topics").size();
+    }
+    return records;
+  }
+
+  private void read(JsonNode folder, int first, List<Row> records) throws IOException {
+    Map<String, String> options =
+        Map.of(
+            "path", folder.get("path").asText(),
+            "topics", folder.get("topics").toString(),
+            "maxRecordBytes", request.get("maxRecordBytes").asText(),
+            "partitions", "1");
+    SupportsRead table = (SupportsRead) new FilesSource().getTable(null, null, options);
+    Batch batch = table.newScanBuilder(new CaseInsensitiveStringMap(options)).build().toBatch();
+    PartitionReaderFactory readers = batch.createReaderFactory();
+    for (InputPartition partition : batch.planInputPartitions()) {
+      try (PartitionReader<InternalRow> reader = readers.createReader(partition)) {
+        while (reader.next()) {
+          InternalRow row = reader.get();
+          int topic = first + row.getInt(0);
+          if (taken[topic]++ < request.get("maxRecords").asLong()) {
+            records.add(record(row, topic));
+          }
+        }
+      }
+    }
+  }
+
+  /** A record as {@link Ingress#COLUMNS} has it; the reader's own row is valid until its next. */
+  private Row record(InternalRow row, int topic) {
+    return RowFactory.create(
+        topic,
+        row.getLong(1),
+        row.getLong(2),
+        row.getUTF8String(3).toString().getBytes(StandardCharsets.UTF_8),
+        row.isNullAt(4) ? null : row.getBinary(4),
+        row.isNullAt(5) ? null : row.getBinary(5),
+        row.isNullAt(6) ? null : row.getUTF8String(6).toString(),
+        timestamp,
+        null);
+  }
+
+  private static Iterator<InternalRow> messages(Iterator<Tuple2<byte[], byte[]>> sent) {
+    return new Iterator<>() {
+      @Override
+      public boolean hasNext() {
+        return sent.hasNext();
+      }
+
+      @Override
+      public InternalRow next() {
+        return new GenericInternalRow(new Object[] {sent.next()._1()});
+      }
+    };
+  }
+
+  private static String[] texts(JsonNode list) throws IOException {
+    return JSON.treeToValue(list, String[].class);
+  }
+}

@@ -1,0 +1,205 @@
+package dev.joinery.kernel.door;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.chain.Counting;
+import dev.joinery.kernel.chain.Level;
+import dev.joinery.kernel.chain.SharedProgram;
+import dev.joinery.kernel.chain.StateMark;
+import dev.joinery.kernel.chain.TaskCounts;
+import dev.joinery.kernel.egress.Stage;
+import dev.joinery.kernel.ingress.Entrance;
+import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.ingress.PendingRoots;
+import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.program.Compiler;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.ProgramReader;
+import dev.joinery.kernel.spark.BatchTime;
+import dev.joinery.kernel.spark.BytesEncoder;
+import dev.joinery.kernel.spark.HadoopSettings;
+import java.io.IOException;
+import java.util.List;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.KeyValueGroupedDataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.streaming.TimeMode;
+import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The door to the kernel: DataFrame in, DataFrame out. */
+public final class Kernel {
+  private final Program program;
+  private final Broadcast<SharedProgram> shared;
+
+  private Kernel(Program program, Broadcast<SharedProgram> shared) {
+    this.program = program;
+    this.shared = shared;
+  }
+
+  /**
+   * Compiles a program.
+   *
+   * @param session whose analyser resolves the expressions; its settings are not touched
+   * @param programJson as the planner writes it
+   * @param mark what tells its state from that of other programs
+   */
+  public static Kernel open(SparkSession session, String programJson, String mark) {
+    HadoopSettings.trim(session.sparkContext());
+    Program program = ProgramReader.read(programJson);
+    Compiler compiler = new Compiler((org.apache.spark.sql.classic.SparkSession) session);
+    SharedProgram shared = SharedProgram.of(compiler.compile(program), new StateMark(mark));
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    return new Kernel(program, context.broadcast(shared));
+  }
+
+  /**
+   * Decodes raw records and sends them down the chain.
+   *
+   * @return two binary columns, a message and its address; for {@link #stage} or {@link #documents}
+   */
+  public Dataset<Row> chain(Reading reading) {
+    return chain(reading, PendingRoots.NONE);
+  }
+
+  /**
+   * The same, and sends the documents of pending roots again.
+   *
+   * @param batch the one batch that tells the roots
+   * @param roots what {@link PendingRoots#read} reads
+   */
+  public Dataset<Row> chain(Reading reading, long batch, String roots) {
+    return chain(reading, PendingRoots.read(program, batch, roots));
+  }
+
+  private Dataset<Row> chain(Reading reading, PendingRoots pending) {
+    Ingress ingress =
+        reading.ingress(program).sendingTo(destinations(program, shared)).telling(pending);
+    return levels(reading.through(ingress, BatchTime.micros())).toDF();
+  }
+
+  /** Opens the door for a query in real-time mode, in {@code session}. */
+  public RealTime realTime(SparkSession session) {
+    return new RealTime(
+        ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
+        program,
+        destinations(program, shared),
+        this::unendingLevels);
+  }
+
+  /** Opens the door for frames that are planned in {@code session}. */
+  public Frames frames(SparkSession session) {
+    return new Frames(
+        (org.apache.spark.sql.classic.SparkSession) session,
+        program,
+        destinations(program, shared),
+        this::levels);
+  }
+
+  /** Opens the door for streams that leave the kernel between two of their steps. */
+  public Streams streams() {
+    return new Streams(program, shared);
+  }
+
+  private static Ingress.Destinations destinations(
+      Program program, Broadcast<SharedProgram> shared) {
+    return program.entries().isEmpty()
+        ? origin -> new Ingress.Router(program)
+        : Entrance.of(shared);
+  }
+
+  private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
+    Dataset<Tuple2<byte[], byte[]>> current = wire;
+    for (int level = 1; level <= program.levels(); level++) {
+      current = level(program, shared, current, level);
+    }
+    return current;
+  }
+
+  /** The same for tasks that run for minutes. */
+  private Dataset<Tuple2<byte[], byte[]>> unendingLevels(Dataset<Tuple2<byte[], byte[]>> wire) {
+    Dataset<Tuple2<byte[], byte[]>> current = wire;
+    for (int level = 1; level <= program.levels(); level++) {
+      Level operator = new Level(shared, level, new Counting.EachGroup());
+      current = level(program, current, operator, level);
+    }
+    return current;
+  }
+
+  static Dataset<Tuple2<byte[], byte[]>> level(
+      Program program,
+      Broadcast<SharedProgram> shared,
+      Dataset<Tuple2<byte[], byte[]>> wire,
+      int level) {
+    Level operator = new Level(shared, level, new Counting.EachTask());
+    return level(program, wire, operator, level)
+        .mapPartitions(new TaskCounts(shared), BytesEncoder.WIRE);
+  }
+
+  private static Dataset<Tuple2<byte[], byte[]>> level(
+      Program program, Dataset<Tuple2<byte[], byte[]>> wire, Level operator, int level) {
+    return byAddress(wire)
+        .transformWithState(
+            operator,
+            program.isTimed(level) ? TimeMode.ProcessingTime() : TimeMode.None(),
+            OutputMode.Update(),
+            BytesEncoder.WIRE);
+  }
+
+  /** Groups messages by their address, without a function that would decode each row for it. */
+  private static KeyValueGroupedDataset<byte[], byte[]> byAddress(
+      Dataset<Tuple2<byte[], byte[]>> wire) {
+    QueryExecution execution =
+        ((org.apache.spark.sql.classic.Dataset<?>) wire).queryExecution();
+    List<Attribute> columns = CollectionConverters.asJava(execution.analyzed().output());
+    return new org.apache.spark.sql.classic.KeyValueGroupedDataset<>(
+        new BytesEncoder(),
+        new BytesEncoder(),
+        execution,
+        CollectionConverters.asScala(List.of(columns.get(0))).toSeq(),
+        CollectionConverters.asScala(List.of(columns.get(1))).toSeq());
+  }
+
+  /**
+   * Runs a batch of the chain once, and writes its documents below {@code folder}, a folder a
+   * product, and its dead letters.
+   *
+   * @return what was counted, as JSON: {@code {"documents": {product: {upserts, tombstones,
+   *     bytes}}, "relations": {relation: {read, dead, stale, …}}, "counters": {product: {…}},
+   *     "dead_letters": {"": {count}}}}
+   */
+  public String stage(Dataset<Row> chain, String folder) throws IOException {
+    return stage(chain, new Stage(program.products(), folder));
+  }
+
+  static String stage(Dataset<Row> chain, Stage stage) throws IOException {
+    stage.open();
+    try {
+      List<Stage.Part> parts =
+          ((org.apache.spark.sql.classic.Dataset<Row>) chain)
+              .queryExecution()
+              .toRdd()
+              .toJavaRDD()
+              .mapPartitions(stage)
+              .collect();
+      return summary(stage.keep(parts));
+    } finally {
+      stage.clear();
+    }
+  }
+
+  static String summary(List<Count> counts) {
+    ObjectNode result = JsonNodeFactory.instance.objectNode();
+    for (Count count : counts) {
+      ObjectNode owner = result.withObjectProperty(count.kind()).withObjectProperty(count.owner());
+      owner.put(count.counter(), owner.path(count.counter()).asLong() + count.count());
+    }
+    return result.toString();
+  }
+}

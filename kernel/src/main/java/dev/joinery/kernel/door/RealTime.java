@@ -1,0 +1,152 @@
+package dev.joinery.kernel.door;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.egress.Fence;
+import dev.joinery.kernel.egress.SinkRows;
+import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.message.Tally;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.spark.Calls;
+import dev.joinery.kernel.spark.WallClock;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.AccumulableInfo;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Tuple2;
+import scala.Tuple5;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The chain as real-time mode runs it: each record is stamped with the time at which it comes, and
+ * what leaves the chain are rows for Spark's own Kafka sink.
+ *
+ * <p>Remembers what tasks have counted so far, those that are still running included.
+ */
+public final class RealTime implements AutoCloseable {
+  private static final Encoder<Tuple5<String, byte[], byte[], String, byte[]>> RECORD =
+      Encoders.tuple(
+          Encoders.STRING(),
+          Encoders.BINARY(),
+          Encoders.BINARY(),
+          Encoders.STRING(),
+          Encoders.BINARY());
+
+  private final SparkContext context;
+  private final Program program;
+  private final Ingress.Destinations destinations;
+  private final UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels;
+  private final Tally tally = new Tally();
+  private final Counting counting = new Counting();
+
+  RealTime(
+      SparkContext context,
+      Program program,
+      Ingress.Destinations destinations,
+      UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels) {
+    this.context = context;
+    this.program = program;
+    this.destinations = destinations;
+    this.levels = levels;
+    context.register(tally, "joinery");
+    context.addSparkListener(counting);
+  }
+
+  /**
+   * Returns the stream that Spark's Kafka sink takes: topic, key, value, headers.
+   *
+   * @param target what {@link SinkRows.Target#read} reads
+   * @param lease the file of the query's lease
+   * @param owner who holds it: this run
+   */
+  public Dataset<Row> records(Reading reading, String target, String lease, String owner) {
+    Fence fence = new Fence(lease, owner);
+    SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
+    Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
+    Ingress ingress =
+        reading.ingress(program).sendingTo(destinations).countingInto(tally);
+    Dataset<Row> rows =
+        levels
+            .apply(reading.through(ingress, now))
+            .mapPartitions(sink, RECORD)
+            .toDF("topic", "key", "value", "header", "told");
+    Column header =
+        functions.struct(rows.col("header").as("key"), rows.col("told").as("value"));
+    return rows.select(
+        rows.col("topic"),
+        rows.col("key"),
+        rows.col("value"),
+        functions.array(header).as("headers"));
+  }
+
+  /**
+   * What was counted since the start, as JSON, in the form of {@link Kernel#stage}: as of the last
+   * heartbeat of each task.
+   */
+  public String counts() throws JsonProcessingException {
+    ObjectMapper mapper = new ObjectMapper();
+    ObjectNode result = mapper.createObjectNode();
+    counting.totals().forEach((name, count) -> result
+        .withObjectProperty(name.get(0))
+        .withObjectProperty(name.get(1))
+        .put(name.get(2), count));
+    return mapper.writeValueAsString(result);
+  }
+
+  @Override
+  public void close() {
+    context.removeSparkListener(counting);
+  }
+
+  /** Remembers the newest counts of each task. */
+  private final class Counting extends SparkListener {
+    private final Map<Long, Map<List<String>, Long>> byTask = new ConcurrentHashMap<>();
+    private final Map<List<String>, Long> ended = new ConcurrentHashMap<>();
+
+    @Override
+    public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate update) {
+      CollectionConverters.asJava(update.accumUpdates())
+          .forEach(each -> note((Long) each._1(), CollectionConverters.asJava(each._4())));
+    }
+
+    @Override
+    public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
+      long task = end.taskInfo().taskId();
+      note(task, CollectionConverters.asJava(end.taskInfo().accumulables()));
+      Map<List<String>, Long> counts = byTask.remove(task);
+      if (counts != null) {
+        counts.forEach((name, count) -> ended.merge(name, count, Long::sum));
+      }
+    }
+
+    @SuppressWarnings("unchecked")
+    private void note(long task, Iterable<AccumulableInfo> infos) {
+      for (AccumulableInfo info : infos) {
+        if (info.id() == tally.id() && info.update().isDefined()) {
+          byTask.put(task, (Map<List<String>, Long>) info.update().get());
+        }
+      }
+    }
+
+    synchronized Map<List<String>, Long> totals() {
+      Map<List<String>, Long> totals = new HashMap<>(ended);
+      byTask.values().forEach(
+          counts -> counts.forEach((name, count) -> totals.merge(name, count, Long::sum)));
+      return totals;
+    }
+  }
+}

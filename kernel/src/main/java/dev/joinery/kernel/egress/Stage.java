@@ -1,0 +1,331 @@
+package dev.joinery.kernel.egress;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.render.ByteSink;
+import dev.joinery.kernel.render.JsonWriter;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.commons.io.FileUtils;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Writes one batch's documents, changes and dead letters as JSON lines, a part a task; gives back
+ * which parts these are, and counts.
+ *
+ * <p>Each attempt of a task writes into a folder of its own, and the driver keeps what the attempts
+ * left whose results it has. So an attempt that nobody waits for (of a speculative pair, of an
+ * executor that was cut off) alters nothing, however late it writes.
+ */
+public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Part> {
+  static final String DEAD_LETTERS = "dead_letters";
+
+  /** Holds a folder an attempt; no product's name begins so. */
+  private static final String ATTEMPTS = ".attempts";
+
+  /** No product's name begins so. */
+  static final String CHANGES = ".changes";
+
+  /**
+   * What one attempt of a task left.
+   *
+   * @param names of products, changes and dead letters
+   * @param indexes by product, of the lines whose keys may come again: what {@link LineIndex} wrote
+   */
+  public record Part(
+      int partition,
+      long attempt,
+      List<String> names,
+      Map<String, byte[]> indexes,
+      List<Count> counts)
+      implements Serializable {}
+
+  private final List<Program.ProductProgram> products;
+  private final List<Program.RelationProgram> relations;
+  private final String folder;
+
+  public Stage(List<Program.ProductProgram> products, String folder) {
+    this(products, List.of(), folder);
+  }
+
+  /** Writes the changes of {@code relations}, too. */
+  public Stage(
+      List<Program.ProductProgram> products,
+      List<Program.RelationProgram> relations,
+      String folder) {
+    this.products = products;
+    this.relations = relations;
+    this.folder = folder;
+  }
+
+  /** Makes room for a batch; called by the driver before any task begins. */
+  public void open() throws IOException {
+    Files.createDirectories(Path.of(folder, ATTEMPTS));
+  }
+
+  @Override
+  public Iterator<Part> call(Iterator<InternalRow> rows) throws IOException {
+    TaskContext task = TaskContext.get();
+    return List.of(write(task.partitionId(), task.taskAttemptId(), rows)).iterator();
+  }
+
+  /** Writes the lines of one attempt; fails where its batch was kept or cleared meanwhile. */
+  public Part write(int partition, long attempt, Iterator<InternalRow> rows) throws IOException {
+    try (Parts parts = new Parts(attempts(folder).resolve(Long.toString(attempt)))) {
+      while (rows.hasNext()) {
+        parts.take(rows.next().getBinary(0));
+      }
+      return new Part(partition, attempt, parts.names(), parts.indexes(), parts.counts());
+    }
+  }
+
+  /**
+   * Puts the parts of a batch in place, one a task, with one line of each key.
+   *
+   * @return what was counted
+   */
+  public List<Count> keep(List<Part> parts) throws IOException {
+    List<Count> counts = new ArrayList<>();
+    for (Part part : parts) {
+      Path left = attempts(folder).resolve(Long.toString(part.attempt()));
+      for (String name : part.names()) {
+        Path place = place(part, name);
+        Files.createDirectories(place.getParent());
+        Files.move(left.resolve(name), place, StandardCopyOption.ATOMIC_MOVE);
+      }
+      counts.addAll(part.counts());
+    }
+    removeRepeats(parts, counts);
+    return counts;
+  }
+
+  /** Where a part stands once it was kept. */
+  private Path place(Part part, String name) {
+    return Path.of(folder, name, String.format("part-%05d.jsonl", part.partition()));
+  }
+
+  private void removeRepeats(List<Part> parts, List<Count> counts) throws IOException {
+    for (Program.ProductProgram product : products) {
+      String name = product.name();
+      List<Repeats.Listed> listed = new ArrayList<>();
+      for (Part part : parts) {
+        if (part.indexes().containsKey(name)) {
+          listed.add(new Repeats.Listed(place(part, name), part.indexes().get(name)));
+        }
+      }
+      Repeats removed = Repeats.remove(listed);
+      if (removed.lines() > 0) {
+        counts.add(new Count("counters", name, "superseded", removed.lines()));
+        counts.add(new Count("documents", name, "upserts", -removed.lines()));
+        counts.add(new Count("documents", name, "bytes", -removed.bytes()));
+      }
+    }
+  }
+
+  /** Drops what attempts left that was not kept, as far as none of them is still writing. */
+  public void clear() {
+    FileUtils.deleteQuietly(attempts(folder).toFile());
+  }
+
+  private static Path attempts(String folder) {
+    return Path.of(folder, ATTEMPTS);
+  }
+
+  private final class Parts implements AutoCloseable {
+    private final Path place;
+    private final Map<String, OutputStream> streams = new HashMap<>();
+    private final Map<List<String>, Long> counts = new HashMap<>();
+    private final Lines[] lines = new Lines[products.size()];
+    private final ChangeLines changes = new ChangeLines(relations);
+    private final ByteSink line = new ByteSink(4096);
+
+    Parts(Path place) {
+      this.place = place;
+    }
+
+    void take(byte[] message) throws IOException {
+      ByteReader in = Message.body(message);
+      switch (Message.kind(message)) {
+        case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
+        case Message.DEAD_LETTER -> deadLetter(in.rest());
+        case Message.COUNT -> count(Count.read(in));
+        case Message.RAW -> change(RawChange.read(message));
+        default -> throw new IllegalStateException("message kind " + Message.kind(message));
+      }
+    }
+
+    private void document(int kind, ByteReader in) throws IOException {
+      int product = in.readVarInt();
+      if (lines[product] == null) {
+        lines[product] = new Lines(products.get(product));
+      }
+      String name = products.get(product).name();
+      line.clear();
+      lines[product].write(kind, in, line);
+      stream(name).write(line.array(), 0, line.size());
+      lines[product].count(kind, line);
+    }
+
+    private void deadLetter(Slice json) throws IOException {
+      OutputStream out = stream(DEAD_LETTERS);
+      out.write(json.array(), json.offset(), json.length());
+      out.write('\n');
+      add("dead_letters", "", "count", 1);
+    }
+
+    private void change(RawChange change) throws IOException {
+      line.clear();
+      changes.write(change, line);
+      stream(CHANGES).write(line.array(), 0, line.size());
+    }
+
+    private void count(Count count) {
+      add(count.kind(), count.owner(), count.counter(), count.count());
+    }
+
+    private void add(String kind, String owner, String counter, long count) {
+      counts.merge(List.of(kind, owner, counter), count, Long::sum);
+    }
+
+    private OutputStream stream(String name) throws IOException {
+      OutputStream stream = streams.get(name);
+      if (stream == null) {
+        stream = open(name);
+        streams.put(name, stream);
+      }
+      return stream;
+    }
+
+    private OutputStream open(String name) throws IOException {
+      if (streams.isEmpty()) {
+        // Never its parents, too: once the batch is over they are gone, and stay so.
+        Files.createDirectory(place);
+      }
+      return new BufferedOutputStream(Files.newOutputStream(place.resolve(name)), 1 << 16);
+    }
+
+    List<String> names() {
+      return List.copyOf(streams.keySet());
+    }
+
+    Map<String, byte[]> indexes() {
+      Map<String, byte[]> indexes = new HashMap<>();
+      for (int i = 0; i < lines.length; i++) {
+        if (lines[i] != null && !lines[i].index.isEmpty()) {
+          indexes.put(products.get(i).name(), lines[i].index.toBytes());
+        }
+      }
+      return indexes;
+    }
+
+    List<Count> counts() {
+      for (int i = 0; i < lines.length; i++) {
+        if (lines[i] != null) {
+          lines[i].tell(products.get(i).name(), this);
+        }
+      }
+      return counts.entrySet().stream()
+          .map(
+              each ->
+                  new Count(
+                      each.getKey().get(0),
+                      each.getKey().get(1),
+                      each.getKey().get(2),
+                      each.getValue()))
+          .toList();
+    }
+
+    @Override
+    public void close() throws IOException {
+      for (OutputStream stream : streams.values()) {
+        stream.close();
+      }
+    }
+  }
+
+  /** Writes one product's documents as lines of the files sink, and counts them. */
+  private static final class Lines {
+    private static final byte[] KEY = "{\"key\":".getBytes(StandardCharsets.UTF_8);
+    private static final byte[] VALUE = ",\"value\":".getBytes(StandardCharsets.UTF_8);
+    private static final byte[] NULL = "null".getBytes(StandardCharsets.UTF_8);
+    private static final byte[] VERSION = ",\"version\":".getBytes(StandardCharsets.UTF_8);
+    private final JsonWriter key;
+    private final JsonWriter value;
+    private final int keyColumns;
+    private final int valueColumns;
+    private final LineIndex index = new LineIndex();
+    private Slice place;
+    private int keyTo;
+    private long upserts;
+    private long tombstones;
+    private long bytes;
+
+    Lines(Program.ProductProgram product) {
+      this.key = new JsonWriter(product.key());
+      this.value = new JsonWriter(product.value());
+      this.keyColumns = columns(product.key());
+      this.valueColumns = columns(product.value());
+    }
+
+    void count(int kind, ByteSink line) {
+      index.add(line, KEY.length, keyTo, place);
+      if (kind == Message.DOCUMENT) {
+        upserts++;
+      } else {
+        tombstones++;
+      }
+      bytes += line.size();
+    }
+
+    void tell(String name, Parts parts) {
+      if (upserts > 0) {
+        parts.add("documents", name, "upserts", upserts);
+      }
+      if (tombstones > 0) {
+        parts.add("documents", name, "tombstones", tombstones);
+      }
+      parts.add("documents", name, "bytes", bytes);
+    }
+
+    private static int columns(StructType type) {
+      return type.length();
+    }
+
+    public void write(int kind, ByteReader in, ByteSink out) {
+      long version = in.readLong();
+      place = in.readBlob();
+      out.append(KEY);
+      key.write(BinaryRow.of(in.readBlob(), keyColumns), out);
+      keyTo = out.size();
+      out.append(VALUE);
+      if (kind == Message.DOCUMENT) {
+        value.write(BinaryRow.of(in.rest(), valueColumns), out);
+      } else {
+        out.append(NULL);
+      }
+      out.append(VERSION);
+      out.append(Long.toString(version).getBytes(StandardCharsets.UTF_8));
+      out.append('}');
+      out.append('\n');
+    }
+  }
+}

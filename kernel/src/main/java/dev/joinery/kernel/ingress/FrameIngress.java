@@ -1,0 +1,193 @@
+package dev.joinery.kernel.ingress;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.ChangeLetter;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.message.RowByRow;
+import dev.joinery.kernel.program.Program;
+import java.util.Iterator;
+import java.util.Locale;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
+
+/**
+ * Turns the rows of a frame of typed changes into messages to the first nodes of the chain; those
+ * it cannot use become dead letters that travel beside.
+ *
+ * <p>A frame has no log. Its changes stand in the order of their positions; one without a position
+ * stands nowhere in its batch, so that it must be the only one of its key there.
+ */
+public final class FrameIngress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
+  /** The columns of a frame's row, in order. */
+  static final String[] COLUMNS = {"op", "position", "row", "batch", "timestamp"};
+
+  private static final int REFUSED = -1;
+
+  private final Program program;
+  private final Ingress.Destinations destinations;
+  private final int relation;
+  private final long[] absent;
+
+  /** {@code absent} marks the columns that the frame does not have; null where it has all. */
+  public FrameIngress(
+      Program program, Ingress.Destinations destinations, int relation, long[] absent) {
+    this.program = program;
+    this.destinations = destinations;
+    this.relation = relation;
+    this.absent = absent;
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
+    Outbox outbox = new Outbox();
+    Sender sender = new Sender(outbox);
+    outbox.later(new RowByRow<>(rows, sender::take, sender::close));
+    return outbox;
+  }
+
+  private final class Sender implements Ingress.Origin {
+    private final Outbox outbox;
+    private final Ingress.Destination destination = destinations.open(this);
+    private final Program.RelationProgram columns = program.relations().get(relation);
+    private final ChangeLetter letters = new ChangeLetter(columns);
+    private final UnsafeRow decoded = new UnsafeRow(columns.columns().size());
+    private long timestamp;
+    private long batch;
+    private long taken;
+
+    Sender(Outbox outbox) {
+      this.outbox = outbox;
+    }
+
+    /** {@code relation/batch/task.row}: a frame has no log. */
+    @Override
+    public String place() {
+      return columns.name() + "/" + batch + "/" + TaskContext.getPartitionId() + "." + taken;
+    }
+
+    void close() {
+      destination.close(outbox, timestamp);
+    }
+
+    void take(Row row) {
+      int op = row.isNullAt(0) ? Message.OP_UPSERT : opOf(row.getString(0));
+      boolean positioned = !row.isNullAt(1);
+      long position = positioned ? row.getLong(1) : 0;
+      Slice bytes = Slice.of((byte[]) row.get(2));
+      timestamp = row.getLong(4);
+      batch = row.getLong(3);
+      taken++;
+      String nullKey = nullKey(bytes);
+      String infinite = op == Message.OP_UPSERT && nullKey == null ? infinite() : null;
+      if (op == REFUSED) {
+        refuse("undecodable", "an \"__op\" that is none of the known", bytes, timestamp);
+      } else if (nullKey != null) {
+        refuse("key_missing", "key column \"" + nullKey + "\" is null", bytes, timestamp);
+      } else if (infinite != null) {
+        String detail = "column \"" + infinite + "\": not a finite number";
+        refuse("wrong_type", detail, bytes, timestamp);
+      } else {
+        long minor = positioned ? position : RawChange.ORDERLESS;
+        long[] missing = op == Message.OP_UPSERT ? absent : null;
+        Change change =
+            new Change(op, positioned, position, batch, minor, missing);
+        destination.send(relation, change, bytes, timestamp, outbox);
+      }
+    }
+
+    private void refuse(String reason, String detail, Slice row, long timestamp) {
+      outbox.emit(letters.of(reason, detail, row, false, timestamp));
+    }
+
+    /** Points at the row; the first key column that is null, or null. */
+    private String nullKey(Slice row) {
+      BinaryRow.point(decoded, row);
+      for (int ordinal : columns.key()) {
+        if (decoded.isNullAt(ordinal)) {
+          return columns.columns().get(ordinal).name();
+        }
+      }
+      return null;
+    }
+
+    /** The first column that holds a number that is not finite, however deep, or null. */
+    private String infinite() {
+      for (int i = 0; i < columns.columns().size(); i++) {
+        if (holdsInfinite(decoded, i, columns.columns().get(i).type())) {
+          return columns.columns().get(i).name();
+        }
+      }
+      return null;
+    }
+  }
+
+  private static int opOf(String op) {
+    return switch (op.toLowerCase(Locale.ROOT)) {
+      case "c", "r", "u", "i", "insert", "update", "upsert", "read", "snapshot" ->
+          Message.OP_UPSERT;
+      case "d", "delete" -> Message.OP_DELETE;
+      default -> REFUSED;
+    };
+  }
+
+  private static boolean holdsInfinite(SpecializedGetters values, int ordinal, DataType type) {
+    if (!canHoldReal(type) || values.isNullAt(ordinal)) {
+      return false;
+    }
+    if (type.equals(DataTypes.DoubleType)) {
+      return !Double.isFinite(values.getDouble(ordinal));
+    }
+    if (type.equals(DataTypes.FloatType)) {
+      return !Float.isFinite(values.getFloat(ordinal));
+    }
+    if (type instanceof ArrayType array) {
+      return holdsInfinite(values.getArray(ordinal), array.elementType());
+    }
+    if (type instanceof MapType map) {
+      MapData entries = values.getMap(ordinal);
+      return holdsInfinite(entries.keyArray(), map.keyType())
+          || holdsInfinite(entries.valueArray(), map.valueType());
+    }
+    StructType struct = (StructType) type;
+    InternalRow row = values.getStruct(ordinal, struct.length());
+    for (int i = 0; i < struct.length(); i++) {
+      if (holdsInfinite(row, i, struct.fields()[i].dataType())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean holdsInfinite(ArrayData values, DataType type) {
+    for (int i = 0; i < values.numElements(); i++) {
+      if (holdsInfinite(values, i, type)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean canHoldReal(DataType type) {
+    return type.equals(DataTypes.DoubleType)
+        || type.equals(DataTypes.FloatType)
+        || type instanceof ArrayType
+        || type instanceof MapType
+        || type instanceof StructType;
+  }
+}

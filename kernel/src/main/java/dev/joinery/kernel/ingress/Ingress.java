@@ -1,0 +1,437 @@
+package dev.joinery.kernel.ingress;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.Hash;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.format.ChangeSink;
+import dev.joinery.kernel.format.ColumnsSeen;
+import dev.joinery.kernel.format.Format;
+import dev.joinery.kernel.format.RegistryError;
+import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RecordLetter;
+import dev.joinery.kernel.message.Tally;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import scala.Tuple2;
+
+/**
+ * Turns raw records into messages to the first nodes of the chain; those it cannot use become dead
+ * letters that travel beside.
+ */
+public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
+  /** The columns of a raw record, in order. */
+  static final String[] COLUMNS = {
+    "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name"
+  };
+
+  /** How the name of several topics begins. */
+  private static final String PATTERN = "pattern:";
+
+  /** Where Spark tells a task the number of its batch. */
+  private static final String BATCH = "streaming.sql.batchId";
+
+  private final Program program;
+  private final Format[] formats;
+  private final String[] sources;
+  private final String[] topics;
+  private final boolean[] severalTopics;
+  private final int[][] relationsOf;
+  private PendingRoots pending = PendingRoots.NONE;
+  private Tally tally;
+  private Destinations destinations;
+
+  /** Where decoded changes go. */
+  public interface Destination {
+    /** Whether it takes a relation's rows that were inserted, and nothing else. */
+    boolean insertsOnly(int relation);
+
+    /** Why a row cannot be taken, as a dead letter tells it; null where it can. */
+    default String refusal(int relation, Slice row) {
+      return null;
+    }
+
+    void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
+
+    /** Called once all records of a task have been sent. */
+    default void close(Outbox outbox, long timestamp) {}
+  }
+
+  /** Where the record at hand stands, as a text that no other record has. */
+  public interface Origin {
+    String place();
+
+    /** The partition of a log that a change stands in; {@link Marks#UNORDERED} for none. */
+    default long partitionOf(Change change) {
+      return Marks.UNORDERED;
+    }
+  }
+
+  /** Makes the destination of a task. */
+  public interface Destinations extends Serializable {
+    Destination open(Origin origin);
+  }
+
+  /**
+   * {@code sources} and {@code topics} are by relation; {@code relationsOf} holds, for each number
+   * in a record's first column, its relations.
+   */
+  public Ingress(
+      Program program,
+      Format[] formats,
+      String[] sources,
+      String[] topics,
+      int[][] relationsOf) {
+    this.program = program;
+    this.formats = formats;
+    this.sources = sources;
+    this.topics = topics;
+    this.severalTopics = new boolean[topics.length];
+    for (int i = 0; i < topics.length; i++) {
+      severalTopics[i] = topics[i].startsWith(PATTERN);
+    }
+    this.relationsOf = relationsOf;
+    this.destinations = origin -> new Router(program);
+  }
+
+  /** Sends changes elsewhere than to the first nodes of a chain. */
+  public Ingress sendingTo(Destinations others) {
+    destinations = others;
+    return this;
+  }
+
+  /** Also tells pending roots, in the one batch that is theirs. */
+  public Ingress telling(PendingRoots roots) {
+    pending = roots;
+    return this;
+  }
+
+  /** Counts into {@code counts} as records come, where no end of a batch is near. */
+  public Ingress countingInto(Tally counts) {
+    tally = counts;
+    return this;
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
+    Outbox outbox = new Outbox();
+    Sender sender = new Sender(outbox);
+    if (isTelling()) {
+      outbox.later(
+          pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
+    }
+    outbox.later(
+        new Iterator<>() {
+          private boolean counted;
+
+          @Override
+          public boolean hasNext() {
+            return rows.hasNext() || !counted;
+          }
+
+          @Override
+          public Runnable next() {
+            if (rows.hasNext()) {
+              Row row = rows.next();
+              return () -> sender.take(row);
+            }
+            counted = true;
+            return sender::finish;
+          }
+        });
+    return outbox;
+  }
+
+  private boolean isTelling() {
+    TaskContext task = TaskContext.get();
+    return !pending.roots().isEmpty()
+        && task.partitionId() == 0
+        && Long.toString(pending.batch()).equals(task.getLocalProperty(BATCH));
+  }
+
+  /** A change that a decoder told of the record at hand. */
+  private record Decoded(Change change, Slice row) {}
+
+  /**
+   * Takes what a decoder tells about the record at hand, and sends it once all of it is known to
+   * be of use: a record counts whole or not at all.
+   */
+  private final class Sender implements ChangeSink, Origin {
+    private final Outbox outbox;
+    private final Destination destination = destinations.open(this);
+    private final long[] read = new long[program.relations().size()];
+    private final long[] dead = new long[program.relations().size()];
+    private final long[] timed = new long[program.relations().size()];
+    private final long[] times = new long[program.relations().size()];
+    private final Counters counters = new Counters();
+    private final List<Decoded> decoded = new ArrayList<>(2);
+    private String reason;
+    private String detail;
+    private Row record;
+    private long timestamp;
+    private long partition;
+    private long number;
+    private int decoding;
+
+    Sender(Outbox outbox) {
+      this.outbox = outbox;
+    }
+
+    void take(Row row) {
+      record = row;
+      partition = row.getLong(1);
+      number = row.getLong(2);
+      timestamp = row.getLong(7);
+      byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
+      byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
+      for (int relation : relationsOf[row.getInt(0)]) {
+        read[relation]++;
+        decoding = relation;
+        decoded.clear();
+        reason = null;
+        if (row.isNullAt(6)) {
+          decode(relation, key, value);
+        } else {
+          deadLetter(relation, row.getString(6), detailOf(row.getString(6)));
+        }
+        if (reason == null) {
+          sendDecoded(relation);
+        } else {
+          refuse(relation);
+        }
+      }
+      if (tally != null) {
+        count();
+        counters.drainTo(tally);
+      }
+    }
+
+    private String detailOf(String error) {
+      return error.equals(RecordLetter.POISON)
+          ? "it made its worker fail, alone and repeatedly"
+          : "the record is longer than max_record_bytes";
+    }
+
+    /**
+     * Decodes one record; whatever a decoder trips over is that record's own affair, but a registry
+     * that is away is everyone's.
+     */
+    private void decode(int relation, byte[] key, byte[] value) {
+      try {
+        formats[relation].decode(relation, key, value, this);
+      } catch (RegistryError away) {
+        throw away;
+      } catch (RuntimeException | StackOverflowError error) {
+        deadLetter(relation, RecordLetter.POISON, "the decoder failed: " + error);
+      }
+    }
+
+    @Override
+    public void change(
+        int relation,
+        int op,
+        boolean positioned,
+        long position,
+        byte[] row,
+        int rowLength,
+        long[] absent) {
+      if (op != ChangeSink.UPSERT && destination.insertsOnly(relation)) {
+        count(relation, "ignored_deletes");
+        return;
+      }
+      // Only the row of an upsert outlives this call: a delete may come before one.
+      Slice values =
+          op == ChangeSink.UPSERT
+              ? new Slice(row, 0, rowLength)
+              : Slice.of(Arrays.copyOf(row, rowLength));
+      String refusal = destination.refusal(relation, values);
+      if (refusal != null) {
+        deadLetter(relation, "out_of_range", refusal);
+        return;
+      }
+      Change change = new Change(op, positioned, position, majorOf(relation), number, absent);
+      decoded.add(new Decoded(change, values));
+    }
+
+    /** The partition; of a relation of several topics, told apart by their names. */
+    private long majorOf(int relation) {
+      if (!severalTopics[relation] || record.isNullAt(8)) {
+        return partition;
+      }
+      byte[] topic = record.getString(8).getBytes(StandardCharsets.UTF_8);
+      long hash = Hash.of(topic, 0, topic.length) & 0x7fffffffL;
+      // Above all partitions, so that it is newer than what earlier versions kept.
+      return hash + 1 << 32 | partition;
+    }
+
+    private void sendDecoded(int relation) {
+      for (Decoded each : decoded) {
+        destination.send(relation, each.change(), each.row(), timestamp, outbox);
+      }
+    }
+
+    @Override
+    public String place() {
+      Object log = record.isNullAt(3) ? partition : RecordLetter.text((byte[]) record.get(3));
+      return topicOf(decoding) + "/" + log + "/" + number;
+    }
+
+    /** A topic of files is one partition. */
+    @Override
+    public long partitionOf(Change change) {
+      return record.isNullAt(3) ? change.major() : 0;
+    }
+
+    private String topicOf(int relation) {
+      return record.isNullAt(8) ? topics[relation] : record.getString(8);
+    }
+
+    @Override
+    public boolean insertsOnly() {
+      return destination.insertsOnly(decoding);
+    }
+
+    @Override
+    public void deadLetter(int relation, String why, String sentence) {
+      reason = why;
+      detail = sentence;
+    }
+
+    private void refuse(int relation) {
+      dead[relation]++;
+      if (reason.equals("truncate")) {
+        count(relation, "truncates");
+      } else if (reason.equals("wrong_format")) {
+        count(relation, "wrong_format");
+      }
+      byte[] letter =
+          RecordLetter.of(record, sources[relation], topicOf(relation), reason, detail);
+      outbox.emit(Message.deadLetter(timestamp, letter));
+    }
+
+    @Override
+    public void committed(int relation, long millis) {
+      timed[relation]++;
+      times[relation] += millis;
+    }
+
+    @Override
+    public void count(int relation, String counter) {
+      counters.relation(program.relations().get(relation).name(), counter, 1);
+    }
+
+    void finish() {
+      count();
+      if (tally == null) {
+        tellColumns();
+      }
+      counters.drainTo(outbox, timestamp);
+      destination.close(outbox, timestamp);
+    }
+
+    private void tellColumns() {
+      for (int i = 0; i < formats.length; i++) {
+        String name = program.relations().get(i).name();
+        ColumnsSeen seen = formats[i] == null ? null : formats[i].columnsSeen();
+        if (seen != null) {
+          seen.tell((counter, count) -> counters.relation(name, counter, count));
+        }
+      }
+    }
+
+    private void count() {
+      for (int i = 0; i < read.length; i++) {
+        String name = program.relations().get(i).name();
+        if (read[i] > 0) {
+          counters.relation(name, "read", read[i]);
+          read[i] = 0;
+        }
+        if (dead[i] > 0) {
+          counters.relation(name, "dead", dead[i]);
+          dead[i] = 0;
+        }
+        if (timed[i] > 0) {
+          counters.relation(name, "timed", timed[i]);
+          counters.relation(name, "commit_times_ms", times[i]);
+          timed[i] = 0;
+          times[i] = 0;
+        }
+      }
+    }
+  }
+
+  /** Sends a change to each first node of its relation. */
+  public static class Router implements Destination {
+    private record Target(int node, int role, KeyCodec address, Buckets buckets) {
+      byte[] keyOf(UnsafeRow row) {
+        return buckets.of(address.encode(row));
+      }
+    }
+
+    private final List<List<Target>> targets = new ArrayList<>();
+    private final UnsafeRow[] rows;
+
+    public Router(Program program) {
+      rows = new UnsafeRow[program.relations().size()];
+      for (int i = 0; i < rows.length; i++) {
+        rows[i] = new UnsafeRow(program.relations().get(i).columns().size());
+        targets.add(new ArrayList<>());
+      }
+      for (Program.Route route : program.routes()) {
+        if (program.nodes().get(route.node()) instanceof Program.AsOfProgram) {
+          continue; // A log's time goes with its changes: see LogClock.
+        }
+        KeyCodec codec =
+            route.address().codec(program.relations().get(route.relation()).columns());
+        Buckets buckets = program.bucketsOf(route.node());
+        targets.get(route.relation()).add(new Target(route.node(), route.role(), codec, buckets));
+      }
+    }
+
+    @Override
+    public boolean insertsOnly(int relation) {
+      return false;
+    }
+
+    @Override
+    public void send(
+        int relation, Change change, Slice row, long timestamp, Outbox outbox) {
+      UnsafeRow decoded = BinaryRow.point(rows[relation], row);
+      byte[] message = null;
+      int role = -1;
+      for (Target target : targets.get(relation)) {
+        if (message == null || target.role() != role) {
+          role = target.role();
+          message =
+              Message.raw(
+                  timestamp,
+                  relation,
+                  role,
+                  change.op(),
+                  change.positioned(),
+                  change.position(),
+                  change.major(),
+                  change.minor(),
+                  change.absent(),
+                  row.array(),
+                  row.length());
+        }
+        outbox.send(target.node(), target.keyOf(decoded), message);
+      }
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package dev.joinery.kernel.message;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.program.Program;
+import java.util.List;
+
+/**
+ * The messages that travel between levels, as bytes: a kind, the batch's timestamp, then fields.
+ *
+ * <p>Every message that concerns a row of another node carries the epoch of that row, a number that
+ * rises whenever the row chooses a new address. A receiver that hears two senders about one row
+ * believes the higher epoch.
+ */
+public final class Message {
+  public static final int RAW = 1;
+  public static final int OWN_PUT = 2;
+  public static final int OWN_REMOVE = 3;
+  public static final int PARENT_PUT = 4;
+  public static final int PARENT_REMOVE = 5;
+  public static final int CHILD_PUT = 6;
+  public static final int CHILD_REMOVE = 7;
+  public static final int BRANCH = 8;
+  public static final int DOCUMENT = 9;
+  public static final int TOMBSTONE = 10;
+  public static final int DEAD_LETTER = 11;
+  public static final int COUNT = 12;
+  public static final int PENDING = 13;
+  static final int EVENT = 14;
+  public static final int WATERMARK = 15;
+  public static final int FORGET = 16;
+  public static final int VERSION = 17;
+
+  /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
+  public static final int ROLE_PARENT = 1;
+
+  /** Set at the one node that counts what became of a relation's changes. */
+  public static final int ROLE_PRIMARY = 2;
+
+  public static final int OP_UPSERT = 0;
+  public static final int OP_DELETE = 1;
+  public static final int OP_TOMBSTONE = 2;
+
+  /** Set on a row some of whose embeds hold more rows than they may. */
+  public static final int FLAG_FAILED = 1;
+
+  private Message() {}
+
+  public static int kind(byte[] message) {
+    return message[0];
+  }
+
+  private static ByteWriter start(int kind, long timestamp, int size) {
+    return new ByteWriter(size + 24).writeByte(kind).writeLong(timestamp);
+  }
+
+  /** A change as decoded: read it with {@link RawChange}. */
+  public static byte[] raw(
+      long timestamp,
+      int relation,
+      int role,
+      int op,
+      boolean positioned,
+      long position,
+      long major,
+      long minor,
+      long[] absent,
+      byte[] row,
+      int length) {
+    ByteWriter out = start(RAW, timestamp, length + 40);
+    Change change =
+        new Change(op, positioned, position, major, minor, absent);
+    return writeChange(out, relation, role, change, new Slice(row, 0, length)).toBytes();
+  }
+
+  /**
+   * A change of a versioned lookup's table.
+   *
+   * @param partition of the log that it stands in
+   * @param before the newest time that its task read in the partition before it
+   */
+  public static byte[] version(
+      long timestamp,
+      long partition,
+      long before,
+      Program.Route route,
+      Change change,
+      Slice row) {
+    ByteWriter out = start(VERSION, timestamp, row.length() + 56);
+    out.writeVarLong(partition).writeLong(before);
+    return writeChange(out, route.relation(), route.role(), change, row).toBytes();
+  }
+
+  private static ByteWriter writeChange(
+      ByteWriter out, int relation, int role, Change change, Slice row) {
+    out.writeVarInt(relation).writeByte(role).writeByte(change.op());
+    out.writeByte(change.positioned() ? 1 : 0).writeVarLong(change.position());
+    out.writeVarLong(change.major()).writeVarLong(change.minor());
+    long[] absent = change.absent();
+    out.writeVarInt(absent == null ? 0 : absent.length);
+    if (absent != null) {
+      for (long word : absent) {
+        out.writeLong(word);
+      }
+    }
+    return out.writeRaw(row);
+  }
+
+  public static byte[] ownPut(long timestamp, long epoch, Slice row) {
+    return start(OWN_PUT, timestamp, row.length() + 9).writeLong(epoch).writeRaw(row).toBytes();
+  }
+
+  public static byte[] ownRemove(long timestamp, long epoch) {
+    return start(OWN_REMOVE, timestamp, 9).writeLong(epoch).toBytes();
+  }
+
+  public static byte[] parentPut(long timestamp, long epoch, byte[] key, Slice row) {
+    return start(PARENT_PUT, timestamp, key.length + row.length() + 16)
+        .writeLong(epoch)
+        .writeBlob(key)
+        .writeRaw(row)
+        .toBytes();
+  }
+
+  public static byte[] parentRemove(long timestamp, long epoch, byte[] key) {
+    return start(PARENT_REMOVE, timestamp, key.length + 16)
+        .writeLong(epoch)
+        .writeBlob(key)
+        .toBytes();
+  }
+
+  public static byte[] childPut(
+      long timestamp, int branch, long epoch, Slice key, int flags, Slice order, Slice row) {
+    int size = key.length() + order.length() + row.length() + 24;
+    ByteWriter out = start(CHILD_PUT, timestamp, size).writeVarInt(branch).writeBlob(key);
+    return Child.write(out, epoch, flags, order, row).toBytes();
+  }
+
+  public static byte[] childRemove(long timestamp, int branch, long epoch, Slice key) {
+    return start(CHILD_REMOVE, timestamp, key.length() + 24)
+        .writeVarInt(branch)
+        .writeBlob(key)
+        .writeLong(epoch)
+        .toBytes();
+  }
+
+  public static byte[] document(long timestamp, int product, long version, Slice key, Slice value) {
+    return line(timestamp, product, version, null, key, value);
+  }
+
+  /** A document of a stream; {@code place} is null where its key comes once in a batch. */
+  public static byte[] line(
+      long timestamp, int product, long version, Event.Place place, Slice key, Slice value) {
+    ByteWriter out = start(DOCUMENT, timestamp, key.length() + value.length() + 48);
+    out.writeVarInt(product).writeLong(version);
+    if (place == null) {
+      out.writeByte(0);
+    } else {
+      place.write(out.writeByte(Event.Place.BYTES));
+    }
+    return out.writeBlob(key).writeRaw(value).toBytes();
+  }
+
+  public static byte[] tombstone(long timestamp, int product, long version, Slice key) {
+    return start(TOMBSTONE, timestamp, key.length() + 24)
+        .writeVarInt(product)
+        .writeLong(version)
+        .writeByte(0)
+        .writeBlob(key)
+        .toBytes();
+  }
+
+  /** Tells a root's Fold that the sink may hold what was never committed; without a time. */
+  public static byte[] pending(long version, Slice key) {
+    return start(PENDING, 0, key.length() + 16)
+        .writeLong(version)
+        .writeRaw(key)
+        .toBytes();
+  }
+
+  /** How far a task has come in the time of a table's log. */
+  public static byte[] watermark(long timestamp, Marks marks) {
+    ByteWriter out = start(WATERMARK, timestamp, 24);
+    marks.write(out);
+    return out.toBytes();
+  }
+
+  /** Tells a lookup that an event was told again which it may remember until a time. */
+  public static byte[] forget(long timestamp, long until, Slice identity) {
+    return start(FORGET, timestamp, identity.length() + 8)
+        .writeLong(until)
+        .writeRaw(identity)
+        .toBytes();
+  }
+
+  public static byte[] deadLetter(long timestamp, byte[] json) {
+    return start(DEAD_LETTER, timestamp, json.length).writeRaw(json).toBytes();
+  }
+
+  /** {@code owner}: a relation's or a product's name. */
+  static byte[] count(long timestamp, boolean relation, String owner, String counter, long count) {
+    return start(COUNT, timestamp, 64)
+        .writeByte(relation ? 1 : 0)
+        .writeBlob(owner.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+        .writeBlob(counter.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+        .writeLong(count)
+        .toBytes();
+  }
+
+  public static long timestamp(byte[] message) {
+    return new ByteReader(message, 1, 8).readLong();
+  }
+
+  /** The time of a group of messages, some of which may have none. */
+  public static long latest(List<byte[]> messages) {
+    long latest = timestamp(messages.get(0));
+    for (int i = 1; i < messages.size(); i++) {
+      latest = Math.max(latest, timestamp(messages.get(i)));
+    }
+    return latest;
+  }
+
+  public static ByteReader body(byte[] message) {
+    return new ByteReader(message, 9, message.length - 9);
+  }
+}

@@ -1,0 +1,69 @@
+package dev.joinery.kernel.message;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.Slice;
+import java.util.Arrays;
+
+/** One decoded change on its way to a row: what it does, where it stands in its log, what it sets. */
+public record RawChange(
+    int relation,
+    int role,
+    int op,
+    boolean positioned,
+    long position,
+    long major,
+    long minor,
+    long[] absent,
+    Slice row)
+    implements Comparable<RawChange> {
+
+  /** The {@code minor} of a change that stands nowhere in its batch. */
+  public static final long ORDERLESS = Long.MIN_VALUE;
+
+  public static RawChange read(byte[] message) {
+    return read(Message.body(message));
+  }
+
+  public static RawChange read(ByteReader in) {
+    int relation = in.readVarInt();
+    int role = in.readByte();
+    int op = in.readByte();
+    boolean positioned = in.readByte() == 1;
+    long position = in.readVarLong();
+    long major = in.readVarLong();
+    long minor = in.readVarLong();
+    int words = in.readVarInt();
+    long[] absent = words == 0 ? null : new long[words];
+    for (int i = 0; i < words; i++) {
+      absent[i] = in.readLong();
+    }
+    return new RawChange(relation, role, op, positioned, position, major, minor, absent, in.rest());
+  }
+
+  public boolean isParent() {
+    return (role & Message.ROLE_PARENT) != 0;
+  }
+
+  public boolean isPrimary() {
+    return (role & Message.ROLE_PRIMARY) != 0;
+  }
+
+  public boolean isAbsent(int column) {
+    return absent != null && (absent[column >> 6] >>> (column & 63) & 1) != 0;
+  }
+
+  /** True where another change of the same key stands at the same place and is not the same. */
+  public boolean isTorn(RawChange other) {
+    return major == other.major
+        && minor == other.minor
+        && (op != other.op || !row.equals(other.row) || !Arrays.equals(absent, other.absent));
+  }
+
+  /** Log order. A key change stands in the log once as a delete and once as an upsert. */
+  @Override
+  public int compareTo(RawChange other) {
+    int byMajor = Long.compare(major, other.major);
+    int byMinor = byMajor != 0 ? byMajor : Long.compare(minor, other.minor);
+    return byMinor != 0 ? byMinor : row.compareTo(other.row);
+  }
+}

@@ -1,0 +1,73 @@
+package dev.joinery.kernel.message;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
+import java.util.Base64;
+import org.apache.spark.sql.Row;
+
+/** Writes the dead letter of a raw record that cannot be used; remembers nothing. */
+public final class RecordLetter {
+  public static final String POISON = "poison";
+
+  private static final int KEPT_OF_OVERSIZE = 64 * 1024;
+
+  private RecordLetter() {}
+
+  /** {@code record} has the columns of {@code Ingress.COLUMNS}. */
+  public static byte[] of(Row record, String source, String topic, String reason, String detail) {
+    ObjectNode letter = JsonNodeFactory.instance.objectNode();
+    letter.put("reason", reason);
+    letter.put("detail", detail);
+    letter.put("source", source);
+    letter.put("topic", topic);
+    putPlace(letter, record);
+    Instant time = Instant.EPOCH.plus(record.getLong(7), ChronoUnit.MICROS);
+    letter.put("time", time.toString());
+    boolean whole = record.isNullAt(6) || record.getString(6).equals(POISON);
+    int most = whole ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
+    put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
+    put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
+    if (!whole) {
+      letter.put("cut", true);
+    }
+    return letter.toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static void putPlace(ObjectNode letter, Row record) {
+    long number = record.getLong(2);
+    if (!record.isNullAt(3)) {
+      letter.put("file", text((byte[]) record.get(3))).put("line", number);
+    } else if (number != RawChange.ORDERLESS) {
+      letter.put("partition", record.getLong(1)).put("offset", number);
+    }
+  }
+
+  private static void put(ObjectNode letter, String name, byte[] raw, int most) {
+    if (raw == null) {
+      letter.putNull(name);
+      return;
+    }
+    byte[] kept = raw.length <= most ? raw : Arrays.copyOf(raw, most);
+    String text = text(kept);
+    if (text != null) {
+      letter.put(name, text);
+    } else {
+      letter.put(name + "_base64", Base64.getEncoder().encodeToString(kept));
+    }
+  }
+
+  /** The bytes as text; null where they are none. */
+  public static String text(byte[] raw) {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(raw)).toString();
+    } catch (CharacterCodingException notText) {
+      return null;
+    }
+  }
+}

@@ -1,0 +1,241 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.program.CompiledAggregate;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.MathContext;
+import java.math.RoundingMode;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+
+/** The state of one aggregate over rows that come and go. */
+abstract sealed class Aggregate {
+  abstract void add(Object value);
+
+  /** Takes a value back; true where the state can no longer tell its result without the rows. */
+  abstract boolean remove(Object value);
+
+  /** The result in Spark's internal form; null where there is none. */
+  abstract Object result();
+
+  /** True where no value was added, so that null is the result. */
+  abstract boolean isEmpty();
+
+  abstract void read(ByteReader in);
+
+  abstract void write(ByteWriter out);
+
+  static Aggregate of(CompiledAggregate plan) {
+    return switch (plan.function()) {
+      case "count" -> new Count();
+      case "sum" -> new Sum(plan.type(), false);
+      case "avg" -> new Sum(plan.type(), true);
+      case "min" -> new Extreme(plan.type(), false);
+      case "max" -> new Extreme(plan.type(), true);
+      default -> throw new IllegalArgumentException("no aggregate " + plan.function());
+    };
+  }
+
+  private static final class Count extends Aggregate {
+    private long count;
+
+    @Override
+    void add(Object value) {
+      count++;
+    }
+
+    @Override
+    boolean remove(Object value) {
+      count--;
+      return false;
+    }
+
+    @Override
+    Object result() {
+      return count;
+    }
+
+    @Override
+    boolean isEmpty() {
+      return count == 0;
+    }
+
+    @Override
+    void read(ByteReader in) {
+      count = in.readVarLong();
+    }
+
+    @Override
+    void write(ByteWriter out) {
+      out.writeVarLong(count);
+    }
+  }
+
+  /** An exact sum; numbers that are not finite are counted aside. */
+  private static final class Sum extends Aggregate {
+    private final DataType type;
+    private final boolean average;
+    private long count;
+    private BigDecimal sum = BigDecimal.ZERO;
+    private final long[] special = new long[3];
+    private boolean real;
+
+    Sum(DataType type, boolean average) {
+      this.type = type;
+      this.average = average;
+    }
+
+    @Override
+    void add(Object value) {
+      count++;
+      take(value, 1);
+    }
+
+    @Override
+    boolean remove(Object value) {
+      count--;
+      take(value, -1);
+      return false;
+    }
+
+    private void take(Object value, int sign) {
+      if (value instanceof Double || value instanceof Float) {
+        real = true;
+        double number = ((Number) value).doubleValue();
+        if (Double.isNaN(number) || Double.isInfinite(number)) {
+          special[Double.isNaN(number) ? 0 : number > 0 ? 1 : 2] += sign;
+          return;
+        }
+      }
+      BigDecimal exact = exact(value);
+      sum = sign > 0 ? sum.add(exact) : sum.subtract(exact);
+    }
+
+    private static BigDecimal exact(Object value) {
+      if (value instanceof Decimal decimal) {
+        return decimal.toJavaBigDecimal();
+      }
+      return value instanceof Double || value instanceof Float
+          ? new BigDecimal(((Number) value).doubleValue())
+          : BigDecimal.valueOf(((Number) value).longValue());
+    }
+
+    @Override
+    boolean isEmpty() {
+      return count == 0;
+    }
+
+    @Override
+    Object result() {
+      if (count == 0) {
+        return null;
+      }
+      if (type instanceof DecimalType decimal) {
+        return decimalResult(decimal);
+      }
+      if (type.equals(org.apache.spark.sql.types.DataTypes.LongType)) {
+        BigInteger whole = sum.toBigInteger();
+        return whole.bitLength() < 64 ? (Object) whole.longValue() : null;
+      }
+      if (special[0] > 0 || special[1] > 0 && special[2] > 0) {
+        return Double.NaN;
+      }
+      if (special[1] > 0 || special[2] > 0) {
+        return special[1] > 0 ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
+      }
+      if (!average) {
+        return sum.doubleValue();
+      }
+      return real
+          ? sum.doubleValue() / count
+          : sum.divide(BigDecimal.valueOf(count), new MathContext(60)).doubleValue();
+    }
+
+    private Object decimalResult(DecimalType decimal) {
+      BigDecimal exact =
+          average
+              ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP)
+              : sum.setScale(decimal.scale(), RoundingMode.HALF_UP);
+      return exact.precision() > decimal.precision()
+          ? null
+          : Decimal.apply(exact, decimal.precision(), decimal.scale());
+    }
+
+    @Override
+    void read(ByteReader in) {
+      count = in.readVarLong();
+      real = in.readByte() == 1;
+      for (int i = 0; i < special.length; i++) {
+        special[i] = in.readVarLong();
+      }
+      int scale = in.readInt();
+      sum = new BigDecimal(new BigInteger(in.readBlob().toBytes()), scale);
+    }
+
+    @Override
+    void write(ByteWriter out) {
+      out.writeVarLong(count).writeByte(real ? 1 : 0);
+      for (long each : special) {
+        out.writeVarLong(each);
+      }
+      BigDecimal plain = sum.signum() == 0 ? BigDecimal.ZERO : sum;
+      out.writeInt(plain.scale()).writeBlob(plain.unscaledValue().toByteArray());
+    }
+  }
+
+  /** The least or the greatest value, as its sortable code. */
+  private static final class Extreme extends Aggregate {
+    private final KeyCodec codec;
+    private final boolean greatest;
+    private Slice best = Slice.EMPTY;
+
+    Extreme(DataType type, boolean greatest) {
+      this.codec = new KeyCodec(List.of(new KeyCodec.Column(0, type, type, false)));
+      this.greatest = greatest;
+    }
+
+    private Slice code(Object value) {
+      return Slice.of(codec.encode(new GenericInternalRow(new Object[] {value})));
+    }
+
+    @Override
+    void add(Object value) {
+      Slice code = code(value);
+      if (best.isEmpty() || (greatest ? code.compareTo(best) > 0 : code.compareTo(best) < 0)) {
+        best = code;
+      }
+    }
+
+    @Override
+    boolean remove(Object value) {
+      return code(value).equals(best);
+    }
+
+    @Override
+    Object result() {
+      return best.isEmpty() ? null : codec.decode(best)[0];
+    }
+
+    @Override
+    boolean isEmpty() {
+      return best.isEmpty();
+    }
+
+    @Override
+    void read(ByteReader in) {
+      best = in.readBlob().detach();
+    }
+
+    @Override
+    void write(ByteWriter out) {
+      out.writeBlob(best);
+    }
+  }
+}

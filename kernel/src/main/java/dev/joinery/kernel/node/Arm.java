@@ -1,0 +1,254 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.BranchMessage;
+import dev.joinery.kernel.message.Child;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Pages;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * One embed of a Match: remembers the children that carry the join value, a window over them and
+ * aggregates; tells what a parent must hear.
+ *
+ * <p>It is opened for one address at a time. What it gave away stays valid when it is opened for
+ * the next.
+ */
+final class Arm {
+  private final Program.ArmProgram program;
+  private final int space;
+  private final NodeContext context;
+  private final Aggregates aggregates;
+  private final UnsafeRow childRow;
+  private final String product;
+  private EntryMap children;
+  private Window window;
+  private List<Delta> deltas;
+  private Slice aggregated;
+  private List<Delta> changes;
+  private boolean changed;
+  private int failing;
+
+  /** A child before and after a batch; null where it was or is not here. */
+  private record Delta(Slice key, Child before, Child after) {}
+
+  /** What a new parent must hear: the whole window, read while it is sent. */
+  record Contents(int branch, long total, Slice aggregates, Iterable<Window.Item> items) {}
+
+  /** {@code space} numbers the pages of this arm's children; {@code aggregates} are its own. */
+  Arm(Program.ArmProgram program, int space, Aggregates aggregates, NodeContext context) {
+    this.program = program;
+    this.space = space;
+    this.context = context;
+    this.aggregates = aggregates;
+    this.childRow = new UnsafeRow(program.childType().length());
+    this.product = program.name().split("/", 2)[0];
+  }
+
+  /** Opens what {@link #write} left; {@code stored} is empty where there are no children. */
+  void open(Slice stored, Pages pages) {
+    ByteReader in = stored.isEmpty() ? null : new ByteReader(stored);
+    children = EntryMap.read(in, pages, space);
+    window = new Window(program.one() ? 1 : program.limit());
+    aggregates.clear();
+    if (in != null && in.hasMore()) {
+      aggregates.read(in);
+      window.read(in);
+    } else {
+      aggregates.addAll(children.iterator(), childRow.numFields());
+      window.fill(children.iterator());
+    }
+    aggregated = result();
+    changes = List.of();
+    changed = false;
+  }
+
+  private Slice result() {
+    return aggregates.isEmpty() ? Slice.EMPTY : aggregates.result();
+  }
+
+  /** Applies the newest message about each child. */
+  void apply(List<ChildMessage> messages) {
+    long totalBefore = children.size();
+    List<Window.Item> windowBefore = window.kept();
+    Slice aggregatedBefore = aggregated;
+    int overflowsBefore = aggregates.overflows();
+    deltas = applyAll(messages);
+    follow();
+    aggregated = result();
+    count(totalBefore);
+    context.counters().productFailures(product, overflowsBefore, aggregates.overflows());
+    changes = changesSince(windowBefore);
+    changed =
+        !changes.isEmpty()
+            || program.total() && totalBefore != children.size()
+            || !aggregated.equals(aggregatedBefore);
+  }
+
+  private List<Delta> applyAll(List<ChildMessage> messages) {
+    Map<Slice, ChildMessage> newest = new LinkedHashMap<>();
+    for (ChildMessage message : messages) {
+      newest.merge(message.key(), message, ChildMessage::newer);
+    }
+    List<Delta> applied = new ArrayList<>(newest.size());
+    for (ChildMessage message : children.inPageOrder(newest.values(), ChildMessage::key)) {
+      Delta delta = apply(message);
+      if (delta != null) {
+        applied.add(delta);
+      }
+    }
+    return applied;
+  }
+
+  private Delta apply(ChildMessage message) {
+    Slice stored = children.get(message.key());
+    Child before = stored == null ? null : Child.read(stored);
+    if (before != null && message.epoch() < before.epoch()) {
+      return null;
+    }
+    if (message.remove()) {
+      if (before != null) {
+        children.remove(message.key());
+      }
+      return before == null ? null : new Delta(message.key(), before, null);
+    }
+    Child after = message.child();
+    children.put(message.key(), after.encoded());
+    return before != null && before.sameContent(after)
+        ? null
+        : new Delta(message.key(), before, after);
+  }
+
+  private void follow() {
+    boolean again = false;
+    failing = 0;
+    for (Delta delta : deltas) {
+      if (!aggregates.isEmpty()) {
+        again |= aggregate(delta);
+      }
+      window.follow(delta.key(), delta.before(), delta.after());
+    }
+    if (again) {
+      aggregates.addAll(children.iterator(), childRow.numFields());
+    }
+    if (window.isShort(children.size())) {
+      window.fill(children.iterator());
+    }
+  }
+
+  /** Takes a child's old row out of the aggregates and its new one in; true as their remove. */
+  private boolean aggregate(Delta delta) {
+    int known = aggregates.failures();
+    boolean again =
+        delta.before() != null
+            && aggregates.remove(BinaryRow.point(childRow, delta.before().row()));
+    int failedBefore = aggregates.failures() - known;
+    if (delta.after() != null) {
+      aggregates.add(BinaryRow.point(childRow, delta.after().row()));
+    }
+    int failedAfter = aggregates.failures() - known - failedBefore;
+    failing += Math.max(0, failedAfter - failedBefore);
+    return again;
+  }
+
+  private void count(long totalBefore) {
+    if (program.one() && totalBefore < 2 && children.size() > 1) {
+      context.counters().product(product, "multiple_matches", 1);
+    }
+    context.counters().productFailures(product, 0, failing);
+  }
+
+  /** What a Fold that knew the children before must hear. */
+  private List<Delta> changesSince(Collection<Window.Item> before) {
+    if (!program.entries()) {
+      return List.of();
+    }
+    if (!window.isLimited()) {
+      return deltas;
+    }
+    Map<Slice, Child> gone = new HashMap<>();
+    before.forEach(item -> gone.put(item.key(), item.child()));
+    List<Delta> differences = new ArrayList<>();
+    for (Window.Item item : window.kept()) {
+      Child known = gone.remove(item.key());
+      if (known == null || !known.sameContent(item.child())) {
+        differences.add(new Delta(item.key(), known, item.child()));
+      }
+    }
+    gone.forEach((key, child) -> differences.add(new Delta(key, child, null)));
+    return differences;
+  }
+
+  boolean isPaged() {
+    return children.isPaged();
+  }
+
+  /** Writes what is remembered: nothing where there are no children. */
+  Slice write() {
+    ByteWriter out = new ByteWriter(1024);
+    children.write(out);
+    if (children.size() == 0) {
+      return Slice.EMPTY;
+    }
+    if (children.isPaged()) {
+      aggregates.write(out);
+      window.write(out);
+    }
+    return new Slice(out.array(), 0, out.size());
+  }
+
+  Contents contents() {
+    return new Contents(program.branch(), children.size(), aggregated, items());
+  }
+
+  private Iterable<Window.Item> items() {
+    if (!program.entries()) {
+      return List.of();
+    }
+    if (window.isLimited()) {
+      return window.kept();
+    }
+    EntryMap all = children;
+    return () -> Window.items(all.iterator());
+  }
+
+  /** Adds what changed to the last of {@code messages}, or to new ones where that is full. */
+  void addChanges(List<BranchMessage> messages) {
+    if (!changed) {
+      return;
+    }
+    Iterator<Delta> each = changes.iterator();
+    do {
+      BranchMessage message = roomIn(messages);
+      message.begin(program.branch(), children.size(), aggregated);
+      while (each.hasNext() && !message.isFull()) {
+        Delta delta = each.next();
+        if (delta.after() == null) {
+          message.remove(delta.key());
+        } else {
+          message.put(delta.key(), delta.after().encoded());
+        }
+      }
+      message.end();
+    } while (each.hasNext());
+  }
+
+  private static BranchMessage roomIn(List<BranchMessage> messages) {
+    if (messages.isEmpty() || messages.get(messages.size() - 1).isFull()) {
+      messages.add(new BranchMessage());
+    }
+    return messages.get(messages.size() - 1);
+  }
+}

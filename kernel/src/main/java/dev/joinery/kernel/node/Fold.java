@@ -1,0 +1,468 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Hash;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.BranchMessage;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.DocumentLimit;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, under a row's key, the row and the children of its embeds; sends the assembled
+ * document when its content changed and a tombstone when it goes, or, deeper in a tree, the
+ * assembled row to what embeds it.
+ */
+public final class Fold implements Node {
+  private static final Slice WHOLE = Slice.EMPTY;
+
+  private final Program.FoldProgram program;
+  private final NodeContext context;
+  private final RelationRows rows;
+  private final Assembler assembler;
+  private final Branch[] branches;
+  private final UnsafeRow own;
+  private final Delivery delivery;
+  private final String product;
+  /** Reads what was stored, beside what is being changed; made where an expression fails. */
+  private Fold twin;
+
+  /** How many expressions failed over the row that was assembled last. */
+  private int failures;
+
+  public Fold(Program.FoldProgram program, NodeContext context) {
+    this.program = program;
+    this.context = context;
+    this.rows = context.rows(program.ownRelation());
+    this.assembler = context.assembler(program.assembler());
+    this.own = new UnsafeRow(rows.visibleColumns());
+    this.branches =
+        program.branches().stream().map(each -> new Branch(each, context)).toArray(Branch[]::new);
+    this.product = context.productOf(program.assembler());
+    this.delivery =
+        program.product() >= 0
+            ? new RootDelivery(program, context)
+            : new UpwardDelivery(program, context);
+  }
+
+  /** What remembers the last sent row, and sends the next. */
+  private sealed interface Delivery permits RootDelivery, UpwardDelivery {
+    void read(ByteReader in);
+
+    void write(ByteWriter out);
+
+    /** True where the receiver holds nothing. */
+    boolean isIdle();
+
+    /** The highest number that anything was sent under. */
+    long highest();
+
+    /** What is sent from now on stands above a number, where nothing is known of what was sent. */
+    void beginAbove(long number);
+
+    /** The sink may hold a document of this root that was never committed. */
+    void reopen(ByteReader pending);
+
+    /** {@code row} is null where there is none; {@code before} and {@code after} are own rows. */
+    void send(Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox);
+  }
+
+  /** {@code overflowed} names the embed that holds too many rows, or is null. */
+  private record Assembled(Slice row, Slice order, int flags, String overflowed) {}
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.latest(messages);
+    byte[] stored = state.read();
+    Slice ownState = read(stored);
+    if (stored == null) {
+      delivery.beginAbove(state.highestForgotten());
+    }
+    Slice before = view(ownState);
+    ownState = applyOwn(ownState, messages, timestamp, outbox);
+    Slice after = view(ownState);
+    failures = 0;
+    forgetBranches(messages);
+    applyBranches(messages);
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.PENDING) {
+        delivery.reopen(Message.body(message));
+      }
+    }
+    Assembled assembled = after == null ? null : assemble(after);
+    if (failures > 0) {
+      context.counters().productFailures(product, failuresBefore(stored), failures);
+    }
+    delivery.send(assembled, before, after, key, timestamp, outbox);
+    if (isBlank(ownState, state)) {
+      state.clear();
+      return;
+    }
+    state.write(write(ownState));
+    if (isForgettable(ownState)) {
+      long over = ownState.isEmpty() ? timestamp + rows.retentionMicros() : overAt(ownState);
+      state.expireAfter(Math.max(timestamp, over), WHOLE);
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    Slice ownState = read(stored);
+    if (stored == null || !isForgettable(ownState)) {
+      return;
+    }
+    if (overAt(ownState) < timestamp) {
+      state.forget(delivery.highest());
+    } else {
+      state.expireAfter(overAt(ownState), WHOLE);
+    }
+  }
+
+  /** True where nothing has to be remembered at all. */
+  private boolean isBlank(Slice ownState, State state) {
+    return ownState.isEmpty()
+        && delivery.isIdle()
+        && delivery.highest() <= state.highestForgotten()
+        && Arrays.stream(branches).allMatch(Branch::isBlank);
+  }
+
+  /** True where the row went, and nothing is kept for its return but how it went. */
+  private boolean isForgettable(Slice ownState) {
+    boolean here =
+        program.rawOwn() ? RowCell.read(ownState).exists : ownState.length() > Long.BYTES;
+    return !here
+        && delivery.isIdle()
+        && Arrays.stream(branches).noneMatch(Branch::keepsChildren);
+  }
+
+  /** When the retention of a row that went ends; its epoch is the time at which it went. */
+  private long overAt(Slice ownState) {
+    if (ownState.isEmpty()) {
+      return 0;
+    }
+    long goneAt =
+        program.rawOwn()
+            ? RowCell.read(ownState).deletedAt
+            : new ByteReader(ownState).readLong();
+    return goneAt + rows.retentionMicros();
+  }
+
+  private int failuresBefore(byte[] stored) {
+    if (twin == null) {
+      twin = new Fold(program, context);
+    }
+    Slice own = twin.view(twin.read(stored));
+    if (own == null) {
+      return 0;
+    }
+    twin.assemble(own);
+    return twin.failures;
+  }
+
+  private void forgetBranches(List<byte[]> messages) {
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.OWN_REMOVE) {
+        long epoch = Message.body(message).readLong();
+        for (Branch branch : branches) {
+          branch.ownRowWent(epoch);
+        }
+      }
+    }
+  }
+
+  private void applyBranches(List<byte[]> messages) {
+    List<List<BranchMessage.Section>> sections = lists();
+    List<List<ChildMessage>> children = lists();
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.BRANCH -> {
+          BranchMessage.Sections each = new BranchMessage.Sections(message);
+          while (each.hasNext()) {
+            BranchMessage.Section section = each.next();
+            sections.get(section.branch()).add(section);
+          }
+        }
+        case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
+          ChildMessage child = ChildMessage.read(message);
+          children.get(child.branch()).add(child);
+        }
+        default -> {}
+      }
+    }
+    for (int i = 0; i < branches.length; i++) {
+      if (!sections.get(i).isEmpty()) {
+        branches[i].applyAnswers(sections.get(i));
+      }
+      if (!children.get(i).isEmpty()) {
+        branches[i].applyChildren(children.get(i));
+      }
+    }
+  }
+
+  private <T> List<List<T>> lists() {
+    List<List<T>> lists = new ArrayList<>(branches.length);
+    for (int i = 0; i < branches.length; i++) {
+      lists.add(new ArrayList<>(0));
+    }
+    return lists;
+  }
+
+  private Slice read(byte[] stored) {
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    Slice ownState = in == null ? Slice.EMPTY : in.readBlob();
+    delivery.read(in);
+    for (Branch branch : branches) {
+      branch.read(in);
+    }
+    return ownState;
+  }
+
+  private byte[] write(Slice ownState) {
+    ByteWriter out = new ByteWriter(1024);
+    out.writeBlob(ownState);
+    delivery.write(out);
+    for (Branch branch : branches) {
+      branch.write(out);
+    }
+    return out.toBytes();
+  }
+
+  private Slice view(Slice ownState) {
+    if (ownState.isEmpty()) {
+      return null;
+    }
+    if (program.rawOwn()) {
+      return rows.view(RowCell.read(ownState));
+    }
+    ByteReader in = new ByteReader(ownState);
+    in.readLong();
+    return in.hasMore() ? in.rest() : null;
+  }
+
+  private Slice applyOwn(
+      Slice ownState, List<byte[]> messages, long timestamp, Outbox outbox) {
+    List<RawChange> changes = new ArrayList<>(0);
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.RAW -> changes.add(RawChange.read(message));
+        case Message.OWN_PUT, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
+        default -> {}
+      }
+    }
+    if (changes.isEmpty()) {
+      return ownState;
+    }
+    RowCell cell = RowCell.read(ownState);
+    return rows.apply(cell, changes, timestamp, outbox) ? Slice.of(cell.toBytes()) : ownState;
+  }
+
+  private Assembled assemble(Slice row) {
+    int inputs = 0;
+    for (Branch branch : branches) {
+      inputs += branch.inputs();
+    }
+    Object[] values = new Object[inputs];
+    int at = 0;
+    int flags = 0;
+    String overflowed = null;
+    for (Branch branch : branches) {
+      at = branch.fill(values, at);
+      flags |= branch.flags();
+      if (branch.overflows()) {
+        flags |= Message.FLAG_FAILED;
+        overflowed = branch.name();
+      }
+    }
+    boolean exists = assembler.assemble(row, BinaryRow.point(own, row), values);
+    failures = assembler.failures();
+    return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
+  }
+
+  /** Gives documents to the sinks, each with a version above all that its key ever had. */
+  private static final class RootDelivery implements Delivery {
+    private static final int SENT = 1;
+    private static final int FAILED = 2;
+
+    private final int product;
+    private final UnsafeProjection key;
+    private final UnsafeRow own;
+    private final DocumentLimit limit;
+    private boolean sent;
+    private boolean failed;
+    private long version;
+    private long hash;
+    private Slice pending;
+
+    RootDelivery(Program.FoldProgram program, NodeContext context) {
+      this.product = program.product();
+      int relation = program.ownRelation();
+      this.own = new UnsafeRow(context.visible(relation).size());
+      this.key = context.keyProjection(relation);
+      this.limit =
+          new DocumentLimit(
+              context.program().products().get(product), context.program().maxDocumentBytes());
+    }
+
+    @Override
+    public void read(ByteReader in) {
+      pending = null;
+      int flags = in == null ? 0 : in.readByte();
+      sent = (flags & SENT) != 0;
+      failed = (flags & FAILED) != 0;
+      version = in == null ? 0 : in.readLong();
+      hash = sent ? in.readLong() : 0;
+    }
+
+    @Override
+    public boolean isIdle() {
+      return !sent && !failed;
+    }
+
+    @Override
+    public long highest() {
+      return version;
+    }
+
+    @Override
+    public void beginAbove(long number) {
+      version = number;
+    }
+
+    @Override
+    public void reopen(ByteReader in) {
+      version = Math.max(version, in.readLong());
+      pending = in.rest();
+    }
+
+    @Override
+    public void write(ByteWriter out) {
+      out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeLong(version);
+      if (sent) {
+        out.writeLong(hash);
+      }
+    }
+
+    @Override
+    public void send(
+        Assembled document, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
+      if (document == null) {
+        failed = false;
+        if (sent || pending != null) {
+          sent = false;
+          version = Math.max(timestamp, version + 1);
+          outbox.emit(Message.tombstone(timestamp, product, version, goneKey(before, after)));
+        }
+        return;
+      }
+      boolean wasFailed = failed;
+      String reason = limit.reason(document.row(), document.flags(), document.overflowed());
+      failed = reason != null;
+      if (failed) {
+        if (!wasFailed) {
+          boolean overflow = document.flags() != 0;
+          byte[] letter = limit.deadLetter(reason, overflow, keyRow(after), timestamp);
+          outbox.emit(Message.deadLetter(timestamp, letter));
+        }
+        return;
+      }
+      Slice row = document.row();
+      long content = Hash.longOf(row.array(), row.offset(), row.length());
+      if (!sent || wasFailed || pending != null || content != hash) {
+        sent = true;
+        hash = content;
+        version = Math.max(timestamp, version + 1);
+        outbox.emit(Message.document(timestamp, product, version, keyRow(after), row));
+      }
+    }
+
+    private Slice goneKey(Slice before, Slice after) {
+      Slice own = after == null ? before : after;
+      return own == null ? pending : keyRow(own);
+    }
+
+    private Slice keyRow(Slice ownRow) {
+      return BinaryRow.copy(key.apply(BinaryRow.point(own, ownRow)));
+    }
+  }
+
+  /** Gives rows to the node that embeds them. */
+  private static final class UpwardDelivery implements Delivery {
+    private final Upward upward;
+    private final UnsafeRow own;
+    private Slice sentTo = Slice.EMPTY;
+    private long hash;
+
+    UpwardDelivery(Program.FoldProgram program, NodeContext context) {
+      List<Program.Slot> visible = context.visible(program.ownRelation());
+      this.upward = new Upward(program.upward(), visible);
+      this.own = new UnsafeRow(visible.size());
+    }
+
+    @Override
+    public void read(ByteReader in) {
+      sentTo = in == null ? Slice.EMPTY : in.readBlob();
+      hash = sentTo.isEmpty() ? 0 : in.readLong();
+    }
+
+    @Override
+    public boolean isIdle() {
+      return sentTo.isEmpty();
+    }
+
+    @Override
+    public long highest() {
+      return 0;
+    }
+
+    @Override
+    public void beginAbove(long number) {}
+
+    @Override
+    public void reopen(ByteReader pending) {
+      throw new IllegalStateException("only roots are sent to sinks");
+    }
+
+    @Override
+    public void write(ByteWriter out) {
+      out.writeBlob(sentTo);
+      if (!sentTo.isEmpty()) {
+        out.writeLong(hash);
+      }
+    }
+
+    @Override
+    public void send(
+        Assembled row, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
+      byte[] to = row == null ? null : upward.addressOf(BinaryRow.point(own, after));
+      Upward.Placed old =
+          sentTo.isEmpty() ? null : new Upward.Placed(sentTo.toBytes(), 0, Slice.EMPTY, Slice.EMPTY);
+      Upward.Placed now =
+          to == null ? null : new Upward.Placed(to, row.flags(), row.order(), row.row());
+      long content = now == null ? 0 : contentOf(now);
+      if (old != null && now != null && content == hash && sentTo.equals(Slice.of(to))) {
+        return;
+      }
+      upward.send(old, now, key, 0, timestamp, outbox);
+      sentTo = to == null ? Slice.EMPTY : Slice.of(to);
+      hash = content;
+    }
+
+    private static long contentOf(Upward.Placed placed) {
+      ByteWriter out = new ByteWriter(placed.row().length() + placed.order().length() + 8);
+      out.writeByte(placed.flags()).writeBlob(placed.order()).writeRaw(placed.row());
+      return Hash.longOf(out.array(), 0, out.size());
+    }
+  }
+}

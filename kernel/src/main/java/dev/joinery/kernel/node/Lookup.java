@@ -1,0 +1,383 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.BranchMessage;
+import dev.joinery.kernel.message.Child;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, under a child's key, the child's row and the parents that point at it; sends the
+ * child's row to each parent's Fold, or, where it is the parents' only embed, the parents' finished
+ * rows on to what embeds them.
+ */
+public final class Lookup implements Node {
+  private static final Slice NOTHING = Slice.EMPTY;
+  /** What is forgotten is the child, not a parent: no parent's key is empty. */
+  private static final Slice CHILD = Slice.EMPTY;
+
+  private static final Object[] NO_INPUTS = {};
+
+  private final Program.LookupProgram program;
+  private final NodeContext context;
+  private final RelationRows childRows;
+  private final Assembler childAssembler;
+  private final RelationRows parentRows;
+  private final Merger merger;
+  private final String product;
+  /** How many expressions failed over the child that was looked at last. */
+  private int childFailures;
+
+  public Lookup(Program.LookupProgram program, NodeContext context) {
+    this.program = program;
+    this.context = context;
+    this.childRows = program.childRelation() < 0 ? null : context.rows(program.childRelation());
+    this.childAssembler = childRows == null ? null : context.assembler(program.childAssembler());
+    this.parentRows = program.parentRelation() < 0 ? null : context.rows(program.parentRelation());
+    this.merger = program.merge() == null ? null : new Merger(program, context);
+    this.product = program.name().split("/", 2)[0];
+  }
+
+  /** A parent before and after a batch; an own row is null where it was or is not here. */
+  private record ParentDelta(long epochBefore, Slice before, long epochAfter, Slice after) {}
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.timestamp(messages.get(0));
+    byte[] stored = state.read();
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    Slice childState = in == null ? NOTHING : in.readBlob();
+    EntryMap parents = EntryMap.read(in, state, 0);
+
+    List<byte[]> childMessages = new ArrayList<>();
+    Map<Slice, List<RawChange>> rawParents = new LinkedHashMap<>();
+    Map<Slice, byte[]> announcements = new LinkedHashMap<>();
+    sort(messages, childMessages, rawParents, announcements);
+
+    Child childBefore = view(childState);
+    int failuresBefore = childFailures;
+    Slice childStateAfter = applyChild(childState, childMessages, timestamp, state, outbox);
+    Child childAfter = childStateAfter == childState ? childBefore : view(childStateAfter);
+    context.counters().productFailures(product, failuresBefore, childFailures);
+    Map<Slice, ParentDelta> deltas = new HashMap<>();
+    applyRawParents(rawParents, parents, timestamp, deltas, state, outbox);
+    applyAnnouncements(announcements, parents, deltas);
+    write(state, childStateAfter, parents);
+
+    deltas.forEach((parent, delta) -> tell(parent, delta, childBefore, childAfter, timestamp, outbox));
+    if (!same(childBefore, childAfter) && parents.size() > 0) {
+      outbox.later(broadcast(parents, deltas, childBefore, childAfter, timestamp, outbox));
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    Slice child = in.readBlob();
+    EntryMap parents = EntryMap.read(in, state, 0);
+    for (Slice entry : parents.inPageOrder(entries, Function.identity())) {
+      if (!entry.equals(CHILD)) {
+        expireParent(entry, parents, timestamp, state);
+      } else if (isOver(child, childRows, timestamp, CHILD, state)) {
+        child = NOTHING;
+      }
+    }
+    write(state, child, parents);
+  }
+
+  private void expireParent(Slice key, EntryMap parents, long timestamp, State state) {
+    Slice parent = parents.get(key);
+    if (parent != null && isOver(parent, parentRows, timestamp, key, state)) {
+      parents.remove(key);
+    }
+  }
+
+  private static boolean isOver(
+      Slice stored, RelationRows rows, long timestamp, Slice entry, State state) {
+    return !stored.isEmpty() && rows.isOver(RowCell.read(stored), timestamp, entry, state);
+  }
+
+  private void sort(
+      List<byte[]> messages,
+      List<byte[]> childMessages,
+      Map<Slice, List<RawChange>> rawParents,
+      Map<Slice, byte[]> announcements) {
+    for (byte[] message : messages) {
+      switch (Message.kind(message)) {
+        case Message.RAW -> {
+          RawChange change = RawChange.read(message);
+          if (change.isParent()) {
+            Slice parent = Slice.of(parentRows.keyOf(change));
+            rawParents.computeIfAbsent(parent, each -> new ArrayList<>(2)).add(change);
+          } else {
+            childMessages.add(message);
+          }
+        }
+        case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
+          ByteReader in = Message.body(message);
+          in.readLong();
+          announcements.put(in.readBlob(), message);
+        }
+        default -> childMessages.add(message);
+      }
+    }
+  }
+
+  private Slice applyChild(
+      Slice stored, List<byte[]> messages, long timestamp, State state, Outbox outbox) {
+    if (messages.isEmpty()) {
+      return stored;
+    }
+    if (childRows != null) {
+      return applyRawChild(stored, messages, timestamp, state, outbox);
+    }
+    ChildMessage newest = null;
+    for (byte[] message : messages) {
+      ChildMessage next = ChildMessage.read(message);
+      newest = newest == null ? next : newest.newer(next);
+    }
+    if (!stored.isEmpty() && newest.epoch() < Child.read(stored).epoch()) {
+      return stored;
+    }
+    return newest.remove() ? NOTHING : newest.child().encoded();
+  }
+
+  private Slice applyRawChild(
+      Slice stored, List<byte[]> messages, long timestamp, State state, Outbox outbox) {
+    RowCell cell = RowCell.read(stored);
+    List<RawChange> changes = new ArrayList<>(messages.size());
+    messages.forEach(message -> changes.add(RawChange.read(message)));
+    if (!childRows.apply(cell, changes, timestamp, outbox)) {
+      return stored;
+    }
+    if (!cell.exists) {
+      childRows.expireLater(cell, CHILD, state);
+    }
+    return Slice.of(cell.toBytes());
+  }
+
+  /** The child as parents see it, or null. */
+  private Child view(Slice stored) {
+    childFailures = 0;
+    if (stored.isEmpty()) {
+      return null;
+    }
+    if (childRows == null) {
+      return Child.read(stored);
+    }
+    Slice row = childRows.view(RowCell.read(stored));
+    if (row == null) {
+      return null;
+    }
+    boolean exists =
+        childAssembler.assemble(row, BinaryRow.of(row, childRows.visibleColumns()), NO_INPUTS);
+    childFailures = childAssembler.failures();
+    if (!exists) {
+      return null;
+    }
+    return Child.of(0, 0, Slice.EMPTY, childAssembler.row());
+  }
+
+  private void applyRawParents(
+      Map<Slice, List<RawChange>> changes,
+      EntryMap parents,
+      long timestamp,
+      Map<Slice, ParentDelta> deltas,
+      State state,
+      Outbox outbox) {
+    for (Slice key : parents.inPageOrder(changes.keySet(), Function.identity())) {
+      RowCell cell = RowCell.read(parents.get(key));
+      Slice before = parentRows.view(cell);
+      if (parentRows.apply(cell, changes.get(key), timestamp, outbox)) {
+        parents.put(key, Slice.of(cell.toBytes()));
+        if (!cell.exists) {
+          parentRows.expireLater(cell, key, state);
+        }
+        Slice after = parentRows.view(cell);
+        if (before == null ? after != null : !before.equals(after)) {
+          deltas.put(key, new ParentDelta(0, before, 0, after));
+        }
+      }
+    }
+  }
+
+  private void applyAnnouncements(
+      Map<Slice, byte[]> messages, EntryMap parents, Map<Slice, ParentDelta> deltas) {
+    for (Slice key : parents.inPageOrder(messages.keySet(), Function.identity())) {
+      Slice stored = parents.get(key);
+      ByteReader old = stored == null ? null : new ByteReader(stored);
+      long epochBefore = old == null ? 0 : old.readLong();
+      Slice before = old == null ? null : old.rest();
+      byte[] message = messages.get(key);
+      ByteReader in = Message.body(message);
+      long epoch = in.readLong();
+      in.readBlob();
+      if (Message.kind(message) == Message.PARENT_REMOVE) {
+        parents.remove(key);
+        deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
+        continue;
+      }
+      Slice row = in.rest();
+      ByteWriter entry = new ByteWriter(row.length() + 10).writeLong(epoch).writeRaw(row);
+      parents.put(key, Slice.of(entry.toBytes()));
+      deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));
+    }
+  }
+
+  private void write(State state, Slice child, EntryMap parents) {
+    ByteWriter out = new ByteWriter(512);
+    out.writeBlob(child);
+    parents.write(out);
+    if (child.isEmpty() && parents.size() == 0) {
+      state.clear();
+    } else {
+      state.write(out.toBytes());
+    }
+  }
+
+  private void tell(
+      Slice parent,
+      ParentDelta delta,
+      Child childBefore,
+      Child childAfter,
+      long timestamp,
+      Outbox outbox) {
+    if (merger != null) {
+      merger.send(parent, delta, childBefore, childAfter, timestamp, outbox);
+    } else if (delta.after() != null) {
+      sendChild(parent, delta.epochAfter(), childAfter, timestamp, outbox);
+    }
+  }
+
+  private Iterator<Runnable> broadcast(
+      EntryMap parents,
+      Map<Slice, ParentDelta> told,
+      Child childBefore,
+      Child childAfter,
+      long timestamp,
+      Outbox outbox) {
+    Iterator<EntryMap.Entry> all = parents.iterator();
+    return new Iterator<>() {
+      @Override
+      public boolean hasNext() {
+        return all.hasNext();
+      }
+
+      @Override
+      public Runnable next() {
+        EntryMap.Entry parent = all.next();
+        return () -> {
+          if (!told.containsKey(parent.key())) {
+            ParentDelta same = unchanged(parent.value());
+            if (same.after() != null) {
+              tell(parent.key(), same, childBefore, childAfter, timestamp, outbox);
+            }
+          }
+        };
+      }
+    };
+  }
+
+  private ParentDelta unchanged(Slice stored) {
+    if (parentRows != null) {
+      Slice row = parentRows.view(RowCell.read(stored));
+      return new ParentDelta(0, row, 0, row);
+    }
+    ByteReader in = new ByteReader(stored);
+    long epoch = in.readLong();
+    Slice row = in.rest();
+    return new ParentDelta(epoch, row, epoch, row);
+  }
+
+  /** A parent's Fold holds one child, so what it holds goes before the new one comes. */
+  private void sendChild(Slice parent, long epoch, Child child, long timestamp, Outbox outbox) {
+    BranchMessage message = new BranchMessage();
+    message.begin(program.branch(), child == null ? 0 : 1, Slice.EMPTY);
+    if (child == null) {
+      message.remove(Slice.EMPTY);
+    } else {
+      message.put(Slice.EMPTY, child.encoded());
+    }
+    message.end();
+    outbox.send(program.fold(), parent.toBytes(), message.toBytes(timestamp, epoch));
+  }
+
+  private static boolean same(Child one, Child other) {
+    return one == null ? other == null : other != null && one.sameContent(other);
+  }
+
+  /** Assembles parents in place. */
+  private static final class Merger {
+    private final Assembler assembler;
+    private final Upward upward;
+    private final UnsafeRow own;
+    private final int childColumns;
+    private final NodeContext context;
+    private final String product;
+    /** How many expressions failed over the parent that was placed last. */
+    private int failures;
+
+    Merger(Program.LookupProgram program, NodeContext context) {
+      Program.Merge merge = program.merge();
+      List<Program.Slot> visible = context.visible(merge.relation());
+      this.context = context;
+      this.assembler = context.assembler(merge.assembler());
+      this.upward = new Upward(merge.upward(), visible);
+      this.own = new UnsafeRow(visible.size());
+      this.childColumns = program.childType().length();
+      this.product = context.productOf(merge.assembler());
+    }
+
+    void send(
+        Slice parent,
+        ParentDelta delta,
+        Child childBefore,
+        Child childAfter,
+        long timestamp,
+        Outbox outbox) {
+      Upward.Placed before = place(delta.before(), childBefore);
+      int failuresBefore = failures;
+      Upward.Placed after = place(delta.after(), childAfter);
+      context.counters().productFailures(product, failuresBefore, failures);
+      long epoch = delta.after() == null ? delta.epochBefore() : delta.epochAfter();
+      upward.send(before, after, parent, epoch, timestamp, outbox);
+    }
+
+    private Upward.Placed place(Slice bytes, Child child) {
+      failures = 0;
+      if (bytes == null) {
+        return null;
+      }
+      BinaryRow.point(own, bytes);
+      byte[] address = upward.addressOf(own);
+      if (address == null) {
+        return null;
+      }
+      Object[] inputs = {child == null ? null : BinaryRow.of(child.row(), childColumns)};
+      boolean exists = assembler.assemble(bytes, own, inputs);
+      failures = assembler.failures();
+      int flags = child == null ? 0 : child.flags();
+      return exists ? new Upward.Placed(address, flags, assembler.order(), assembler.row()) : null;
+    }
+  }
+}

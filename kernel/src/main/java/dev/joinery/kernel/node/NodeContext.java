@@ -1,0 +1,84 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.Program;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** What the nodes of a program share: compiled assemblers, relations and counters. */
+public final class NodeContext {
+  private final CompiledProgram compiled;
+  private final Counters counters = new Counters();
+  private final Map<Integer, Assembler> assemblers = new HashMap<>();
+  private final Map<Integer, RelationRows> relations = new HashMap<>();
+
+  public NodeContext(CompiledProgram compiled) {
+    this.compiled = compiled;
+  }
+
+  public Program program() {
+    return compiled.program();
+  }
+
+  public Counters counters() {
+    return counters;
+  }
+
+  public Assembler assembler(int index) {
+    return assemblers.computeIfAbsent(
+        index, each -> new Assembler(compiled.assemblers().get(each)));
+  }
+
+  /** The product that an assembler works for: the first part of its name. */
+  public String productOf(int assembler) {
+    return compiled.program().assemblers().get(assembler).name().split("/", 2)[0];
+  }
+
+  public RelationRows rows(int relation) {
+    return relations.computeIfAbsent(
+        relation,
+        each -> {
+          Program.RelationProgram program = program().relations().get(each);
+          return new RelationRows(
+              program,
+              compiled.assemblers().get(program.assembler()),
+              program().tombstoneRetentionMicros(),
+              counters);
+        });
+  }
+
+  /** The columns of a relation's row as products see it. */
+  List<Program.Slot> visible(int relation) {
+    int assembler = program().relations().get(relation).assembler();
+    return slotsOf(program().assemblers().get(assembler).type());
+  }
+
+  public static List<Program.Slot> slotsOf(StructType type) {
+    return Arrays.stream(type.fields())
+        .map(field -> new Program.Slot(field.name(), field.dataType()))
+        .toList();
+  }
+
+  /** The key columns of a relation's visible row, under their own names. */
+  public UnsafeProjection keyProjection(int relation) {
+    List<Expression> columns = new ArrayList<>();
+    for (int ordinal : program().relations().get(relation).key()) {
+      columns.add(new BoundReference(ordinal, visible(relation).get(ordinal).type(), true));
+    }
+    return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
+  }
+
+  /** The compiled aggregates of an arm of a match, made anew for each node. */
+  Aggregates aggregates(int node, int arm) {
+    return new Aggregates(compiled.aggregates().get(node).get(arm));
+  }
+}

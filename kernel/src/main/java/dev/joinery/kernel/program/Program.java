@@ -1,0 +1,381 @@
+package dev.joinery.kernel.program;
+
+import dev.joinery.kernel.bytes.KeyCodec;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A lowered plan: levels of keyed nodes, as the planner declared them.
+ *
+ * <p>It is a value. Expressions are Spark SQL text here and become Catalyst expressions in {@link
+ * Compiler}. Nodes are addressed by their position in {@code nodes}.
+ */
+public record Program(
+    int levels,
+    List<RelationProgram> relations,
+    List<NodeProgram> nodes,
+    List<AssemblerProgram> assemblers,
+    List<ProductProgram> products,
+    List<Route> routes,
+    List<EntryProgram> entries,
+    long tombstoneRetentionMicros,
+    long maxDocumentBytes)
+    implements Serializable {
+
+  /** A column of a row: its name in expressions and its type. */
+  public record Slot(String name, DataType type) implements Serializable {}
+
+  /** SQL text, the names it may read with the slots they stand for, and its type. */
+  public record Sql(String text, List<ScopeName> scope, DataType type) implements Serializable {}
+
+  public record ScopeName(String name, int slot, DataType type) implements Serializable {}
+
+  /**
+   * A relation: its columns as decoded, its key, and the assembler that gives the row products see:
+   * columns, then derived ones, if its {@code where} holds.
+   */
+  public record RelationProgram(String name, List<Slot> columns, int[] key, int assembler)
+      implements Serializable {
+    public StructType decoded() {
+      return structOf(columns);
+    }
+  }
+
+  /** A document of the output: its name and the types of its key and value. */
+  public record ProductProgram(String name, StructType key, StructType value)
+      implements Serializable {}
+
+  /**
+   * How a row becomes an object.
+   *
+   * <p>Slots are numbered: own columns, then inputs (embeds, totals, aggregates), then steps, each
+   * of which may read all slots before it. {@code output} lists the slots that make the object.
+   */
+  public record AssemblerProgram(
+      String name,
+      List<Slot> own,
+      List<Slot> inputs,
+      List<Sql> steps,
+      Sql where,
+      List<Sql> order,
+      boolean[] descending,
+      int[] output,
+      StructType type)
+      implements Serializable {}
+
+  /** Where the raw changes of a relation go; {@code address} is over decoded columns. */
+  public record Route(int relation, int node, int role, Address address) implements Serializable {}
+
+  /** Columns of a row as an address, with the types they are compared as. */
+  public record Address(int[] ordinals, DataType[] types) implements Serializable {
+    /** Encodes the columns of a row that has these slots. */
+    public KeyCodec codec(List<Slot> row) {
+      List<KeyCodec.Column> columns = new ArrayList<>();
+      for (int i = 0; i < ordinals.length; i++) {
+        DataType type = row.get(ordinals[i]).type();
+        columns.add(new KeyCodec.Column(ordinals[i], type, types[i], false));
+      }
+      return new KeyCodec(columns);
+    }
+  }
+
+  /** Where an assembled row goes: a node, its address, and a Fold's branch or a Match's arm. */
+  public record Upward(int target, int branch, Address address) implements Serializable {}
+
+  public sealed interface NodeProgram extends Serializable
+      permits RetractProgram,
+          LookupProgram,
+          MatchProgram,
+          FoldProgram,
+          EnrichProgram,
+          AsOfProgram,
+          ClaimProgram,
+          MapProgram {
+    String name();
+
+    int level();
+
+    /** Whether the node asks to be called at a time. */
+    public default boolean isTimed() {
+      return false;
+    }
+  }
+
+  public record RetractProgram(String name, int level, int relation, List<Use> uses)
+      implements NodeProgram {}
+
+  /** What a relation's rows are for: an own row, a parent to announce, a leaf child to place. */
+  public sealed interface Use extends Serializable permits OwnUse, ParentUse, ChildUse {}
+
+  public record OwnUse(int target) implements Use {}
+
+  /**
+   * {@code branches} are those of the fold that the target answers for; {@code merged}: the target
+   * assembles the row itself, so the row travels with it.
+   */
+  public record ParentUse(int target, Address address, int fold, int[] branches, boolean merged)
+      implements Use {}
+
+  public record ChildUse(int assembler, Upward upward) implements Use {}
+
+  /**
+   * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
+   * Exactly one of {@code fold} (with {@code branch}) and {@code merged} is set.
+   */
+  public record LookupProgram(
+      String name,
+      int level,
+      int childRelation,
+      int childAssembler,
+      StructType childType,
+      int parentRelation,
+      int fold,
+      int branch,
+      Merge merge)
+      implements NodeProgram {}
+
+  public record Merge(int assembler, int relation, Upward upward) implements Serializable {}
+
+  /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
+  public record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
+      implements NodeProgram {}
+
+  /** {@code entries} is false where only totals and aggregates are used. */
+  public record ArmProgram(
+      String name,
+      StructType childType,
+      int limit,
+      boolean one,
+      boolean entries,
+      boolean total,
+      List<AggregateProgram> aggregates,
+      int branch)
+      implements Serializable {}
+
+  public record AggregateProgram(String function, Sql argument, Sql filter, DataType type)
+      implements Serializable {}
+
+  /** {@code product} is at least 0 at a root; else {@code upward} says where the row goes. */
+  public record FoldProgram(
+      String name,
+      int level,
+      int ownRelation,
+      boolean rawOwn,
+      List<BranchProgram> branches,
+      int assembler,
+      int product,
+      Upward upward)
+      implements NodeProgram {}
+
+  /** Where the events of a relation enter; without a key, they are told by their places. */
+  public record EntryProgram(int relation, List<Onward> onward) implements Serializable {}
+
+  /**
+   * The steps up to the next lookup, then that lookup's node with its address over the shaped row,
+   * or a product. Exactly one of {@code target} and {@code product} is at least 0.
+   *
+   * @param address null at the end, before a claim, and before a node that remembers nothing
+   * @param marked whether the assembler's last input tells a correction
+   */
+  public record Onward(int assembler, int target, int product, Address address, boolean marked)
+      implements Serializable {}
+
+  /** What becomes of an event that meets no row. */
+  public enum Miss {
+    NULL,
+    DROP,
+    DEAD_LETTER,
+    WAIT;
+
+    /** Whether an event is sent on that never met a row. */
+    public boolean sends() {
+      return this == NULL || this == WAIT;
+    }
+  }
+
+  /**
+   * A lookup of the current row.
+   *
+   * @param owner the stream that counts and letters name
+   * @param event the columns that events come with, {@code key} those that identify them
+   * @param fields the assembler, over the table's row, of what is added
+   * @param waitMicros how long an event waits, where {@code miss} says so
+   * @param forMicros how long an event is sent again when the row changes; -1 for never
+   * @param everyMicros how often it is, 0 for at once
+   * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
+   */
+  public record EnrichProgram(
+      String name,
+      int level,
+      String owner,
+      int relation,
+      StructType key,
+      StructType event,
+      int fields,
+      Miss miss,
+      long waitMicros,
+      long forMicros,
+      long everyMicros,
+      int where,
+      List<Onward> onward)
+      implements NodeProgram {
+    public boolean remembers() {
+      return miss == Miss.WAIT || keepsRecent();
+    }
+
+    public boolean keepsRecent() {
+      return forMicros >= 0;
+    }
+
+    /** Whether remembered events may have been last sent with different fields. */
+    public boolean tellsApart() {
+      return where >= 0 || everyMicros > 0 || !miss.sends();
+    }
+
+    @Override
+    public boolean isTimed() {
+      return remembers();
+    }
+  }
+
+  /**
+   * A lookup of the row that was valid at the event's time.
+   *
+   * @param on the event's join value, {@code table} the table's, over decoded columns
+   * @param eventTime over {@code event}, {@code validFrom} over the table's visible row
+   * @param maxDelayMicros the table's watermark is the newest time less this
+   * @param idleMicros after so long without a change the table holds nobody up; -1 for never
+   * @param historyMicros how far an event may be behind the watermark; -1 for any distance
+   * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
+   * @param buckets what the table's keys are shared among
+   */
+  public record AsOfProgram(
+      String name,
+      int level,
+      String owner,
+      int relation,
+      StructType key,
+      StructType event,
+      int fields,
+      Miss miss,
+      Address on,
+      Address table,
+      int eventTime,
+      int validFrom,
+      long maxDelayMicros,
+      long idleMicros,
+      long historyMicros,
+      boolean corrects,
+      Buckets buckets,
+      List<Onward> onward)
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return idleMicros >= 0;
+    }
+  }
+
+  /**
+   * Before a lookup that remembers events: where each of them is remembered.
+   *
+   * @param on the event's join value, over {@code event}
+   * @param target the lookup's node
+   * @param buckets what the events' identities are shared among
+   * @param keepMicros how long the lookup may remember an event; -1 where {@code eventTime} tells
+   * @param eventTime over {@code event}, before a versioned lookup, as what follows; else -1
+   */
+  public record ClaimProgram(
+      String name,
+      int level,
+      String owner,
+      StructType event,
+      Address on,
+      int target,
+      Buckets buckets,
+      long keepMicros,
+      int eventTime,
+      long maxDelayMicros,
+      long idleMicros)
+      implements NodeProgram {
+    /** Whether the lookup remembers an event until the table's watermark is past its time. */
+    public boolean isVersioned() {
+      return eventTime >= 0;
+    }
+
+    @Override
+    public boolean isTimed() {
+      return !isVersioned();
+    }
+  }
+
+  /** What the keys of a node are shared among. */
+  public Buckets bucketsOf(int node) {
+    NodeProgram program = nodes.get(node);
+    if (program instanceof ClaimProgram claim) {
+      return claim.buckets();
+    }
+    return program instanceof AsOfProgram asOf ? asOf.buckets() : Buckets.NONE;
+  }
+
+  /** The place of an entry's relation in the order of names, by which united logs are compared. */
+  public int logOf(EntryProgram entry) {
+    String name = relations.get(entry.relation()).name();
+    return (int)
+        entries.stream()
+            .filter(each -> relations.get(each.relation()).name().compareTo(name) < 0)
+            .count();
+  }
+
+  /** A user's function, which is called outside the kernel; it remembers nothing. */
+  public record MapProgram(
+      String name,
+      int level,
+      String owner,
+      StructType key,
+      StructType event,
+      StructType output,
+      List<Onward> onward)
+      implements NodeProgram {}
+
+  /** Whether a node of a level asks to be called at a time. */
+  public boolean isTimed(int level) {
+    return nodes.stream().anyMatch(each -> each.level() == level && each.isTimed());
+  }
+
+  public enum Shape {
+    ONE,
+    LIST,
+    MAP,
+    NONE
+  }
+
+  /**
+   * What a Fold keeps of one embed. Inputs of the assembler in order: the value (unless NONE), the
+   * total (where {@code total}), the aggregates.
+   *
+   * @param fused children come straight from their rows, without a Match between
+   * @param keyTypes the child's key columns, for a MAP
+   * @param failAbove more rows than this fail the document; 0 for never
+   */
+  public record BranchProgram(
+      String name,
+      Shape shape,
+      StructType type,
+      boolean fused,
+      DataType[] keyTypes,
+      boolean total,
+      int failAbove,
+      List<AggregateProgram> aggregates)
+      implements Serializable {}
+
+  static StructType structOf(List<Slot> slots) {
+    StructType type = new StructType();
+    for (Slot slot : slots) {
+      type = type.add(slot.name(), slot.type(), true);
+    }
+    return type;
+  }
+}

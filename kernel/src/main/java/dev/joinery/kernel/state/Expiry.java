@@ -1,0 +1,155 @@
+package dev.joinery.kernel.state;
+
+import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The deletes of one task's share of a level's state, by the time at which they may be forgotten.
+ *
+ * <p>A delete is noted in a list of a few, and a list stands under an address of its own, beside
+ * the state it tells of. Lists are kept by period, a thirty-second of the retention; a head holds
+ * the number of lists of each period, and the highest number that was forgotten. So a delete costs
+ * one small write, a task one small read, and nothing is ever searched for.
+ *
+ * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
+ * more than what was deleted within the retention, and no batch has much more to do than its
+ * messages ask for, however many deletes are due at once.
+ *
+ * <p>Nothing that was noted in a batch is forgotten in it: in real-time mode, messages about it may
+ * still be under way.
+ *
+ * <p>Invariant: what is forgotten here was over for its node before, so when it goes alters nothing
+ * that is sent.
+ */
+public final class Expiry {
+  private static final int LIST_BYTES = 512;
+  private static final int PERIODS = 32;
+  private static final long LEAST_PERIOD_MICROS = 1_000_000;
+  private static final int NOTES_A_MESSAGE = 2;
+
+  /** Bytes under addresses, all of one task; an address never put, or removed, gives null. */
+  public interface Store {
+    byte[] get(byte[] address);
+
+    void put(byte[] address, byte[] bytes);
+
+    void remove(byte[] address);
+  }
+
+  /** Forgets what is over of one address. */
+  public interface Forgetting {
+    void expire(byte[] address, List<Slice> entries, long timestamp);
+  }
+
+  private record Note(Slice address, Slice entry) {}
+
+  private final Store store;
+  private final long periodMicros;
+  private final TreeMap<Long, Integer> lists = new TreeMap<>();
+  private final Set<Note> fresh = new HashSet<>();
+  private final ByteWriter open = new ByteWriter(LIST_BYTES * 2);
+  private long openPeriod = -1;
+  private long highest;
+
+  public Expiry(Store store, long retentionMicros) {
+    this.store = store;
+    this.periodMicros = Math.max(retentionMicros / PERIODS, LEAST_PERIOD_MICROS);
+    byte[] head = store.get(address(Slice.EMPTY));
+    if (head != null) {
+      ByteReader in = new ByteReader(head);
+      highest = in.readLong();
+      while (in.hasMore()) {
+        lists.put(in.readLong(), in.readVarInt());
+      }
+    }
+  }
+
+  /** The highest epoch or version that was forgotten: what begins anew stands above it. */
+  public long highest() {
+    return highest;
+  }
+
+  /** While notes are looked at: what had been given numbers up to this is forgotten. */
+  public void forgotten(long number) {
+    highest = Math.max(highest, number);
+  }
+
+  /** Has an entry of an address looked at after a time, in some later batch. */
+  public void note(byte[] address, Slice entry, long timestamp) {
+    fresh.add(new Note(Slice.of(address), entry.detach()));
+    append(address, entry, timestamp);
+  }
+
+  private void append(byte[] address, Slice entry, long timestamp) {
+    long period = (Math.floorDiv(timestamp, periodMicros) + 1) * periodMicros;
+    if (period != openPeriod || open.size() >= LIST_BYTES) {
+      openPeriod = period;
+      open.reset();
+      lists.merge(period, 1, Integer::sum);
+      writeHead();
+    }
+    open.writeBlob(address).writeBlob(entry);
+    store.put(addressOf(period, lists.get(period) - 1), open.toBytes());
+  }
+
+  /** Looks at what is due, as far as the messages that are handled now pay for it. */
+  public void advance(long timestamp, int messages, Forgetting forgetting) {
+    int left = messages * NOTES_A_MESSAGE;
+    while (left > 0 && !lists.isEmpty() && lists.firstKey() <= timestamp) {
+      Map<Slice, List<Slice>> due = new LinkedHashMap<>();
+      for (Note note : takeList(lists.firstKey())) {
+        left--;
+        if (fresh.contains(note)) {
+          append(note.address().toBytes(), note.entry(), timestamp);
+        } else {
+          due.computeIfAbsent(note.address(), each -> new ArrayList<>(1)).add(note.entry());
+        }
+      }
+      due.forEach((address, entries) -> forgetting.expire(address.toBytes(), entries, timestamp));
+      writeHead();
+    }
+  }
+
+  private List<Note> takeList(long period) {
+    int last = lists.get(period) - 1;
+    byte[] address = addressOf(period, last);
+    ByteReader in = new ByteReader(store.get(address));
+    List<Note> notes = new ArrayList<>();
+    while (in.hasMore()) {
+      notes.add(new Note(in.readBlob(), in.readBlob()));
+    }
+    store.remove(address);
+    if (last == 0) {
+      lists.remove(period);
+    } else {
+      lists.put(period, last);
+    }
+    if (period == openPeriod) {
+      openPeriod = -1;
+    }
+    return notes;
+  }
+
+  private void writeHead() {
+    ByteWriter out = new ByteWriter(16 + lists.size() * 12).writeLong(highest);
+    lists.forEach((period, count) -> out.writeLong(period).writeVarInt(count));
+    store.put(address(Slice.EMPTY), out.toBytes());
+  }
+
+  private static byte[] addressOf(long period, int list) {
+    return address(Slice.of(new ByteWriter(12).writeLong(period).writeVarInt(list).toBytes()));
+  }
+
+  private static byte[] address(Slice key) {
+    return Address.of(Address.EXPIRY, key.toBytes());
+  }
+}

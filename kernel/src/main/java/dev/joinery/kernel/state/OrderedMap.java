@@ -1,0 +1,320 @@
+package dev.joinery.kernel.state;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+
+/**
+ * A map in the order of its keys that is one value while small, and pages of neighbours once large:
+ * a B+ tree whose only inner node, the directory, stands in the head.
+ *
+ * <p>So what stands together is read together: taking the lowest entries costs the pages they fill,
+ * and one more, however large the map is. The directory has some 15 bytes for each page.
+ */
+public final class OrderedMap {
+  static final int PAGE_BYTES = 16 * 1024;
+  private static final Comparator<EntryMap.Entry> BY_KEY =
+      Comparator.comparing(EntryMap.Entry::key);
+
+  private final PageCache cache;
+  private List<EntryMap.Entry> inline = new ArrayList<>();
+  private final List<Leaf> leaves = new ArrayList<>();
+  private final BitSet numbers = new BitSet();
+  private long size;
+  private int inlineBytes;
+
+  /** A page of the map: the keys from {@code from} on, up to where the next one begins. */
+  private static final class Leaf {
+    final Slice from;
+    final int number;
+    int bytes;
+
+    Leaf(Slice from, int number, int bytes) {
+      this.from = from;
+      this.number = number;
+      this.bytes = bytes;
+    }
+  }
+
+  /** {@code space} keeps the pages of several maps of one address apart. */
+  OrderedMap(Pages pages, int space) {
+    this.cache = new PageCache(pages, space);
+  }
+
+  public static OrderedMap read(ByteReader in, Pages pages, int space) {
+    OrderedMap map = new OrderedMap(pages, space);
+    if (in == null || !in.hasMore()) {
+      return map;
+    }
+    boolean isInline = in.readByte() == 0;
+    map.size = in.readVarLong();
+    if (isInline) {
+      for (int i = 0; i < map.size; i++) {
+        EntryMap.Entry entry = new EntryMap.Entry(in.readBlob(), in.readBlob());
+        map.inline.add(entry);
+        map.inlineBytes += bytesOf(entry);
+      }
+      return map;
+    }
+    map.inline = null;
+    for (int left = in.readVarInt(); left > 0; left--) {
+      map.add(map.leaves.size(), new Leaf(in.readBlob(), in.readVarInt(), in.readVarInt()));
+    }
+    return map;
+  }
+
+  /** Writes the map's head, and its changed pages to their place. */
+  public void write(ByteWriter out) {
+    if (inline != null) {
+      out.writeByte(0).writeVarLong(size);
+      for (EntryMap.Entry entry : inline) {
+        out.writeBlob(entry.key()).writeBlob(entry.value());
+      }
+      return;
+    }
+    cache.flush();
+    out.writeByte(1).writeVarLong(size).writeVarInt(leaves.size());
+    for (Leaf leaf : leaves) {
+      out.writeBlob(leaf.from).writeVarInt(leaf.number).writeVarInt(leaf.bytes);
+    }
+  }
+
+  public long size() {
+    return size;
+  }
+
+  boolean isPaged() {
+    return inline == null;
+  }
+
+  public Slice get(Slice key) {
+    List<EntryMap.Entry> entries =
+        inline != null ? inline : cache.get(leaves.get(leafOf(key)).number).entries;
+    int at = placeOf(entries, key);
+    return at < 0 ? null : entries.get(at).value();
+  }
+
+  public void put(Slice key, Slice value) {
+    if (inline != null) {
+      inlineBytes += putInto(inline, new EntryMap.Entry(key, value));
+      if (inlineBytes > EntryMap.INLINE_BYTES) {
+        becomePaged();
+      }
+      return;
+    }
+    int at = leafOf(key);
+    Leaf leaf = leaves.get(at);
+    PageCache.Page page = cache.get(leaf.number);
+    page.dirty = true;
+    leaf.bytes += putInto(page.entries, new EntryMap.Entry(key.detach(), value.detach()));
+    if (leaf.bytes > PAGE_BYTES && page.entries.size() > 1) {
+      split(at, page);
+    }
+  }
+
+  /** Puts an entry in its place, and returns by how many bytes that is more. */
+  private int putInto(List<EntryMap.Entry> entries, EntryMap.Entry entry) {
+    int at = placeOf(entries, entry.key());
+    if (at >= 0) {
+      return bytesOf(entry) - bytesOf(entries.set(at, entry));
+    }
+    entries.add(-at - 1, entry);
+    size++;
+    return bytesOf(entry);
+  }
+
+  /** Returns whether there was an entry. */
+  public boolean remove(Slice key) {
+    if (inline != null) {
+      int at = placeOf(inline, key);
+      if (at >= 0) {
+        inlineBytes -= bytesOf(inline.remove(at));
+        size--;
+      }
+      return at >= 0;
+    }
+    int leafAt = leafOf(key);
+    Leaf leaf = leaves.get(leafAt);
+    PageCache.Page page = cache.get(leaf.number);
+    int at = placeOf(page.entries, key);
+    if (at < 0) {
+      return false;
+    }
+    leaf.bytes -= bytesOf(page.entries.remove(at));
+    page.dirty = true;
+    size--;
+    if (page.entries.isEmpty()) {
+      drop(leafAt);
+    }
+    return true;
+  }
+
+  /**
+   * Removes entries below a key and gives them, in order: {@code most} of them, or as many as a page
+   * has more, where there are so many.
+   */
+  public List<EntryMap.Entry> takeBelow(Slice bound, int most) {
+    List<EntryMap.Entry> taken = new ArrayList<>();
+    if (inline != null) {
+      inlineBytes -= takeBelow(inline, bound, taken);
+      return taken;
+    }
+    while (inline == null && taken.size() < most) {
+      Leaf first = leaves.get(0);
+      PageCache.Page page = cache.get(first.number);
+      int bytes = takeBelow(page.entries, bound, taken);
+      first.bytes -= bytes;
+      page.dirty |= bytes > 0;
+      if (!page.entries.isEmpty()) {
+        break;
+      }
+      drop(0);
+    }
+    return taken;
+  }
+
+  private int takeBelow(
+      List<EntryMap.Entry> entries, Slice bound, List<EntryMap.Entry> taken) {
+    int at = placeOf(entries, bound);
+    List<EntryMap.Entry> below = entries.subList(0, at < 0 ? -at - 1 : at);
+    int bytes = below.stream().mapToInt(OrderedMap::bytesOf).sum();
+    size -= below.size();
+    taken.addAll(below);
+    below.clear();
+    return bytes;
+  }
+
+  /** Goes through the entries from a key on. The map must not change meanwhile. */
+  public Iterator<EntryMap.Entry> from(Slice key) {
+    if (inline != null) {
+      int at = placeOf(inline, key);
+      return inline.subList(at < 0 ? -at - 1 : at, inline.size()).iterator();
+    }
+    int first = leafOf(key);
+    List<EntryMap.Entry> entries = cache.get(leaves.get(first).number).entries;
+    int at = placeOf(entries, key);
+    Iterator<EntryMap.Entry> begun =
+        entries.subList(at < 0 ? -at - 1 : at, entries.size()).iterator();
+    return iterator(begun, first + 1);
+  }
+
+  /**
+   * Goes through all entries, a page at a time. The map must not change meanwhile; pages that were
+   * changed must have been written.
+   */
+  Iterator<EntryMap.Entry> iterator() {
+    if (inline != null) {
+      return inline.iterator();
+    }
+    cache.flush();
+    return iterator(List.<EntryMap.Entry>of().iterator(), 0);
+  }
+
+  private Iterator<EntryMap.Entry> iterator(Iterator<EntryMap.Entry> begun, int leaf) {
+    return new Iterator<>() {
+      private int next = leaf;
+      private Iterator<EntryMap.Entry> current = begun;
+
+      @Override
+      public boolean hasNext() {
+        while (!current.hasNext() && next < leaves.size()) {
+          current = cache.peek(leaves.get(next++).number).entries.iterator();
+        }
+        return current.hasNext();
+      }
+
+      @Override
+      public EntryMap.Entry next() {
+        if (!hasNext()) {
+          throw new NoSuchElementException();
+        }
+        return current.next();
+      }
+    };
+  }
+
+  private void becomePaged() {
+    List<EntryMap.Entry> entries = inline;
+    inline = null;
+    inlineBytes = 0;
+    Leaf only = new Leaf(Slice.EMPTY, 0, 0);
+    add(0, only);
+    PageCache.Page page = cache.add(only.number);
+    for (EntryMap.Entry entry : entries) {
+      page.entries.add(new EntryMap.Entry(entry.key().detach(), entry.value().detach()));
+      only.bytes += bytesOf(entry);
+    }
+    if (only.bytes > PAGE_BYTES && page.entries.size() > 1) {
+      split(0, page);
+    }
+  }
+
+  /** Parts a page in two; the last one late, since most entries come at the end. */
+  private void split(int leafAt, PageCache.Page page) {
+    int count = page.entries.size();
+    int cut = leafAt == leaves.size() - 1 ? Math.max(1, count - count / 8 - 1) : count / 2;
+    List<EntryMap.Entry> moved = page.entries.subList(cut, count);
+    Slice from = between(page.entries.get(cut - 1).key(), moved.get(0).key());
+    Leaf added = new Leaf(from, numbers.nextClearBit(0), 0);
+    moved.forEach(each -> added.bytes += bytesOf(each));
+    leaves.get(leafAt).bytes -= added.bytes;
+    cache.add(added.number).entries.addAll(moved);
+    moved.clear();
+    add(leafAt + 1, added);
+  }
+
+  /** The shortest key that is above one and not above the other. */
+  private static Slice between(Slice low, Slice high) {
+    int same = 0;
+    while (same < low.length()
+        && low.array()[low.offset() + same] == high.array()[high.offset() + same]) {
+      same++;
+    }
+    return Slice.of(high.sub(0, same + 1).toBytes());
+  }
+
+  private void add(int at, Leaf leaf) {
+    leaves.add(at, leaf);
+    numbers.set(leaf.number);
+  }
+
+  private void drop(int leafAt) {
+    Leaf gone = leaves.remove(leafAt);
+    numbers.clear(gone.number);
+    cache.remove(gone.number);
+    if (leaves.isEmpty()) {
+      inline = new ArrayList<>();
+    }
+  }
+
+  /** The last page that begins at or below a key; what is below all belongs to the first. */
+  private int leafOf(Slice key) {
+    int low = 0;
+    int high = leaves.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (leaves.get(middle).from.compareTo(key) <= 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return Math.max(0, low - 1);
+  }
+
+  /** As {@link Collections#binarySearch}. */
+  private static int placeOf(List<EntryMap.Entry> entries, Slice key) {
+    return Collections.binarySearch(entries, new EntryMap.Entry(key, Slice.EMPTY), BY_KEY);
+  }
+
+  private static int bytesOf(EntryMap.Entry entry) {
+    return entry.key().length() + entry.value().length() + 4;
+  }
+}

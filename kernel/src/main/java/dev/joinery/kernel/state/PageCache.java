@@ -1,0 +1,93 @@
+package dev.joinery.kernel.state;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The pages of one map that are worked on: remembers those that were read, and writes those that
+ * were changed to their place.
+ */
+final class PageCache {
+  static final int PAGES = 256;
+
+  /** Some entries of a map. */
+  static final class Page {
+    List<EntryMap.Entry> entries = new ArrayList<>();
+    boolean dirty;
+  }
+
+  private final Pages pages;
+  private final int space;
+  private final LinkedHashMap<Integer, Page> cache = new LinkedHashMap<>();
+
+  /** {@code space} keeps the pages of several maps of one address apart. */
+  PageCache(Pages pages, int space) {
+    this.pages = pages;
+    this.space = space;
+  }
+
+  Page get(int number) {
+    Page page = cache.get(number);
+    if (page == null) {
+      if (cache.size() >= PAGES) {
+        flush();
+      }
+      page = read(number);
+      cache.put(number, page);
+    }
+    return page;
+  }
+
+  /** Begins a page that is not there yet, beside those that are being worked on. */
+  Page add(int number) {
+    Page page = new Page();
+    page.dirty = true;
+    cache.put(number, page);
+    return page;
+  }
+
+  /** A page to look at once. */
+  Page peek(int number) {
+    Page page = cache.get(number);
+    return page != null ? page : read(number);
+  }
+
+  private Page read(int number) {
+    Page page = new Page();
+    byte[] bytes = pages.get(numberOf(number));
+    if (bytes != null) {
+      ByteReader in = new ByteReader(bytes);
+      while (in.hasMore()) {
+        page.entries.add(new EntryMap.Entry(in.readBlob(), in.readBlob()));
+      }
+    }
+    return page;
+  }
+
+  void remove(int number) {
+    cache.remove(number);
+    pages.remove(numberOf(number));
+  }
+
+  void flush() {
+    ByteWriter out = new ByteWriter(EntryMap.PAGE_BYTES);
+    for (Map.Entry<Integer, Page> each : cache.entrySet()) {
+      if (each.getValue().dirty) {
+        out.reset();
+        for (EntryMap.Entry entry : each.getValue().entries) {
+          out.writeBlob(entry.key()).writeBlob(entry.value());
+        }
+        pages.put(numberOf(each.getKey()), out.toBytes());
+      }
+    }
+    cache.clear();
+  }
+
+  private int numberOf(int page) {
+    return space << 28 | page;
+  }
+}

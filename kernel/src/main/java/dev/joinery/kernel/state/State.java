@@ -1,0 +1,36 @@
+package dev.joinery.kernel.state;
+
+import dev.joinery.kernel.bytes.Slice;
+
+/** The state of the address that is being handled: one value, and numbered pages. */
+public interface State extends Pages {
+  /** The value, or null. */
+  byte[] read();
+
+  void write(byte[] value);
+
+  void clear();
+
+  /** Clears the value, from within {@code Node.expire}; its numbers were none above this. */
+  default void forget(long number) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /** What numbers of an address of which nothing is known have to stand above. */
+  default long highestForgotten() {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /**
+   * Has {@code Node.expire} called in some batch after a time; {@code entry} says for what of this
+   * address.
+   */
+  default void expireAfter(long timestamp, Slice entry) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
+  /** Has the node called once a time in microseconds has come; asked again, it is called twice. */
+  default void wakeAt(long timestamp) {
+    throw new UnsupportedOperationException("a level without timers");
+  }
+}

@@ -1,0 +1,125 @@
+package dev.joinery.kernel.stream;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.State;
+import dev.joinery.kernel.state.TimedMap;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * What a {@link Claim} remembers in one bucket: the address of each event by identity, and until
+ * when the lookup behind may remember it.
+ *
+ * <p>Before a lookup of the current row that is a time of the clock, and what is over is forgotten
+ * in rounds, an eighth of the time late at most. Before a versioned lookup it is the event's time,
+ * which is over once the table's watermark is past it or the table is idle.
+ */
+final class ClaimMemory {
+  private static final int CLAIMS = 0;
+  private static final long LEAST_ROUND_MICROS = 1_000_000;
+  private static final int AT_ONCE = 65_536;
+
+  private final Program.ClaimProgram program;
+  private final TableClock clock;
+  private final TimedMap claims;
+  private long forgetsAt;
+  private boolean touched;
+
+  private ClaimMemory(Program.ClaimProgram program, ByteReader in, State state) {
+    this.program = program;
+    clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
+    if (in != null) {
+      forgetsAt = in.readLong();
+    }
+    claims = TimedMap.read(in, state, CLAIMS);
+  }
+
+  static ClaimMemory read(Program.ClaimProgram program, State state) {
+    byte[] stored = state.read();
+    return new ClaimMemory(program, stored == null ? null : new ByteReader(stored), state);
+  }
+
+  void write(State state) {
+    if (!touched) {
+      return;
+    }
+    if (claims.size() == 0 && !program.isVersioned()) {
+      state.clear();
+      return;
+    }
+    ByteWriter out = new ByteWriter(1024);
+    clock.write(out);
+    out.writeLong(forgetsAt);
+    claims.write(out);
+    state.write(out.toBytes());
+  }
+
+  <T> List<T> inPageOrder(Collection<T> elements, Function<T, Slice> identity) {
+    return claims.inPageOrder(elements, identity);
+  }
+
+  /** Where the event is remembered and until when, or null. */
+  TimedMap.Timed claimOf(Slice identity) {
+    return claims.get(identity);
+  }
+
+  void put(Slice identity, long until, byte[] address, State state) {
+    touched = true;
+    claims.put(identity, until, Slice.of(address));
+    if (!program.isVersioned()) {
+      wakeAfter(until, state);
+    }
+  }
+
+  void remove(Slice identity) {
+    touched |= claims.remove(identity);
+  }
+
+  // Time
+
+  /** Takes what a batch told of the table's time. */
+  void hear(Marks marks, long timestamp) {
+    touched |= clock.hear(marks, timestamp);
+  }
+
+  /** Whether the lookup behind remembers nothing of this time any more. */
+  boolean isOver(long until, long timestamp) {
+    return until < overBefore(timestamp);
+  }
+
+  private long overBefore(long timestamp) {
+    return program.isVersioned() ? clock.finalBefore(timestamp) : timestamp + 1;
+  }
+
+  /** Forgets what is over. */
+  void forgetOver(long timestamp) {
+    List<TimedMap.Timed> over;
+    do {
+      over = claims.takeBefore(overBefore(timestamp), AT_ONCE);
+      touched |= !over.isEmpty();
+    } while (over.size() >= AT_ONCE);
+  }
+
+  /** Forgets what is over, and asks to be called again while something is left. */
+  void forget(long timestamp, State state) {
+    forgetOver(timestamp);
+    if (claims.size() > 0) {
+      wakeAfter(timestamp, state);
+    }
+  }
+
+  private void wakeAfter(long from, State state) {
+    long round = Math.max(program.keepMicros() / 8, LEAST_ROUND_MICROS);
+    long wake = (from / round + 1) * round;
+    if (wake > forgetsAt) {
+      forgetsAt = wake;
+      touched = true;
+      state.wakeAt(wake);
+    }
+  }
+}

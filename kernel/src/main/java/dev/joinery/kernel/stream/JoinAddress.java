@@ -1,0 +1,43 @@
+package dev.joinery.kernel.stream;
+
+import dev.joinery.kernel.bytes.Address;
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Where a lookup's node meets an event: the code of the event's join value, or the bucket that this
+ * code falls into. Remembers nothing between events.
+ */
+final class JoinAddress {
+  private final KeyCodec codec;
+  private final UnsafeRow row;
+  private final Buckets buckets;
+
+  JoinAddress(Program.Address address, StructType columns, Buckets buckets) {
+    this.codec = address.codec(NodeContext.slotsOf(columns));
+    this.row = new UnsafeRow(columns.length());
+    this.buckets = buckets;
+  }
+
+  /** Whether a row of the table can ever meet an event with these columns. */
+  boolean joins(Slice columns) {
+    return !codec.anyNull(BinaryRow.point(row, columns));
+  }
+
+  byte[] of(Slice identity, Slice columns) {
+    BinaryRow.point(row, columns);
+    if (!buckets.areNone()) {
+      return buckets.of(codec.encode(row));
+    }
+    // An event without a join value has an address of its own, where no row ever comes.
+    return codec.anyNull(row)
+        ? Address.keyOfNull(identity.toBytes())
+        : codec.encode(row);
+  }
+}

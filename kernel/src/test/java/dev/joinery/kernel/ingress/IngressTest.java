@@ -1,0 +1,228 @@
+package dev.joinery.kernel.ingress;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.Table;
+import dev.joinery.kernel.chain.Tree;
+import dev.joinery.kernel.chain.TreeProgram;
+import dev.joinery.kernel.door.ChangeFeed;
+import dev.joinery.kernel.format.ChangeSink;
+import dev.joinery.kernel.format.ColumnsSeen;
+import dev.joinery.kernel.format.Format;
+import dev.joinery.kernel.format.Formats;
+import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.node.RelationRows;
+import dev.joinery.kernel.node.RowCell;
+import dev.joinery.kernel.program.Compiler;
+import dev.joinery.kernel.program.Program;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of raw records: places, records that count whole or not at all. */
+class IngressTest {
+  private static final Table USER = Table.of("user", 1, "id long, name string, at timestamp");
+  private static final Program PROGRAM = TreeProgram.of(false, Tree.root("product", USER));
+  private static final long LATE = 400_000_000_000_000_000L;
+
+  private final List<JsonNode> letters = new ArrayList<>();
+  private final List<RawChange> changes = new ArrayList<>();
+
+  private static Format[] debezium() {
+    return Formats.of(
+        """
+        [{"name": "user", "format": "debezium-json", "key": ["id"], "timeUnit": "micros",
+          "columns": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "string"},
+                      {"name": "at", "type": "timestamp"}]}]""");
+  }
+
+  private static String update(Long before, long after, long lsn, long at) {
+    String old = before == null ? "null" : "{\"id\":" + before + "}";
+    return """
+        {"before":%s,"after":{"id":%d,"name":"n%d","at":%d},"source":{"lsn":%d},"op":"u"}"""
+        .formatted(old, after, lsn, at, lsn);
+  }
+
+  private static Row record(
+      String topic, long partition, long offset, String file, String value) {
+    return RowFactory.create(
+        0, partition, offset, bytes(file), null, bytes(value), null, 1_000_000L, topic);
+  }
+
+  private static byte[] bytes(String text) {
+    return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private Ingress ingress(Format[] formats, String topic) {
+    String[] topics = {topic};
+    return new Ingress(PROGRAM, formats, new String[] {"s"}, topics, new int[][] {{0}})
+        .sendingTo(origin -> new ChangeFeed.Changes(PROGRAM));
+  }
+
+  private void run(Ingress ingress, Row... records) {
+    ingress
+        .call(List.of(records).iterator())
+        .forEachRemaining(
+            each -> {
+              byte[] message = each._1();
+              if (Message.kind(message) == Message.DEAD_LETTER) {
+                letters.add(json(Message.body(message).rest().toBytes()));
+              } else if (Message.kind(message) == Message.RAW) {
+                changes.add(RawChange.read(message));
+              }
+            });
+  }
+
+  private static JsonNode json(byte[] text) {
+    try {
+      return new ObjectMapper().readTree(new String(text, StandardCharsets.UTF_8));
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalStateException(notJson);
+    }
+  }
+
+  @Test
+  void aKeyChangeThatAStoreCannotHoldIsNotAppliedByHalf() {
+    run(ingress(debezium(), "user"), record(null, 0, 5, null, update(1L, 2, 7, LATE)));
+
+    assertEquals(List.of(), changes);
+    assertEquals("out_of_range", letters.get(0).get("reason").asText());
+    assertEquals(1, letters.size());
+  }
+
+  @Test
+  void aKeyChangeIsADeleteAndAnUpsert() {
+    run(ingress(debezium(), "user"), record(null, 0, 5, null, update(1L, 2, 7, 0)));
+
+    assertEquals(
+        List.of("1 1", "0 2"),
+        changes.stream()
+            .map(each -> each.op() + " " + BinaryRow.of(each.row(), 3).getLong(0))
+            .toList());
+    assertEquals(List.of(), letters);
+  }
+
+  @Test
+  void aDecoderThatFailsHalfwayTellsNothing() {
+    Format halfway =
+        new Format() {
+          @Override
+          public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
+            debezium()[0].decode(relation, key, value, sink);
+            throw new IllegalStateException("halfway");
+          }
+
+          @Override
+          public ColumnsSeen columnsSeen() {
+            return null;
+          }
+        };
+    run(
+        ingress(new Format[] {halfway}, "user"),
+        record(null, 0, 5, null, update(null, 2, 7, 0)));
+
+    assertEquals(List.of(), changes);
+    assertEquals("poison", letters.get(0).get("reason").asText());
+  }
+
+  @Test
+  void whatFailsBehindADecoderIsNoDeadLetter() {
+    Ingress ingress =
+        ingress(debezium(), "user")
+            .sendingTo(
+                origin ->
+                    new Ingress.Router(PROGRAM) {
+                      @Override
+                      public void send(
+                          int relation,
+                          Change change,
+                          Slice row,
+                          long timestamp,
+                          Outbox outbox) {
+                        throw new IllegalStateException("a node's own");
+                      }
+                    });
+
+    Row[] records = {record(null, 0, 5, null, update(null, 2, 7, 0))};
+    assertThrows(IllegalStateException.class, () -> run(ingress, records));
+  }
+
+  @Test
+  void onePlaceOfTwoTopicsIsTwoPlaces() {
+    run(
+        ingress(debezium(), "pattern:shard_.*"),
+        record("shard_a", 0, 5, null, update(null, 1, 100, 0)),
+        record("shard_b", 0, 5, null, update(null, 1, 200, 0)),
+        record("shard_b", 0, 6, null, "{"));
+
+    RowCell cell = new RowCell();
+    Outbox outbox = new Outbox();
+    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM)).rows(0);
+    rows.apply(cell, changes, 1, outbox);
+    assertTrue(cell.exists);
+    assertEquals(200, cell.position);
+    assertEquals(false, outbox.hasNext());
+    assertEquals("shard_b", letters.get(0).get("topic").asText());
+    assertEquals(0, letters.get(0).get("partition").asLong());
+    assertEquals(6, letters.get(0).get("offset").asLong());
+  }
+
+  @Test
+  void aTombstoneFollowsTheDeleteOfItsOwnTopic() {
+    String delete = """
+        {"before":{"id":1},"after":null,"source":{"lsn":200},"op":"d"}""";
+    Row tombstone =
+        RowFactory.create(
+            0, 0L, 6L, null, bytes("{\"id\":1}"), null, null, 1_000_000L, "shard_a");
+    run(
+        ingress(debezium(), "pattern:shard_.*"),
+        record("shard_a", 0, 5, null, delete),
+        record("shard_b", 0, 5, null, update(null, 1, 300, 0)),
+        tombstone);
+
+    RowCell cell = new RowCell();
+    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM)).rows(0);
+    rows.apply(cell, changes, 1, new Outbox());
+    assertTrue(cell.exists);
+  }
+
+  @Test
+  void aPlaceNamesTheTopicThenThePartitionOrTheFile() {
+    List<String> places = new ArrayList<>();
+    Ingress ingress =
+        ingress(debezium(), "pattern:.*")
+            .sendingTo(
+                origin ->
+                    new Ingress.Router(PROGRAM) {
+                      @Override
+                      public void send(
+                          int relation,
+                          Change change,
+                          Slice row,
+                          long timestamp,
+                          Outbox outbox) {
+                        places.add(origin.place());
+                      }
+                    });
+    run(
+        ingress,
+        record("web", 3, 5, null, update(null, 1, 1, 0)),
+        record(null, 17, 5, "0001.jsonl", update(null, 1, 1, 0)));
+
+    assertEquals(List.of("web/3/5", "pattern:.*/0001.jsonl/5"), places);
+  }
+}

@@ -1,0 +1,308 @@
+package dev.joinery.kernel.stream;
+
+import dev.joinery.kernel.chain.Table;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/** Programs of one stream: orders that look up their customer, then the customer's city. */
+final class StreamSample {
+  static final Table ORDER = Table.of("order", 1, "id long, customer_id long");
+  static final Table CUSTOMER = Table.of("customer", 1, "id long, name string, city_id long");
+  static final Table CITY = Table.of("city", 1, "id long, city string");
+  static final Table SALE = Table.of("sale", 1, "id long, sku long, at timestamp");
+  static final Table PRICE = Table.of("price", 1, "sku long, price long, since timestamp");
+  private static final long WEEK = 7L * 86_400_000_000L;
+  private static final StructType KEY = StructType.fromDDL("id long");
+  private static final DataType LONG = DataTypes.LongType;
+
+  private StreamSample() {}
+
+  /** Each order with its customer's name, and whether it is a correction. */
+  static Program oneLookup(Program.Miss miss, long waitMicros, long forMicros) {
+    return oneLookup(miss, waitMicros, forMicros, 0);
+  }
+
+  /** The same, corrected once in a while. */
+  static Program oneLookup(
+      Program.Miss miss, long waitMicros, long forMicros, long everyMicros) {
+    StructType value = StructType.fromDDL("id long, name string, again boolean");
+    return new Program(
+        1,
+        List.of(relation(ORDER, 0), relation(CUSTOMER, 1)),
+        List.of(
+            new Program.EnrichProgram(
+                "orders/customer",
+                1,
+                "orders",
+                1,
+                KEY,
+                ORDER.type(),
+                3,
+                miss,
+                waitMicros,
+                forMicros,
+                everyMicros,
+                -1,
+                List.of(new Program.Onward(4, -1, 0, null, true)))),
+        List.of(
+            view(ORDER),
+            view(CUSTOMER),
+            pass("orders/customer/before", ORDER, 0, 1),
+            pass("orders/customer/fields", CUSTOMER, 1),
+            shape(
+                "orders/",
+                ORDER.slots(),
+                slots("name string, again boolean"),
+                value,
+                0,
+                2,
+                3)),
+        List.of(new Program.ProductProgram("orders", KEY, value)),
+        List.of(route(1, 0)),
+        List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
+        WEEK,
+        1 << 20);
+  }
+
+  /** Each order with its customer's name and city; the first lookup corrects. */
+  static Program twoLookups(Program.Miss second, long forMicros) {
+    StructType middle = StructType.fromDDL("id long, name string, city_id long");
+    StructType value = StructType.fromDDL("name string, city string");
+    return new Program(
+        2,
+        List.of(relation(ORDER, 0), relation(CUSTOMER, 1), relation(CITY, 2)),
+        List.of(
+            new Program.EnrichProgram(
+                "orders/customer",
+                1,
+                "orders",
+                1,
+                KEY,
+                ORDER.type(),
+                4,
+                Program.Miss.NULL,
+                0,
+                forMicros,
+                0,
+                -1,
+                List.of(to(1, 5, 2))),
+            new Program.EnrichProgram(
+                "orders/city",
+                2,
+                "orders",
+                2,
+                KEY,
+                middle,
+                6,
+                second,
+                0,
+                -1,
+                0,
+                -1,
+                List.of(new Program.Onward(7, -1, 0, null, false)))),
+        List.of(
+            view(ORDER),
+            view(CUSTOMER),
+            view(CITY),
+            pass("orders/customer/before", ORDER, 0, 1),
+            pass("orders/customer/fields", CUSTOMER, 1, 2),
+            shape(
+                "orders/city/before",
+                ORDER.slots(),
+                slots("name string, city_id long"),
+                middle,
+                0,
+                2,
+                3),
+            pass("orders/city/fields", CITY, 1),
+            shape(
+                "orders/",
+                slots("id long, name string, city_id long"),
+                slots("city string"),
+                value,
+                1,
+                3)),
+        List.of(new Program.ProductProgram("orders", KEY, value)),
+        List.of(route(1, 0), route(2, 1)),
+        List.of(new Program.EntryProgram(0, List.of(to(0, 3, 1)))),
+        WEEK,
+        1 << 20);
+  }
+
+  /** Each sale with the price that was valid at its time, and whether it is a correction. */
+  static Program asOf(
+      Program.Miss miss, long maxDelayMicros, long idleMicros, boolean corrects) {
+    return asOf(miss, maxDelayMicros, idleMicros, -1, corrects);
+  }
+
+  /** The same, where an event may be so far behind the prices and no further. */
+  static Program asOf(
+      Program.Miss miss,
+      long maxDelayMicros,
+      long idleMicros,
+      long historyMicros,
+      boolean corrects) {
+    StructType value = StructType.fromDDL("id long, price long, again boolean");
+    Program.Address bySku = new Program.Address(new int[] {0}, new DataType[] {LONG});
+    Program.Address ofSale = new Program.Address(new int[] {1}, new DataType[] {LONG});
+    return new Program(
+        1,
+        List.of(relation(SALE, 0), relation(PRICE, 1)),
+        List.of(
+            new Program.AsOfProgram(
+                "sales/price",
+                1,
+                "sales",
+                1,
+                KEY,
+                SALE.type(),
+                3,
+                miss,
+                ofSale,
+                bySku,
+                2,
+                2,
+                maxDelayMicros,
+                idleMicros,
+                historyMicros,
+                corrects,
+                Buckets.of(0, 4),
+                List.of(new Program.Onward(4, -1, 0, null, true)))),
+        List.of(
+            view(SALE),
+            view(PRICE),
+            pass("sales/price/before", SALE, 0, 1, 2),
+            pass("sales/price/fields", PRICE, 1),
+            shape(
+                "sales/",
+                SALE.slots(),
+                slots("price long, again boolean"),
+                value,
+                0,
+                3,
+                4)),
+        List.of(new Program.ProductProgram("sales", KEY, value)),
+        List.of(route(1, 0)),
+        List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
+        WEEK,
+        1 << 20);
+  }
+
+  /** A program of one lookup, before which events are followed that are told again. */
+  static Program claimed(Program program, long keepMicros) {
+    Program.NodeProgram node = program.nodes().get(0);
+    Program.Onward into = program.entries().get(0).onward().get(0);
+    boolean versioned = node instanceof Program.AsOfProgram;
+    Program.ClaimProgram claim =
+        new Program.ClaimProgram(
+            node.name() + "/claim",
+            1,
+            node.name().split("/")[0],
+            versioned ? SALE.type() : ORDER.type(),
+            into.address(),
+            0,
+            Buckets.of(1, 4),
+            keepMicros,
+            versioned ? 2 : -1,
+            node instanceof Program.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,
+            node instanceof Program.AsOfProgram asOf ? asOf.idleMicros() : -1);
+    Program.Onward first = new Program.Onward(into.assembler(), 1, -1, null, false);
+    return new Program(
+        2,
+        program.relations(),
+        List.of(second(node), claim),
+        program.assemblers(),
+        program.products(),
+        program.routes(),
+        List.of(new Program.EntryProgram(0, List.of(first))),
+        program.tombstoneRetentionMicros(),
+        program.maxDocumentBytes());
+  }
+
+  private static Program.NodeProgram second(Program.NodeProgram node) {
+    if (node instanceof Program.AsOfProgram each) {
+      return new Program.AsOfProgram(
+          each.name(),
+          2,
+          each.owner(),
+          each.relation(),
+          each.key(),
+          each.event(),
+          each.fields(),
+          each.miss(),
+          each.on(),
+          each.table(),
+          each.eventTime(),
+          each.validFrom(),
+          each.maxDelayMicros(),
+          each.idleMicros(),
+          each.historyMicros(),
+          each.corrects(),
+          each.buckets(),
+          each.onward());
+    }
+    Program.EnrichProgram each = (Program.EnrichProgram) node;
+    return new Program.EnrichProgram(
+        each.name(),
+        2,
+        each.owner(),
+        each.relation(),
+        each.key(),
+        each.event(),
+        each.fields(),
+        each.miss(),
+        each.waitMicros(),
+        each.forMicros(),
+        each.everyMicros(),
+        each.where(),
+        each.onward());
+  }
+
+  private static Program.RelationProgram relation(Table table, int view) {
+    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view);
+  }
+
+  private static Program.Route route(int relation, int node) {
+    Program.Address address = new Program.Address(new int[] {0}, new DataType[] {LONG});
+    return new Program.Route(relation, node, Message.ROLE_PRIMARY, address);
+  }
+
+  private static Program.Onward to(int node, int assembler, int column) {
+    Program.Address address = new Program.Address(new int[] {column}, new DataType[] {LONG});
+    return new Program.Onward(assembler, node, -1, address, false);
+  }
+
+  private static Program.AssemblerProgram view(Table table) {
+    int[] all = new int[table.type().length()];
+    Arrays.setAll(all, each -> each);
+    return pass(table.name(), table, all);
+  }
+
+  private static Program.AssemblerProgram pass(String name, Table table, int... columns) {
+    StructType type = new StructType();
+    for (int column : columns) {
+      type = type.add(table.type().fields()[column]);
+    }
+    return shape(name, table.slots(), List.of(), type, columns);
+  }
+
+  private static Program.AssemblerProgram shape(
+      String name,
+      List<Program.Slot> own,
+      List<Program.Slot> inputs,
+      StructType type,
+      int... output) {
+    return new Program.AssemblerProgram(
+        name, own, inputs, List.of(), null, List.of(), new boolean[0], output, type);
+  }
+
+  private static List<Program.Slot> slots(String ddl) {
+    return Table.of("", 0, ddl).slots();
+  }
+}
