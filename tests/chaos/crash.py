@@ -80,10 +80,11 @@ class Killer:
         def followed(query: QueryRun, kernel: Any, frame: Any, batch_id: int) -> None:
             self.current = batch_id
             self.reach("before-stage")
-            run_batch(query, _Staged(kernel, self), frame, batch_id)
+            staged: Any = _Staged(kernel, self)
+            run_batch(query, staged, frame, batch_id)
             self.reach("before-commit")
 
-        QueryRun.run_batch = followed  # type: ignore[method-assign]
+        QueryRun.run_batch = followed  # type: ignore[method-assign, assignment]
 
     def store(self) -> None:
         """Make calls of a store without transactions points."""

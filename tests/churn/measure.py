@@ -57,7 +57,7 @@ def state_of(spark: SparkSession, checkpoint: Path) -> tuple[int, int]:
                 .option("stateVarName", "value")
                 .load(str(checkpoint))
             )
-            names = {each: state.schema[each].dataType.fieldNames()[0] for each in _PARTS}
+            names = {each: state.select(f"{each}.*").columns[0] for each in _PARTS}
             size_of = " + ".join(f"octet_length({part}.{names[part]})" for part in _PARTS)
             told = state.selectExpr(
                 "count(*) AS entries", f"coalesce(sum({size_of}), 0) AS size"

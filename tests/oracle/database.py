@@ -62,7 +62,7 @@ class _Level:
         }
 
     def object(self) -> str:
-        parts = [f"'{name}', {self.sql(text)}" for name, text in self.node.fields]
+        parts = [f"'{name}', {self.sql(text)}" for name, text in self.node.fields or ()]
         for embed in self.node.embed:
             if not embed.hidden:
                 parts.append(f"'{embed.name}', json({self.below[embed.name].shown()})")
@@ -132,7 +132,7 @@ class _Level:
 
     def output(self, name: str) -> str:
         """Return an output by its name, or the column of that name."""
-        named = dict(self.node.fields) | dict(self.node.values)
+        named = dict(self.node.fields or ()) | dict(self.node.values)
         if name in named and named[name] != name:
             return f"({self.sql(named[name])})"
         return f"{self.alias}.{name}"

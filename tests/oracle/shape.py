@@ -185,6 +185,7 @@ def _on(maker: _Maker, child: RelationSpec, parent: RelationSpec) -> tuple[tuple
     """Return a join, often on all key columns of one side, or empty where none fits."""
     random = maker.random
     style = random.random()
+    wanted: list[tuple[str | None, str | None]]
     if style < 0.3:
         wanted = [(column, None) for column in child.key]
     elif style < 0.6:

@@ -24,6 +24,7 @@ from joinery.plan.nodes import Relation
 from joinery.plan.stream import (
     Filter,
     Lookup,
+    MapRows,
     Select,
     Step,
     Stream,
@@ -141,7 +142,8 @@ def _step(step: Step, columns: Sequence[Field], lines: list[Line], world: _World
             return _followed(lines, _Versions(step, world).life, len(world.times))
         case Lookup():
             return _followed(lines, _Rows(step, scope, world).life, len(world.times))
-    raise AssertionError(step)
+        case MapRows():
+            raise AssertionError("a function is the user's: it is no part of the semantics")
 
 
 def _computed(row: Row, made: Mapping[str, Callable[[Row], Any]], keeps: bool) -> Row:
@@ -318,7 +320,9 @@ class _Versions:
 
     def is_forgotten(self, batch: int, time: int) -> bool:
         watermark, history = self.watermark(batch), self.step.history_ms
-        return None not in (watermark, history) and time < watermark - history * 1000
+        if watermark is None or history is None:
+            return False
+        return time < watermark - history * 1000
 
     def answer(self, line: Line, key: Key | None, batch: int, time: int) -> Iterator[Line]:
         row = self.row(key, batch, time)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 Data = Mapping[str, Any] | str | bytes | None
 
@@ -55,7 +55,7 @@ class Log:
         consumer.close()
         return found.offset
 
-    def _settings(self) -> dict[str, str | int]:
+    def _settings(self) -> dict[str, str | int | float | bool]:
         # Brokers that tests take away are no news.
         return {"bootstrap.servers": self.bootstrap, "log_level": 0, **self.properties}
 
