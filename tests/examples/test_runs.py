@@ -19,7 +19,7 @@ def printed(module: str, *arguments: str) -> str:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -113,7 +113,8 @@ def _told(value: Mapping[str, Any]) -> str:
 @pytest.fixture
 def shop(kafka_spark: SparkSession, kafka: Service, tmp_path: Path) -> Shop:
     """The project on the broker, with topics of its own, which are not there yet."""
-    made = Shop(kafka_spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex[:8]}")
+    # So long that no other test's topic is near: a name that is misspelt is looked up in all.
+    made = Shop(kafka_spark, tmp_path, Log(kafka.address, {}), f"t{uuid.uuid4().hex}")
     made.declare()
     return made
 
