@@ -15,8 +15,13 @@ JAVA_BIN := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/,)
 PYTEST := $(BIN)/python -m pytest
 N ?= 3000
 CHANGES ?= 10000000
-# How many processes run tests at once; each starts servers of its own.
-WORKERS ?= 2
+# How many processes run tests at once. Each starts a Spark session and servers of its own (about
+# 4 GB in all) and waits for them a third of its time, hence one more than two cores.
+WORKERS ?= 3
+# Whole files to a process, so that its session and servers are shared, and in the order of the
+# folders: files of one long test come early, and the thousands of short ones fill the end.
+SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+KERNEL_SOURCES := $(shell find kernel/src -type f)
 SEED ?=
 
 help: ## List the targets
@@ -57,9 +62,14 @@ social-network: setup ## The second example of streams: make social-network [ARG
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
-	@$(PYTEST) --numprocesses $(WORKERS) --dist loadfile --durations=25 --durations-min=5
+	@$(PYTEST) $(SHARED) --durations=25 --durations-min=5
 
-check: setup ## Lint, types, import contracts, unit tests: about a minute
+# JUnit, where Java has changed since its tests last passed here.
+kernel/build/.tested: $(KERNEL_SOURCES) $(READY)
+	@$(BIN)/python -m joinery.spark.jar --test
+	@touch $@
+
+check: setup kernel/build/.tested ## Lint, types, import contracts, unit tests: about a minute, one more after a change of Java
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
@@ -78,7 +88,7 @@ oracle: setup ## Compare N random projects with the reference: make oracle N=300
 	@JOINERY_ORACLE=$(N) JOINERY_ORACLE_SEED=$(SEED) $(PYTEST) -q tests/oracle
 
 exhaustive: setup ## Whole suites once more: every solution on Spark, real-time mode killed again and again
-	@$(PYTEST) --numprocesses $(WORKERS) --dist loadfile -m exhaustive tests
+	@$(PYTEST) $(SHARED) -m exhaustive tests
 
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 	@$(PYTEST) --numprocesses $(WORKERS) -m chaos tests

@@ -36,8 +36,13 @@ def kafka_spark(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A broker; `kafka.address` is its bootstrap servers."""
-    with kafka_service(tmp_path_factory.mktemp("kafka")).started() as service:
+    """A broker; `kafka.address` is its bootstrap servers.
+
+    One that was killed is let back once its old session has ended: soon.
+    """
+    sessions = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+    folder = tmp_path_factory.mktemp("kafka")
+    with kafka_service(folder, properties=sessions).started() as service:
         yield service
 
 
