@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from joinery.cli.real import real_project_text
-from joinery.stack.connect import connect, create
-from joinery.stack.debezium import capture
-from joinery.stack.http import ask
-from joinery.stack.kafka import kafka
-from joinery.stack.opensearch import opensearch
-from joinery.stack.postgres import postgres
+from joinery.dev.connect import connect, create
+from joinery.dev.debezium import capture
+from joinery.dev.kafka import kafka
+from joinery.dev.opensearch import opensearch
+from joinery.dev.postgres import postgres
+from joinery.dev.process import ask
 from joinery.testing.github import History
 from joinery.testing.github_database import CAPTURED, WORKDAY, Act, GithubDatabase
 from latency import percentiles, wait

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import workloads
 from joinery.plan.build import build_plan
-from joinery.spark.change_feed import open_change_feed
+from joinery.project.load import load_spec
 from joinery.spark.session import open_session
-from joinery.spark.source import open_sources, sources_of
-from joinery.spec.load import load_spec
+from joinery.spark.source.feed import open_change_feed
+from joinery.spark.source.source import open_sources, sources_of
 from measure import TICKS_PER_S, Tree
 
 if TYPE_CHECKING:

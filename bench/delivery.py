@@ -33,9 +33,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import expected
 import workloads
 from contenders import batches_of
-from joinery.stack.kafka import kafka
-from joinery.stack.postgres import postgres
-from joinery.stack.service import Service
+from joinery.dev.kafka import kafka
+from joinery.dev.postgres import postgres
+from joinery.dev.service import Service
 from joinery.testing.github import FORMATS, UPDATE_HEAVY, History, write_lines
 from latency import wait
 from measure import Tree

@@ -27,7 +27,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import streams
-from joinery.stack.kafka import kafka
+from joinery.dev.kafka import kafka
 from latency import Row, percentiles, produce, wait
 
 BENCH = Path(__file__).resolve().parent

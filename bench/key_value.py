@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from joinery.dev.dynamodb import dynamodb
+from joinery.dev.redis import redis
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.dynamodb import THREADS, open_client
-from joinery.solutions.key_value.dynamodb_create import ensure_table
+from joinery.solutions.key_value.dynamodb import THREADS, ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.redis import RedisStore
@@ -18,9 +19,7 @@ from joinery.solutions.key_value.state import KeyValueJoinState
 from joinery.solutions.price import Prices
 from joinery.solutions.single_table.registry import SqliteRegistry, give_slots
 from joinery.solutions.single_table.state import SingleTableState, needs_of
-from joinery.solutions.store import JoinState
-from joinery.stack.dynamodb import dynamodb
-from joinery.stack.redis import redis
+from joinery.solutions.stored.state import JoinState
 
 STORES = ("kv-memory", "kv-rocksdb", "kv-redis", "dynamodb")
 

@@ -22,10 +22,10 @@ from typing import Any
 
 import joinery as jn
 import solutions
-from joinery.engine.driver import StoreDriver
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
-from joinery.solutions.store import Batch
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import Batch
 
 SEED = 7
 STORES = ("kv-rocksdb", "sqlite", "postgres")

@@ -26,7 +26,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from joinery.stack.kafka import kafka
+from joinery.dev.kafka import kafka
 
 BENCH = Path(__file__).resolve().parent
 TOPICS = ("user", "repo", "star", "github.public.pull_request", "payment_info")

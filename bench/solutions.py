@@ -31,23 +31,22 @@ from typing import Any, NamedTuple
 
 import joinery as jn
 import key_value
-from joinery.engine.crew import Crew, crew_of, processors
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
-from joinery.engine.tactic import RowTactic, Tactic
+from joinery.dev.postgres import postgres
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.reader import KeyValueReader
-from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.memory import MemoryState
+from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
-from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
-from joinery.solutions.relational.sqlite_trigger import SqliteTriggerState
-from joinery.solutions.relational.trigger import StatementTactic
-from joinery.solutions.relational.trigger_open import statements_of
-from joinery.solutions.store import Batch, JoinState
-from joinery.stack.postgres import postgres
+from joinery.solutions.stored.crew import Crew, crew_of, processors
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.memory import MemoryState
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import Batch, JoinState
+from joinery.solutions.stored.tactic import RowTactic, Tactic
+from joinery.solutions.trigger.open import statements_of
+from joinery.solutions.trigger.postgres import PostgresTriggerState
+from joinery.solutions.trigger.sqlite import SqliteTriggerState
+from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing.github import RELATIONS, History
 
 SCHEMA = f"bench_{time.time_ns()}"

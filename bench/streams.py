@@ -29,7 +29,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from joinery.stack.kafka import kafka
+from joinery.dev.kafka import kafka
 from latency import Row, percentiles, produce, wait
 from measure import measure as measured_command
 

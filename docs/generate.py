@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from joinery.spec.reference import with_tables
+from joinery.project.reference import with_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

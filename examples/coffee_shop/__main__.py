@@ -68,8 +68,8 @@ def embedded(folder: Path) -> Iterator[Parts]:
 @contextmanager
 def real(folder: Path) -> Iterator[Parts]:
     """Kafka and PostgreSQL, started for the length of a block."""
-    from joinery.stack.kafka import kafka
-    from joinery.stack.postgres import postgres
+    from joinery.dev.kafka import kafka
+    from joinery.dev.postgres import postgres
 
     with ExitStack() as stack:
         say("starting PostgreSQL and Kafka")

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from examples.coffee_shop.company import TIERS
 
-from joinery.stack.postgres import programs
+from joinery.dev.postgres import programs
 from joinery.testing.load import Ask, Load, measure
 
 CATEGORIES = ("espresso", "milk", "filter", "tea", "bakery", "beans", "gifts", "cups")

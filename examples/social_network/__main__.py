@@ -76,8 +76,8 @@ def real(folder: Path, service: ProfileService) -> Iterator[Parts]:
     """Kafka, and profiles in Redis."""
     from redis import Redis
 
-    from joinery.stack.kafka import kafka
-    from joinery.stack.redis import redis
+    from joinery.dev.kafka import kafka
+    from joinery.dev.redis import redis
 
     with ExitStack() as stack:
         say("starting Redis and Kafka")

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from examples.social_network.service import ProfileService
 
-from joinery.connect.lookup.asker import Asker
-from joinery.connect.lookup.http import http_store
-from joinery.connect.lookup.protocol import LookupTable
+from joinery.lookups.asker import Asker
+from joinery.lookups.http import http_store
+from joinery.lookups.protocol import LookupTable
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.stream import Cache, Limits
 from joinery.testing.load import quantile

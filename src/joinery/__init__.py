@@ -12,10 +12,12 @@ from joinery._version import __version__
 
 if TYPE_CHECKING:
     from joinery import testing
+    from joinery.app.app import App
+    from joinery.app.project import Project, load, run
+    from joinery.app.stream import Stream
+    from joinery.app.table import Table
     from joinery.errors import JoineryError
-    from joinery.frame import App, Stream, Table
-    from joinery.project import Project, load, run
-    from joinery.spec.declare import document, many, one, outbox, relation
+    from joinery.project.declare import document, many, one, outbox, relation
 
 __all__ = [
     "App",
@@ -35,10 +37,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("App", "Stream", "Table"), "joinery.frame"),
+    "App": "joinery.app.app",
+    "Stream": "joinery.app.stream",
+    "Table": "joinery.app.table",
     "JoineryError": "joinery.errors",
-    **dict.fromkeys(("Project", "load", "run"), "joinery.project"),
-    **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.spec.declare"),
+    **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
+    **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.project.declare"),
 }
 
 

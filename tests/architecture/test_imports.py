@@ -73,7 +73,7 @@ def test_only_the_spark_package_imports_pyspark() -> None:
 def test_yaml_is_known_to_one_module_that_reads_and_one_that_writes_it() -> None:
     importers = importers_of("ruamel")
 
-    assert {name for name in importers if not name.startswith("spec/")} == set()
+    assert {name for name in importers if not name.startswith("project/")} == set()
 
 
 def test_no_module_is_called_utils() -> None:

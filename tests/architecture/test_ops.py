@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from joinery.connect.metrics import ProgressMetrics
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.observe.metrics import ProgressMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 OPS = ROOT / "ops"

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from joinery.connect.batch_folder import BatchFolder
-from joinery.connect.dead_letters import DeadLetterFolder
-from joinery.connect.files import FilesSink
-from joinery.connect.sqlite import SqliteSink
-from joinery.spark.query import QueryRun
+from joinery.dead_letters.folder import DeadLetterFolder
+from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks.files import FilesSink
+from joinery.sinks.sqlite import SqliteSink
+from joinery.spark.batch.query import QueryRun
 
 CHECKPOINT = Path(".joinery/checkpoint/profile")
 POINTS = (

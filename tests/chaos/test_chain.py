@@ -17,11 +17,11 @@ import psycopg
 import pytest
 from tests.services.live_run import live_run
 
-from joinery.stack.connect import connect, create, state_of
-from joinery.stack.debezium import capture
-from joinery.stack.kafka import kafka
-from joinery.stack.postgres import postgres
-from joinery.stack.service import Service
+from joinery.dev.connect import connect, create, state_of
+from joinery.dev.debezium import capture
+from joinery.dev.kafka import kafka
+from joinery.dev.postgres import postgres
+from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.chaos, pytest.mark.services, pytest.mark.spark, pytest.mark.slow]
 

@@ -17,8 +17,8 @@ import psutil
 import pytest
 from tests.chaos.world import World, assert_documents, make_world, write_project
 
+from joinery.dev.process import free_port
 from joinery.spark.jar import spark_home
-from joinery.stack.port import free_port
 
 pytestmark = [pytest.mark.services, pytest.mark.chaos]
 

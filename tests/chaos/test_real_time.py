@@ -13,7 +13,7 @@ import pytest
 from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.log import Log
 
-from joinery.stack.kafka import kafka
+from joinery.dev.kafka import kafka
 
 pytestmark = [pytest.mark.chaos, pytest.mark.services, pytest.mark.spark, pytest.mark.slow]
 

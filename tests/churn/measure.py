@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from joinery import load
 from joinery.model.progress import BatchProgress
-from joinery.spark.run import run
+from joinery.spark.batch.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

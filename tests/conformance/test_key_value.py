@@ -13,14 +13,13 @@ from tests.conformance.test_reference import CASES
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_trial
 
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.memory import MemoryStore
-from joinery.solutions.key_value.reader import KeyValueReader
 from joinery.solutions.key_value.rocksdb import RocksDbStore
-from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.key_value.store import Address, KeyValueStore
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
 from joinery.testing import conformance
 from joinery.testing.conformance import Case
 from joinery.testing.stores import Break, Opener, StoreRunner

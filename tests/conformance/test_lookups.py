@@ -14,14 +14,14 @@ from urllib.parse import unquote
 
 import pytest
 
-from joinery.connect.lookup.function import function_store
-from joinery.connect.lookup.http import http_store
-from joinery.connect.lookup.protocol import Key, LookupTable
-from joinery.connect.lookup.sqlite import sqlite_store
-from joinery.connect.lookup.value import json_value
-from joinery.connect.protocol import StagedBatch
-from joinery.connect.sqlite import sqlite_sink
+from joinery.lookups.function import function_store
+from joinery.lookups.http import http_store
+from joinery.lookups.protocol import Key, LookupTable
+from joinery.lookups.sqlite import sqlite_store
+from joinery.lookups.value import json_value
 from joinery.model.type import Struct
+from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.sqlite import sqlite_sink
 from joinery.testing.conformance import LookupCase, LookupTarget, lookup_cases
 
 EACH_CASE = pytest.mark.parametrize("case", lookup_cases(), ids=str)

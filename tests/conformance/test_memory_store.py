@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
-from joinery.engine.driver import StoreDriver
-from joinery.solutions.memory import MemoryState
-from joinery.solutions.store import JoinState
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.memory import MemoryState
+from joinery.solutions.stored.state import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.stores import Opener, StoreRunner, check_late_record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from joinery.model.change import Change
-from joinery.spec.product import ProjectSpec
+from joinery.project.product import ProjectSpec
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, ReferenceRunner, Sent, all_cases
 

@@ -10,12 +10,11 @@ from types import ModuleType
 
 import pytest
 
-from joinery.connect.files import files_sink
-from joinery.connect.foreach import foreach_sink
-from joinery.connect.guarantee import Guarantee
-from joinery.connect.line import StagedRow, read_rows
-from joinery.connect.protocol import StagedBatch, Written
-from joinery.connect.sqlite import sqlite_sink
+from joinery.sinks.files import files_sink
+from joinery.sinks.foreach import foreach_sink
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.protocol import Guarantee, StagedBatch, Written
+from joinery.sinks.sqlite import sqlite_sink
 from joinery.testing.conformance import (
     SinkCase,
     SinkTarget,

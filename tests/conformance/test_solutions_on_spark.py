@@ -11,9 +11,9 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
 from joinery.spark.testing import SparkRunner
-from joinery.spec.product import ProjectSpec
-from joinery.spec.solution import with_solution
 from joinery.testing import conformance
 
 if TYPE_CHECKING:

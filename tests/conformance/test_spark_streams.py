@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
-from joinery.spark.stream_testing import SparkStreamRunner
-from joinery.spark.testing import SparkRunner
-from joinery.spec.product import ProjectSpec
+from joinery.spark.testing import SparkRunner, SparkStreamRunner
 from joinery.testing.conformance.stream_case import StreamCase
 from joinery.testing.conformance.stream_cases import stream_cases
 from joinery.testing.conformance.stream_suite import StreamBatch, examine_streams

@@ -12,14 +12,14 @@ import pytest
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
-from joinery.solutions.store import StoreSolution
-from joinery.spec.product import ProjectSpec
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import StoreSolution
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.stores import Break, StoreRunner

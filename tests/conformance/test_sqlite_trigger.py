@@ -11,17 +11,17 @@ from tempfile import mkdtemp
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
-from joinery.engine.driver import StoreDriver
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
-from joinery.solutions.relational.sqlite_trigger import SqliteTriggerState
-from joinery.solutions.relational.statement.layout import QueryLayout
-from joinery.solutions.relational.statement.product import product_statements
-from joinery.solutions.relational.statement.sqlite import SqliteDialect
-from joinery.solutions.relational.trigger import StatementTactic
-from joinery.solutions.store import StoreSolution
-from joinery.spec.product import ProjectSpec
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import StoreSolution
+from joinery.solutions.trigger.sqlite import SqliteTriggerState
+from joinery.solutions.trigger.statement.affected import product_statements
+from joinery.solutions.trigger.statement.dialect import QueryLayout
+from joinery.solutions.trigger.statement.sqlite import SqliteDialect
+from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.stores import Break, StoreRunner

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 
-from joinery.engine.crew import Ask
-from joinery.engine.emit import Answer, Request
-from joinery.engine.reading import Reading, Task
+from joinery.solutions.stored.crew import Ask
+from joinery.solutions.stored.emit import Answer, Request
+from joinery.solutions.stored.reading import Reading, Task
 
 
 class Beside:

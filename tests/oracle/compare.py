@@ -18,7 +18,7 @@ from tests.oracle.shape import Shape, make_shape
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.spec.product import ProjectSpec
+from joinery.project.product import ProjectSpec
 from joinery.testing.conformance.project import joined, prefixed
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
 from joinery.testing.conformance.suite import parse

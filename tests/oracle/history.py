@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.oracle.names import VALUES
 
-from joinery.engine.json_value import typed
 from joinery.model.change import Change
 from joinery.model.type import DataType
 from joinery.plan.nodes import Plan, Relation
+from joinery.semantics.read_change import typed
 
 
 def make_history(seed: int, plan: Plan, *, plain: bool = False) -> list[Change]:

@@ -11,7 +11,7 @@ from random import Random
 
 from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
-from joinery.spec.product import (
+from joinery.project.product import (
     NodeSpec,
     OrderSpec,
     ProductSpec,

@@ -20,8 +20,8 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE
+from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
-from joinery.spec.product import ProjectSpec
 from joinery.testing.conformance.project import load_text
 from joinery.testing.conformance.stream_suite import (
     ReferenceStreamRunner,

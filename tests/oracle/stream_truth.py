@@ -14,10 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from joinery.engine.convert import micros_of
-from joinery.engine.lookup_fields import LookupFields
-from joinery.engine.merge import RowMerge
-from joinery.engine.scope import Findings, guarded
+from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Row
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
@@ -32,6 +29,9 @@ from joinery.plan.stream import (
     WithColumns,
     columns_after,
 )
+from joinery.semantics.lookup_fields import LookupFields
+from joinery.semantics.merge import RowMerge
+from joinery.semantics.rows import Findings, guarded
 from joinery.testing.conformance.stream_suite import StreamBatch
 
 Key = tuple[Any, ...]

@@ -8,8 +8,7 @@ import pytest
 from tests.oracle.compare import chosen_seeds
 from tests.oracle.stream_shape import make_stream_trial, stream_failures
 
-from joinery.spark.stream_testing import SparkStreamRunner
-from joinery.spark.testing import SparkRunner
+from joinery.spark.testing import SparkRunner, SparkStreamRunner
 
 if TYPE_CHECKING:
     from pathlib import Path

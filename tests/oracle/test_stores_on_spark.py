@@ -12,9 +12,9 @@ from tests.oracle.compare import chosen_seeds, failures, make_trial
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
 from joinery.spark.testing import SparkRunner
-from joinery.spec.product import ProjectSpec
-from joinery.spec.solution import with_solution
 
 if TYPE_CHECKING:
     from pathlib import Path

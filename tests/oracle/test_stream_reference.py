@@ -17,9 +17,9 @@ from tests.oracle.stream_truth import truth
 
 from joinery.plan.build import build_plan
 from joinery.plan.stream import PLACE, Stream, Union
+from joinery.project.product import ProjectSpec
+from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Sent
-from joinery.solutions.stream_reference import StreamReference
-from joinery.spec.product import ProjectSpec
 from joinery.testing import StreamDriver
 from joinery.testing.changes import RowChange
 from joinery.testing.conformance.project import load_text

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.plan.explain.text import render_plan
 from joinery.plan.nodes import Product
-from joinery.plan.render import render_plan
+from joinery.project.load import load_spec
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.render import render_program
-from joinery.spec.load import load_spec
 
 CASES = sorted(Path(__file__).parent.glob("*.txt"))
 MARK = "-- logical\n"

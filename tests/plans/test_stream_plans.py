@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import build_plan
-from joinery.plan.explain_stream import explain_stream
-from joinery.spec.load import load_spec
+from joinery.plan.explain.page import explain_stream
+from joinery.project.load import load_spec
 
 CASES = sorted(Path(__file__).with_name("streams").glob("*.txt"))
 MARK = "-- logical\n"

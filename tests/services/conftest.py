@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from joinery.stack.connect import connect as connect_service
-from joinery.stack.dynamodb import dynamodb as dynamodb_service
-from joinery.stack.kafka import kafka as kafka_service
-from joinery.stack.opensearch import opensearch as opensearch_service
-from joinery.stack.postgres import postgres as postgres_service
-from joinery.stack.redis import redis as redis_service
-from joinery.stack.registry import registry as registry_service
-from joinery.stack.service import Service
+from joinery.dev.connect import connect as connect_service
+from joinery.dev.dynamodb import dynamodb as dynamodb_service
+from joinery.dev.kafka import kafka as kafka_service
+from joinery.dev.opensearch import opensearch as opensearch_service
+from joinery.dev.postgres import postgres as postgres_service
+from joinery.dev.redis import redis as redis_service
+from joinery.dev.registry import registry as registry_service
+from joinery.dev.service import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from joinery.stack.kafka import kafka
-from joinery.stack.port import HOST, PORTS, free_port
-from joinery.stack.service import Service
+from joinery.dev.kafka import kafka
+from joinery.dev.process import HOST, PORTS, free_port
+from joinery.dev.service import Service
 
 USER, PASSWORD, STORE_PASSWORD = "reader", "pass-4711", "store-4711"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

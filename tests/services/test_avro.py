@@ -15,16 +15,16 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.services.log import Log
 
-from joinery.connect.line import read_rows
+from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import Run, run
 from joinery.spark.connector import kafka_jars
-from joinery.spark.failure import QueryFailedError
 from joinery.spark.kernel import add_jars
-from joinery.spark.run import Run, run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
+from joinery.spark.recovery.attempt import QueryFailedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

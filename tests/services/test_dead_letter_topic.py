@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 from tests.services.log import Log
 
-from joinery.connect.dead_letter_topic import DeadLetterTopic, LetterTopic
-from joinery.connect.kafka_client import Brokers, describe_topic
-from joinery.connect.kafka_reader import read_record, read_topic
-from joinery.connect.letter import Letter, Mark, sorted_out
-from joinery.connect.patient_letters import PatientLetters
-from joinery.connect.protocol import FencedError, SinkUnavailableError
-from joinery.connect.replay import ReplayError
-from joinery.connect.replay_topic import replay_kafka
+from joinery.clients.kafka import Brokers, describe_topic
+from joinery.clients.kafka_reader import read_record, read_topic
+from joinery.dead_letters.folder import PatientLetters
+from joinery.dead_letters.letter import Letter, Mark, sorted_out
+from joinery.dead_letters.replay import ReplayError, replay_kafka
+from joinery.dead_letters.topic import DeadLetterTopic, LetterTopic
+from joinery.dev.kafka import kafka as kafka_service
+from joinery.dev.service import Service
 from joinery.model.progress import Waiting
-from joinery.stack.kafka import kafka as kafka_service
-from joinery.stack.service import Service
+from joinery.sinks.protocol import FencedError, SinkUnavailableError
 
 pytestmark = pytest.mark.services
 

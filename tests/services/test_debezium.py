@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from joinery.connect.line import read_rows
+from joinery.dev.connect import create, delete
+from joinery.dev.debezium import capture
+from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import Run, run
 from joinery.spark.connector import kafka_jars
 from joinery.spark.kernel import add_jars
-from joinery.spark.run import Run, run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.stack.connect import create, delete
-from joinery.stack.debezium import capture
-from joinery.stack.service import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

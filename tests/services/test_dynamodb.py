@@ -13,18 +13,17 @@ from botocore.exceptions import ClientError
 from tests.oracle.compare import failures, make_trial
 
 import joinery as jn
-from joinery.engine.driver import StoreDriver
+from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.key_value.dynamodb import open_client
-from joinery.solutions.key_value.dynamodb_create import ensure_table
+from joinery.solutions.key_value.dynamodb import ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
+from joinery.solutions.single_table.items import assign
 from joinery.solutions.single_table.registry import SqliteRegistry, give_slots, open_registry
-from joinery.solutions.single_table.slots import assign
 from joinery.solutions.single_table.state import SingleTableState, needs_of
-from joinery.solutions.store import Batch, StoredRow, StoreError
-from joinery.stack.service import Service
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import Batch, StoredRow, StoreError
 from joinery.testing import conformance, insert, upsert
 from joinery.testing.conformance.project import load_text
 from joinery.testing.stores import Break, Opener, StoreRunner

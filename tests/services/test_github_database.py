@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from joinery.stack.service import Service
+from joinery.dev.service import Service
 from joinery.testing.github import RELATIONS, History
 from joinery.testing.github_database import KEYS, WORKDAY, GithubDatabase
 

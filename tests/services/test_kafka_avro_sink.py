@@ -15,12 +15,11 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from joinery.connect.kafka import kafka_sink
-from joinery.connect.line import StagedRow
-from joinery.connect.protocol import SinkError, SinkUnavailableError, StagedBatch, Written
-from joinery.model.ddl import parse_type
-from joinery.model.type import Field, Struct
-from joinery.stack.service import Service
+from joinery.dev.service import Service
+from joinery.model.type import Field, Struct, parse_type
+from joinery.sinks.kafka import kafka_sink
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, Written
 
 pytestmark = pytest.mark.services
 FIELDS = "struct<id: long, at: timestamp, total: decimal(12,2), lines: array<struct<item: string>>>"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.services.log import Log
 
-from joinery.connect.line import read_rows
+from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.spark.run import run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

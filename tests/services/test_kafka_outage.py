@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient
 from tests.services.command import Command, joinery_run
 from tests.services.log import Log
 
-from joinery.connect.line import read_rows
-from joinery.stack.port import free_port
-from joinery.stack.service import Service
+from joinery.dev.process import free_port
+from joinery.dev.service import Service
+from joinery.sinks.line import read_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

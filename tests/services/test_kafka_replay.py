@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.services.log import Log
 
-from joinery.connect.letter import Letter
-from joinery.connect.letterbox import Letterbox, Selection
-from joinery.connect.line import read_rows
+from joinery.dead_letters.letter import Letter
+from joinery.dead_letters.letterbox import Letterbox, Selection
+from joinery.dev.service import Service
 from joinery.model.progress import Progress
 from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import run
 from joinery.spark.connector import kafka_jars
 from joinery.spark.kernel import add_jars
-from joinery.spark.run import run
-from joinery.spec.load import load_spec
-from joinery.stack.service import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

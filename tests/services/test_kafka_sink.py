@@ -19,11 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from joinery.connect.kafka import KafkaSink, kafka_sink
-from joinery.connect.line import StagedRow
-from joinery.connect.protocol import StagedBatch
+from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
-from joinery.stack.service import Service
+from joinery.sinks.kafka import KafkaSink, kafka_sink
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import StagedBatch
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services

@@ -13,16 +13,16 @@ import pytest
 from tests.services.log import Log
 from tests.services.secured import PASSWORD, secured_kafka
 
-from joinery.connect.line import read_rows
+from joinery.dev.service import Service
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.spark.kafka_client import KafkaUnreachableError
-from joinery.spark.kafka_loss import RecordsLostError
-from joinery.spark.run import Run, run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import Run, run
+from joinery.spark.source.kafka_client import KafkaUnreachableError
+from joinery.spark.source.kafka_loss import RecordsLostError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

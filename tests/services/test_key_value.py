@@ -13,18 +13,16 @@ from redis import Redis
 from tests.oracle.beside import Beside
 from tests.oracle.compare import failures, make_trial
 
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
+from joinery.dev.service import Service
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.dynamodb import DynamoStore, open_client
-from joinery.solutions.key_value.dynamodb_create import ensure_table
+from joinery.solutions.key_value.dynamodb import DynamoStore, ensure_table, open_client
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
-from joinery.solutions.key_value.reader import KeyValueReader
 from joinery.solutions.key_value.redis import RedisStore
-from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.key_value.store import KeyValueStore
-from joinery.solutions.store import FencedError, StoreError
-from joinery.stack.service import Service
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import FencedError, StoreError
 from joinery.testing import conformance
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record

@@ -16,22 +16,22 @@ import pytest
 from psycopg import sql
 from redis import Redis
 
-from joinery.connect.key_text import key_text
-from joinery.connect.lookup.asker import Asker
-from joinery.connect.lookup.dynamodb import dynamodb_store
-from joinery.connect.lookup.postgres import postgres_store
-from joinery.connect.lookup.protocol import (
+from joinery.dev.service import Service
+from joinery.lookups.asker import Asker
+from joinery.lookups.dynamodb import dynamodb_store
+from joinery.lookups.postgres import postgres_store
+from joinery.lookups.protocol import (
     Key,
     LookupStoreError,
     LookupTable,
     LookupUnavailableError,
 )
-from joinery.connect.lookup.redis import redis_store
-from joinery.connect.lookup.value import json_value
+from joinery.lookups.redis import redis_store
+from joinery.lookups.value import json_value
 from joinery.model.type import LONG, STRING, Field
 from joinery.model.type import Decimal as DecimalType
 from joinery.plan.stream import Cache, Limits
-from joinery.stack.service import Service
+from joinery.sinks.key import key_text
 from joinery.testing.conformance import LookupCase, LookupTarget, lookup_cases
 from joinery.testing.delay import DelayProxy
 

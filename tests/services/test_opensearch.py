@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from opensearchpy import JSONSerializer, OpenSearch
 
-from joinery.connect.line import StagedRow
-from joinery.connect.opensearch import OpenSearchSink, opensearch_sink
-from joinery.connect.protocol import SinkError, StagedBatch
-from joinery.model.ddl import parse_type
-from joinery.model.type import LONG, Field, Struct
-from joinery.stack.service import Service
+from joinery.dev.service import Service
+from joinery.model.type import LONG, Field, Struct, parse_type
+from joinery.sinks.line import StagedRow
+from joinery.sinks.opensearch import OpenSearchSink, opensearch_sink
+from joinery.sinks.protocol import SinkError, StagedBatch
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services
@@ -205,7 +204,7 @@ def test_deletes_are_forgotten_when_their_retention_is_over(
         rows = (f'{{"key":{{"id":{n}}},"value":null,"version":{n}}}' for n in (10, 20))
         sink.write(stage(*rows))
         client(opensearch).indices.refresh(index=side)
-        monkeypatch.setattr("joinery.connect.opensearch._SWEEP_S", 0.0)
+        monkeypatch.setattr("joinery.sinks.opensearch._SWEEP_S", 0.0)
         sink.write(stage('{"key":{"id":3},"value":{"id":3},"version":30}', forget_before=15))
 
     assert wait_for(lambda: ["deleted:20", "epoch:q"] == found_in(opensearch, side))

@@ -13,16 +13,16 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from tests.services.log import Log
 
+from joinery.dev.service import Service
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.spark.batch.outbox import OutboxRefusedError
+from joinery.spark.batch.run import Run, RunOptions, run
 from joinery.spark.connector import kafka_jars
-from joinery.spark.failure import QueryFailedError
 from joinery.spark.kernel import add_jars
-from joinery.spark.outbox import OutboxRefusedError
-from joinery.spark.run import Run, RunOptions, run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
+from joinery.spark.recovery.attempt import QueryFailedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

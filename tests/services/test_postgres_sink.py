@@ -13,11 +13,11 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from joinery.connect.line import StagedRow
-from joinery.connect.postgres import PostgresSink, postgres_sink
-from joinery.connect.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.dev.service import Service
 from joinery.model.type import STRING, Field, Struct
-from joinery.stack.service import Service
+from joinery.sinks.line import StagedRow
+from joinery.sinks.postgres import PostgresSink, postgres_sink
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 from joinery.testing.conformance.sink import document
 

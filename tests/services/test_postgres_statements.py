@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.unit.solutions.relational.statement.expressions import (
+from tests.unit.solutions.trigger.statement.expressions import (
     EXPRESSIONS,
     SCOPE,
     built,
@@ -14,15 +14,14 @@ from tests.unit.solutions.relational.statement.expressions import (
     rows,
 )
 
-from joinery.solutions.relational.statement.dialect import quoted
-from joinery.solutions.relational.statement.expression import scalar, translate
-from joinery.solutions.relational.statement.fragment import Fragment, UntranslatableError
-from joinery.solutions.relational.statement.postgres import PostgresDialect
+from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError, quoted
+from joinery.solutions.trigger.statement.expression import scalar, translate
+from joinery.solutions.trigger.statement.postgres import PostgresDialect
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from joinery.stack.service import Service
+    from joinery.dev.service import Service
 
 pytestmark = pytest.mark.services
 

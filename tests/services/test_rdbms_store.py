@@ -23,14 +23,16 @@ from tests.unit.solutions.relational.test_sqlite import (
     stored,
 )
 
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
+from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.model.type import INT, LONG, STRING, Decimal, Field
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
 from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
-from joinery.solutions.store import (
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     FencedError,
@@ -38,8 +40,6 @@ from joinery.solutions.store import (
     StoreError,
     StoreSolution,
 )
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.conformance.project import load_text

@@ -16,24 +16,24 @@ from typing import Any
 import psycopg
 import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
-from tests.unit.solutions.relational.test_trigger import product
+from tests.unit.solutions.trigger.test_trigger import product
 
-from joinery.connect.line import read_rows
-from joinery.connect.outlet import Outcome
-from joinery.connect.protocol import StagedBatch
-from joinery.engine.driver import StoreDriver
+from joinery.delivery.outlet import Outcome
+from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
+from joinery.sinks.line import read_rows
+from joinery.sinks.protocol import StagedBatch
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.protocol import Sent
-from joinery.solutions.relational.explain import explain_statements
-from joinery.solutions.relational.listen import Listener
-from joinery.solutions.relational.postgres_trigger import PostgresTriggerState
-from joinery.solutions.relational.trigger import StatementTactic
-from joinery.solutions.relational.trigger_open import open_listener, statements_of
-from joinery.solutions.store import Batch, FencedError, StoreSolution
-from joinery.spec.product import ProjectSpec
-from joinery.stack.service import Service
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import Batch, FencedError, StoreSolution
+from joinery.solutions.trigger.explain import explain_statements
+from joinery.solutions.trigger.listen import Listener
+from joinery.solutions.trigger.open import open_listener, statements_of
+from joinery.solutions.trigger.postgres import PostgresTriggerState
+from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
 from joinery.testing.changes import insert, update
 from joinery.testing.conformance import Case, all_cases

@@ -16,13 +16,13 @@ from tests.oracle.compare import Trial, make_trial
 from tests.services.live_run import LiveRun, Topic, live_run
 from tests.services.log import Log
 
-from joinery.engine.change_line import change_line
+from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
-from joinery.spec.load import dump_spec
-from joinery.spec.product import ProjectSpec, RunSpec, SinkSpec, SourceSpec
-from joinery.stack.service import Service
+from joinery.project.load import dump_spec
+from joinery.project.product import ProjectSpec, RunSpec, SinkSpec, SourceSpec
+from joinery.semantics.change_line import change_line
 from joinery.testing.conformance.runner import ReferenceRunner
 from joinery.testing.conformance.suite import parse
 

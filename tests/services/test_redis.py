@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from joinery.connect.line import StagedRow
-from joinery.connect.protocol import SinkError, SinkUnavailableError, StagedBatch
-from joinery.connect.redis import RedisSink, redis_sink
+from joinery.dev.redis import redis as redis_service
+from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
-from joinery.stack.redis import redis as redis_service
-from joinery.stack.service import Service
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.sinks.redis import RedisSink, redis_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services

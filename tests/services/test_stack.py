@@ -12,10 +12,10 @@ import pytest
 import redis as redis_client
 from confluent_kafka import Consumer, KafkaError, Producer
 
-from joinery.stack.connect import create, delete
-from joinery.stack.debezium import capture
-from joinery.stack.http import ask
-from joinery.stack.service import Service, State
+from joinery.dev.connect import create, delete
+from joinery.dev.debezium import capture
+from joinery.dev.process import ask
+from joinery.dev.service import Service, State
 
 pytestmark = pytest.mark.services
 

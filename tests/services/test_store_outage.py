@@ -12,10 +12,10 @@ from random import Random
 import pytest
 from tests.services.command import Command, joinery_run
 
-from joinery.connect.line import read_rows
-from joinery.stack.postgres import postgres as postgres_service
-from joinery.stack.redis import redis as redis_service
-from joinery.stack.service import Service
+from joinery.dev.postgres import postgres as postgres_service
+from joinery.dev.redis import redis as redis_service
+from joinery.dev.service import Service
+from joinery.sinks.line import read_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

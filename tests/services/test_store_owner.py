@@ -11,8 +11,8 @@ from tests.unit.solutions.relational.test_sqlite import FIRST, PRODUCT
 
 from joinery.model.change import Change
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.owner import OwnedError, Owner
-from joinery.solutions.store import Batch
+from joinery.solutions.stored.owner import OwnedError, Owner
+from joinery.solutions.stored.state import Batch
 
 pytestmark = pytest.mark.services
 OURS = Owner("shop, whose checkpoints are in /shop")

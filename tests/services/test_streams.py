@@ -10,7 +10,7 @@ import pytest
 from tests.services.live_run import Topic, live_run
 from tests.services.log import Log
 
-from joinery.stack.service import Service
+from joinery.dev.service import Service
 
 pytestmark = [pytest.mark.services, pytest.mark.spark]
 PROJECT = """\

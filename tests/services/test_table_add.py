@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from joinery.cli.main import app
-from joinery.connect.postgres_catalog import read_tables
-from joinery.connect.postgres_link import DatabaseError
+from joinery.clients.postgres import DatabaseError
+from joinery.dev.service import Service
 from joinery.model.table import Column, ForeignKey, SourceTable, TableName
+from joinery.onboarding.postgres_catalog import read_tables
 from joinery.plan.check import check
-from joinery.stack.service import Service
 
 pytestmark = pytest.mark.services
 

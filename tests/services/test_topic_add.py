@@ -15,9 +15,9 @@ from tests.services.log import Log
 from typer.testing import CliRunner
 
 from joinery.cli.main import app
-from joinery.spec.load import load_spec
-from joinery.spec.product import RelationSpec
-from joinery.stack.service import Service
+from joinery.dev.service import Service
+from joinery.project.load import load_spec
+from joinery.project.product import RelationSpec
 
 pytestmark = pytest.mark.services
 

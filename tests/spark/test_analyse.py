@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from pyspark.sql import SparkSession
 
+from joinery.expression.expression import ExpressionError, build_expression
 from joinery.model.type import INT, LONG, STRING, TIMESTAMP, Array, DataType, Field, Map, Struct
-from joinery.plan.expression import ExpressionError, build_expression
 from joinery.spark.analyse import SparkAnalyser
 
 SCOPE: Mapping[str, DataType] = {

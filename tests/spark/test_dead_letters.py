@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from joinery.connect.letter import Letter
-from joinery.connect.letterbox import Letterbox, Selection
-from joinery.connect.line import read_rows
+from joinery.dead_letters.letter import Letter
+from joinery.dead_letters.letterbox import Letterbox, Selection
 from joinery.model.progress import Progress
 from joinery.plan.build import build_plan
-from joinery.spark.run import run
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.spec.product import ProjectSpec
+    from joinery.project.product import ProjectSpec
 
 pytestmark = pytest.mark.spark
 

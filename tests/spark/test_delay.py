@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
-from joinery.spark.ready import FILE_NAME
+from joinery.spark.batch.ready import FILE_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

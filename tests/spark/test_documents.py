@@ -13,13 +13,13 @@ from pyspark.errors import StreamingQueryException
 
 import joinery as jn
 from joinery.errors import JoineryError
-from joinery.spark.frame import FrameError
+from joinery.spark.frames.frame import FrameError
 from joinery.testing import Driver, delete, insert, update
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from joinery.project import Product
+    from joinery.app.project import Product
 
 pytestmark = pytest.mark.spark
 
@@ -346,7 +346,7 @@ def test_streams_and_batches_do_not_mix(user: SparkSession, profile: Product) ->
 
 
 def test_a_connect_session_is_refused_in_one_line(profile: Product) -> None:
-    from joinery.spark.documents import documents
+    from joinery.spark.frames.documents import documents
 
     with pytest.raises(JoineryError, match="cannot run in a Spark Connect session"):
         documents(profile.plan, object(), {})  # type: ignore[arg-type]

@@ -14,7 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
-from joinery.engine.evaluate import EvaluationError, compile_expression
+from joinery.expression.evaluate import compile_expression
+from joinery.expression.expression import build_expression
+from joinery.expression.failure import EvaluationError
 from joinery.model.type import (
     BINARY,
     BOOLEAN,
@@ -32,7 +34,6 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.expression import build_expression
 from joinery.spark.analyse import SETTINGS, model_type
 
 CASES = Path(__file__).with_name("expressions.sql")

@@ -10,18 +10,18 @@ import pytest
 
 import joinery
 from joinery.cli.preview import PreviewArguments, run_preview
-from joinery.connect.line import read_rows
-from joinery.engine.render import document_json
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.spark.file_preview import preview_files
-from joinery.spark.run import run
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
+from joinery.semantics.render import document_json
+from joinery.sinks.line import read_rows
+from joinery.spark.batch.run import run
+from joinery.spark.frames.file_preview import preview_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.project import Project
+    from joinery.app.project import Project
 
 pytestmark = pytest.mark.spark
 

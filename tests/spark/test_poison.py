@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.connect.line import read_rows
+from joinery.sinks.line import read_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 

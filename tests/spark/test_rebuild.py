@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
-from joinery._registry import make_sink
 from joinery.errors import StateMismatchError
-from joinery.spark.run import Run, RunOptions
-from joinery.spark.spooling import spool_places
+from joinery.sinks.registry import make_sink
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.batch.spooling import spool_places
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

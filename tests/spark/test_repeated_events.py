@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
-from joinery.spark.run import Run, RunOptions
+from joinery.spark.batch.run import Run, RunOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from pyspark.sql import functions as F
 
-from joinery import _registry
-from joinery.connect.guarantee import Guarantee
-from joinery.connect.lease import Lease, LeaseHeldError
-from joinery.connect.line import read_rows
-from joinery.connect.protocol import StagedBatch, Written
+from joinery.delivery.lease import Lease, LeaseHeldError
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Product, Sink
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks import registry as sink_registry
+from joinery.sinks.line import read_rows
+from joinery.sinks.protocol import Guarantee, StagedBatch, Written
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark import query_kernel
+from joinery.spark.batch import query_kernel
+from joinery.spark.batch.run import Run, run
 from joinery.spark.kernel import Kernel
-from joinery.spark.run import Run, run
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -270,8 +269,10 @@ def test_a_fresh_checkpoint_sends_again_above_what_stood(
 def test_no_document_is_lost_when_a_sink_fails(
     spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(_registry._BUILT_IN, "flaky", f"{__name__}:flaky_sink")
-    monkeypatch.setattr(_registry, "import_module", lambda name: __import__("sys").modules[name])
+    monkeypatch.setitem(sink_registry._BUILT_IN, "flaky", f"{__name__}:flaky_sink")
+    monkeypatch.setattr(
+        sink_registry, "import_module", lambda name: __import__("sys").modules[name]
+    )
     flaky = project.to_sink("flaky")
     flaky.change("customer", "1", {"id": 1, "name": "Ada"})
 

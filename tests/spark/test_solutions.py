@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
+from joinery.app.project import Project
 from joinery.errors import RunError, StateMismatchError
-from joinery.project import Project
-from joinery.spark.run import Run, RunOptions
-from joinery.spec.solution import with_solution
+from joinery.project.solution import with_solution
+from joinery.spark.batch.run import Run, RunOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

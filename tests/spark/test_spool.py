@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from joinery.project import load
-from joinery.spark.run import run
+from joinery.app.project import load
+from joinery.spark.batch.run import run
 
 pytestmark = pytest.mark.spark
 PROJECT = """\

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import joinery as jn
-from joinery.spark.preview import preview
-from joinery.spark.run import Run, RunOptions
-from joinery.spark.stream_frame import frame_of
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.frames.preview import preview
+from joinery.spark.frames.stream_frame import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

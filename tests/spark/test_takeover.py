@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.test_solutions import documents, project, run, write
 
-from joinery.project import Project
-from joinery.spark.takeover import TakeoverError, take_over
-from joinery.spec.solution import with_solution
+from joinery.app.project import Project
+from joinery.project.solution import with_solution
+from joinery.spark.recovery.takeover import TakeoverError, take_over
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from joinery.spec.declare import document, many, one, outbox, relation
+from joinery.project.declare import document, many, one, outbox, relation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

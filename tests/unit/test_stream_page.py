@@ -7,7 +7,7 @@ from pathlib import Path
 
 import joinery as jn
 from joinery.plan.check import check
-from joinery.spec import grammar_stream
+from joinery.project import grammar_stream
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from joinery.cli.project import analyser
 from joinery.cli.report import DONE, WRONG, write_problems
-from joinery.connect.spec_warning import spec_warnings
 from joinery.errors import Location
 from joinery.plan.check import Problem, check
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
+from joinery.sources.warning import spec_warnings
 
 _SHOWN = ("file", "line", "column", "code", "message", "detail", "hint", "severity")
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from joinery.cli.demo import project_text
 from joinery.errors import JoineryError
 from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
+from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.class_recorder import record_archive
-from joinery.spark.run import Run, RunOptions
-from joinery.spec.load import load_spec
 from joinery.testing.github import generate
 
 if TYPE_CHECKING:

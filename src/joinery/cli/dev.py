@@ -15,7 +15,7 @@ from joinery.cli.report import DONE, FAILED, one_line
 from joinery.errors import JoineryError
 
 if TYPE_CHECKING:
-    from joinery.stack.service import Service
+    from joinery.dev.service import Service
 
 dev = typer.Typer(no_args_is_help=True, help="Start, stop and look at a project's local servers.")
 Folder = Annotated[
@@ -36,8 +36,8 @@ _MIB = 1 << 20
 def up(services: Services = None, folder: Folder = _FOLDER) -> None:
     """Start servers: PostgreSQL, Kafka and Connect with Debezium, or those named."""
     from joinery.artifact import ArtifactError
-    from joinery.stack.development import DevelopmentStack
-    from joinery.stack.service import ServiceError
+    from joinery.dev.development import DevelopmentStack
+    from joinery.dev.service import ServiceError
 
     _tell_fetching()
     stack = DevelopmentStack(folder)
@@ -57,7 +57,7 @@ def down(
     wipe: Annotated[bool, typer.Option("--wipe", help="Delete their data and logs too.")] = False,
 ) -> None:
     """Stop servers: all, or those named."""
-    from joinery.stack.development import DevelopmentStack
+    from joinery.dev.development import DevelopmentStack
 
     stopped = DevelopmentStack(folder).down(
         services or (), lambda each: _say(f"stopping {each.name}\n"), wipe=wipe
@@ -76,9 +76,9 @@ def capture(
     folder: Folder = _FOLDER,
 ) -> None:
     """Let Debezium capture tables beside those it captures, also when Connect starts again."""
-    from joinery.connect.postgres_catalog import read_tables
-    from joinery.stack.capturing import capture_tables
-    from joinery.stack.development import DevelopmentStack
+    from joinery.dev.debezium import capture_tables
+    from joinery.dev.development import DevelopmentStack
+    from joinery.onboarding.postgres_catalog import read_tables
 
     stack = DevelopmentStack(folder)
     worker = stack.service("connect")
@@ -95,8 +95,8 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
 ) -> None:
     """Tell what runs, where, and how much memory it holds; exit 1 if one is not ready."""
-    from joinery.stack.development import DevelopmentStack
-    from joinery.stack.service import State
+    from joinery.dev.development import DevelopmentStack
+    from joinery.dev.service import State
 
     rows = [_row(each) for each in DevelopmentStack(folder).known()]
     if as_json:

@@ -15,11 +15,11 @@ from joinery.cli.project import analyser
 from joinery.cli.report import FAILED, tell_error
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.build import build_plan
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 if TYPE_CHECKING:
-    from joinery.connect.letter import Letter
-    from joinery.connect.letterbox import Letterbox, LetterGroup, Selection
+    from joinery.dead_letters.letter import Letter
+    from joinery.dead_letters.letterbox import Letterbox, LetterGroup, Selection
 
 dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead letters.")
 File = Annotated[
@@ -63,7 +63,7 @@ def list_letters(
 ) -> None:
     """List dead letters by reason: how many, since when, the newest of each."""
     with _Command(file, real_time) as letterbox:
-        from joinery.connect.letterbox import Selection, grouped
+        from joinery.dead_letters.letterbox import Selection, grouped
 
         letters = letterbox.find(Selection(reason=reason, of=of, closed=closed))
         if every or after:
@@ -151,7 +151,7 @@ class _Command:
         self._settings = ("run.real_time=true",) if real_time else ()
 
     def __enter__(self) -> Letterbox:
-        from joinery.connect.letterbox import Letterbox
+        from joinery.dead_letters.letterbox import Letterbox
 
         try:
             spec = load_spec(self._file, settings=self._settings)
@@ -166,7 +166,7 @@ class _Command:
 
 
 def _chosen(ids: list[str] | None, reason: str, of: str, *, every: bool) -> Selection:
-    from joinery.connect.letterbox import LetterSelectionError, Selection
+    from joinery.dead_letters.letterbox import LetterSelectionError, Selection
 
     if not (ids or reason or of or every):
         raise LetterSelectionError(
@@ -177,7 +177,7 @@ def _chosen(ids: list[str] | None, reason: str, of: str, *, every: bool) -> Sele
 
 def _mended(letters: list[Letter], file: Path) -> list[Letter]:
     """Return the one letter with another value."""
-    from joinery.connect.letterbox import LetterSelectionError
+    from joinery.dead_letters.letterbox import LetterSelectionError
 
     if len(letters) != 1:
         raise LetterSelectionError(
@@ -211,7 +211,7 @@ def _list_each(letters: list[Letter], limit: int, after: str, *, as_json: bool) 
 
 def _behind(letters: list[Letter], after: str) -> list[Letter]:
     """Return the letters behind the one whose id begins so; all where none is named."""
-    from joinery.connect.letterbox import LetterSelectionError
+    from joinery.dead_letters.letterbox import LetterSelectionError
 
     if not after:
         return letters

@@ -8,21 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from joinery.cli.project import analyser
+from joinery.cli.project import analyser, standing_name
 from joinery.cli.report import DONE
-from joinery.cli.store_name import standing_name
-from joinery.connect.letter_place import own_letter_topic
+from joinery.dead_letters.place import own_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
-from joinery.plan.explain import Explanation, Section, explain, html_page
-from joinery.plan.explain_stream import StreamExplanation, explain_stream
+from joinery.plan.explain.page import (
+    Explanation,
+    Section,
+    StreamExplanation,
+    explain,
+    explain_stream,
+    html_page,
+)
 from joinery.plan.nodes import Product
 from joinery.plan.stream import Stream
-from joinery.solutions.relational.explain import explain_statements
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
 from joinery.solutions.spark_state.explain import explain_query
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.spec.solution import with_solution
+from joinery.solutions.trigger.explain import explain_statements
 
 
 class ExplainError(SpecError):

@@ -1,4 +1,7 @@
-"""`joinery init`: a small project that runs as it is."""
+"""`joinery init`: a small project that runs as it is.
+
+The small project that `joinery init` writes: customers with their orders.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,100 @@ import sys
 from pathlib import Path
 
 from joinery.cli.report import DONE
-from joinery.cli.template import FILES
 from joinery.errors import SpecError
-from joinery.spec.schema import schema_text
+from joinery.project.schema import schema_text
+
+PROJECT = """\
+# yaml-language-server: $schema=joinery.schema.json
+# One document per customer, with the orders inside. Try:
+#   joinery check            every problem of this file at once
+#   joinery test             the cases of tests/*.yaml, in a second
+#   joinery explain          how the documents are put together
+#   joinery run --once       read what there is; documents appear below out/
+name: shop
+sources:
+  changes: {files: {path: data}}        # data/<topic>/*.jsonl, one change per line
+defaults: {source: changes, format: json}
+
+relations:                              # the captured tables
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+  order:
+    key: [number]
+    fields: {number: long, customer_id: long, item: string, amount: "decimal(10,2)", status: string}
+
+products:                               # the documents to keep
+  customer_profile:
+    root: customer
+    fields: [id, name, city]
+    embed:
+      orders:
+        many: order
+        on: {customer_id: id}           # column of order: column of customer
+        where: status <> 'cancelled'
+        fields: [number, item, amount, status]
+        order: [-number]
+    values: {spent: sum(orders.amount), order_count: size(orders)}
+    sink:
+      - files: {path: out}
+      - sqlite: {path: out/shop.db}
+"""
+
+CASES = """\
+# What must hold, checked by `joinery test` without Spark: given these rows, expect these
+# documents. All documents are listed; of each only the fields written here are compared.
+product: customer_profile
+cases:
+  - name: a cancelled order does not count
+    given:
+      customer: [{id: 1, name: Ada, city: London}]
+      order:
+        - {number: 100, customer_id: 1, item: teapot, amount: 24.50, status: shipped}
+        - {number: 101, customer_id: 1, item: cups, amount: 18.00, status: cancelled}
+    expect:
+      - {id: 1, orders: [{number: 100, item: teapot}], spent: 24.50, order_count: 1}
+
+  - name: an order that is given to another customer moves
+    steps:
+      - given:
+          customer: [{id: 1, name: Ada}, {id: 2, name: Grace}]
+          order: [{number: 100, customer_id: 1, amount: 24.50, status: open}]
+        expect:
+          - {id: 1, spent: 24.50}
+          - {id: 2, spent: null}
+      - given:
+          order: [{number: 100, customer_id: 2}]      # columns left out keep their values
+        expect:
+          - {id: 1, orders: []}
+          - {id: 2, spent: 24.50}
+      - given:
+          customer: [{id: 1, __deleted: true}]
+        expect:
+          - {id: 2, spent: 24.50}
+"""
+
+FILES = {
+    "joinery.yaml": PROJECT,
+    "tests/customer_profile.yaml": CASES,
+    "data/customer/0001.jsonl": """\
+{"id": 1, "name": "Ada", "city": "London"}
+{"id": 2, "name": "Grace", "city": "New York"}
+{"id": 3, "name": "Linus", "city": "Helsinki"}
+""",
+    "data/customer/0002.jsonl": """\
+{"id": 2, "name": "Grace", "city": "Arlington"}
+{"id": 3, "__deleted": true}
+""",
+    "data/order/0001.jsonl": """\
+{"number": 100, "customer_id": 1, "item": "teapot", "amount": 24.50, "status": "shipped"}
+{"number": 101, "customer_id": 1, "item": "cups", "amount": 18.00, "status": "open"}
+{"number": 102, "customer_id": 2, "item": "kettle", "amount": 49.90, "status": "open"}
+{"number": 103, "customer_id": 9, "item": "spoon", "amount": 3.20, "status": "open"}
+""",
+    "data/order/0002.jsonl": """\
+{"number": 102, "customer_id": 2, "item": "kettle", "amount": 49.90, "status": "cancelled"}
+{"number": 104, "customer_id": 2, "item": "teapot", "amount": 24.50, "status": "open"}
+""",
+}
 
 
 class InitError(SpecError):

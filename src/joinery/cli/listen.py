@@ -9,20 +9,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from joinery._registry import make_sink
-from joinery.cli.project import analyser
+from joinery.cli.project import analyser, standing_name
 from joinery.cli.report import DONE
-from joinery.cli.store_name import standing_name
-from joinery.connect.outlet import DirectOutlet, Outlet
+from joinery.delivery.outlet import DirectOutlet, Outlet
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.listen import Listener, Published
-from joinery.solutions.relational.trigger_open import open_listener
-from joinery.spark.place import Place
-from joinery.spark.stores import owner_of
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.sinks.registry import make_sink
+from joinery.solutions.trigger.listen import Listener, Published
+from joinery.solutions.trigger.open import open_listener
+from joinery.spark.batch.place import Place
+from joinery.spark.batch.stores import owner_of
 
 _WAIT_S = 1.0
 

@@ -1,21 +1,60 @@
-"""The command `joinery`: its arguments, and what becomes of errors."""
+"""The command `joinery`: its arguments, and what becomes of errors.
+
+Commands that the published interface names, and that are not built yet.
+
+Invariant: none of them is a command; one that is built leaves the list.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from joinery import __version__
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
-from joinery.cli.not_yet import Commands
 from joinery.cli.report import DONE, FAILED, tell_error
 from joinery.cli.table import table
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, SpecError
+
+NOT_YET = (
+    "apply",
+    "backfill",
+    "contract",
+    "diff",
+    "erase",
+    "plan",
+    "status",
+    "top",
+    "ui",
+    "wait",
+    "why",
+)
+
+
+class NotYetError(SpecError):
+    """A command, or a part of the interface, that is specified and not built."""
+
+    code = "SPEC_NOT_YET"
+
+
+class Commands(TyperGroup):
+    """The commands of `joinery`, which knows those that are still to come."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that arguments name; refuse one that is not built yet."""
+        if args and args[0] in NOT_YET:
+            raise NotYetError(
+                f"joinery {args[0]} is specified, and not built yet",
+                hint="joinery --help lists what there is.",
+            )
+        return super().resolve_command(ctx, args)
+
 
 _DEFAULT = Path("joinery.yaml")
 _HELP = "Keep nested documents up to date from the change streams of operational tables."
@@ -67,7 +106,7 @@ def init(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of project files, which lets editors complete them."""
-    from joinery.spec.schema import schema_text
+    from joinery.project.schema import schema_text
 
     sys.stdout.write(schema_text())
 

@@ -1,7 +1,11 @@
-"""`joinery preview`: the documents of the change files, without Spark and without a sink."""
+"""`joinery preview`: the documents of the change files, without Spark and without a sink.
+
+JSON for people: what fits a line stands on one, numbers keep the digits they were given.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,20 +15,77 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.cli.pretty import pretty_json
 from joinery.cli.report import DONE, FAILED
-from joinery.engine.render import document_json, key_text
 from joinery.errors import SpecError
 from joinery.model.change import DocumentChange
 from joinery.plan.nodes import Product
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.semantics.render import document_json, key_text
 from joinery.testing.case import Target
-from joinery.testing.case_compare import key_label
 from joinery.testing.case_load import Targets, check_project
+from joinery.testing.case_run import key_label
 
 if TYPE_CHECKING:
-    from joinery.spark.file_preview import FilePreview
+    from joinery.spark.frames.file_preview import FilePreview
+
+_WIDTH = 96
+
+
+class _Number(str):
+    """A number as it was written."""
+
+    __slots__ = ()
+
+
+def pretty_json(text: str, width: int = _WIDTH) -> str:
+    """Return JSON with objects and lists broken where they do not fit a line.
+
+    Example:
+        >>> print(pretty_json('{"id":1,"orders":[{"amount":1.50},{"amount":2.00}]}', 30))
+        {
+          "id": 1,
+          "orders": [
+            {"amount": 1.50},
+            {"amount": 2.00}
+          ]
+        }
+    """
+    return _pretty(json.loads(text, parse_float=_Number, parse_int=_Number), 0, width)
+
+
+def _pretty(value: Any, indent: int, width: int, taken: int = 0) -> str:
+    line = _line(value)
+    if not value or indent + taken + len(line) <= width or not isinstance(value, dict | list):
+        return line
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        heads = (
+            (f"{json.dumps(name, ensure_ascii=False)}: ", each) for name, each in value.items()
+        )
+        parts = [f"{head}{_pretty(each, indent + 2, width, len(head))}" for head, each in heads]
+        opened, closed = "{", "}"
+    else:
+        parts = [_pretty(each, indent + 2, width) for each in value]
+        opened, closed = "[", "]"
+    body = ",\n".join(f"{inner}{each}" for each in parts)
+    return f"{opened}\n{body}\n{' ' * indent}{closed}"
+
+
+def _line(value: Any) -> str:
+    match value:
+        case _Number():
+            return str(value)
+        case dict():
+            parts = (
+                f"{json.dumps(name, ensure_ascii=False)}: {_line(each)}"
+                for name, each in value.items()
+            )
+            return f"{{{', '.join(parts)}}}"
+        case list():
+            return f"[{', '.join(map(_line, value))}]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 class PreviewArgumentError(SpecError):
@@ -60,7 +121,7 @@ def run_preview(arguments: PreviewArguments) -> int:
         PreviewArgumentError: There is no such product or stream.
         JoineryError: It cannot be shown without a run, or the files cannot be read.
     """
-    from joinery.spark.file_preview import preview_files
+    from joinery.spark.frames.file_preview import preview_files
 
     spec = load_spec(arguments.file)
     sys.path.insert(0, str(spec.folder))  # for the functions of streams

@@ -1,7 +1,11 @@
-"""Loads a project for a command; Spark is started only where an expression needs its analyser."""
+"""Loads a project for a command; Spark is started only where an expression needs its analyser.
+
+What leads the names of the tables that a query's checkpoint keeps its state in.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import ProjectErrors
+from joinery.expression.problem import UNCHECKED
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
-from joinery.plan.problem import UNCHECKED
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
 from joinery.solutions.auto import choose
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
-from joinery.spec.solution import with_solution
 
 if TYPE_CHECKING:
+    from joinery.expression.expression import Analyser
     from joinery.model.type import DataType
-    from joinery.plan.expression import Analyser
 
 
 class SparkAnalyserWhenAsked:
@@ -82,3 +86,15 @@ def load_project(
         if any(each.code == UNCHECKED for each in errors.problems):
             return spec, None
         raise
+
+
+def standing_name(spec: ProjectSpec, query: str) -> str:
+    """Return the name of a query's store; the query's own where no run has begun it."""
+    from joinery.spark.batch.place import Place
+    from joinery.spark.batch.stores import FILE_NAME
+
+    place = Place.of(spec.path_of(spec.run.checkpoint), query)
+    try:
+        return str(json.loads((place.checkpoint / FILE_NAME).read_text(encoding="utf-8"))["name"])
+    except FileNotFoundError:
+        return query

@@ -1,7 +1,14 @@
-"""`joinery run`: a project from its sources into its sinks, until it is asked to end."""
+"""`joinery run`: a project from its sources into its sinks, until it is asked to end.
+
+The log of a run: JSON lines in a file that rotates, one an event, with its facts.
+
+Invariant: nothing is logged but what the code names; no options, no record contents.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import shlex
 import signal
@@ -9,25 +16,73 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from joinery.cli.live import Display, display_for_output
-from joinery.cli.log import log_to
 from joinery.cli.project import load_project
 from joinery.cli.report import DONE, FAILED
-from joinery.connect.letter_place import own_letter_topic
-from joinery.errors import JoineryError, SpecError
+from joinery.dead_letters.place import own_letter_topic
+from joinery.errors import JoineryError, RunError, SpecError
 from joinery.model.warning import Warnings
-from joinery.spec.quantity import duration_ms
+from joinery.project.quantity import duration_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from joinery.plan.nodes import Plan
-    from joinery.spark.run import Run
-    from joinery.spec.product import ProjectSpec
+    from joinery.project.product import ProjectSpec
+    from joinery.spark.batch.run import Run
+
+_KEPT_BYTES = 20 * 1024 * 1024
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record: time, level, logger, event, then the facts."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        facts = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        told = {
+            "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **facts,
+        }
+        return json.dumps(told, ensure_ascii=False, default=str)
+
+
+def log_to(file: Path) -> None:
+    """Let everything under the logger `joinery` go to `file`; warnings to nowhere else.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(file, maxBytes=_KEPT_BYTES, backupCount=2, encoding="utf-8")
+    except OSError as error:
+        raise RunError(
+            f"could not write into {file.parent}: {error.strerror}",
+            hint="The checkpoint needs a folder of its own: run.checkpoint says which.",
+        ) from error
+    handler.setFormatter(JsonFormatter())
+    logger = logging.getLogger("joinery")
+    for old in list(logger.handlers):
+        logger.removeHandler(old)
+        old.close()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    # A library that logs where nobody listens would write to the terminal.
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.getLogger("py4j").propagate = False
 
 
 _DEFAULT = Path("joinery.yaml")
@@ -167,9 +222,9 @@ class Command:
 
     def _take_over(self, plan: Plan) -> None:
         """Carry the state of each query's checkpoint over to the solution that is to go on."""
-        from joinery.spark.selection import select_queries
-        from joinery.spark.takeover import take_over
-        from joinery.spec.load import load_spec
+        from joinery.project.load import load_spec
+        from joinery.spark.batch.selection import select_queries
+        from joinery.spark.recovery.takeover import take_over
 
         origin = load_spec(self._arguments.file, settings=self._arguments.settings)
         for query, products in select_queries(plan.products, self._arguments.products).items():
@@ -195,7 +250,7 @@ class Command:
         return build_plan(self._spec, SparkAnalyser(self._open()))
 
     def _prepared(self, plan: Plan, *, rebuild: bool) -> Run:
-        from joinery.spark.run import Run, RunOptions
+        from joinery.spark.batch.run import Run, RunOptions
 
         options = RunOptions(
             once=self._arguments.once,
@@ -228,7 +283,7 @@ class Command:
         return self._session
 
     def _real_time_settings(self) -> dict[str, str]:
-        from joinery.spark.real_time_run import real_time_settings
+        from joinery.spark.real_time.run import real_time_settings
 
         if not self._spec.run.real_time:
             return {}

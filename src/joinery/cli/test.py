@@ -12,8 +12,8 @@ from typing import Any
 
 from joinery.cli.report import DONE, FOUND
 from joinery.errors import SpecError
-from joinery.spec.load import load_spec
-from joinery.spec.product import ProjectSpec
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
 from joinery.testing.case import Case
 from joinery.testing.case_load import FOLDER, case_files, load_cases
 from joinery.testing.case_run import Outcome, run_case

@@ -8,24 +8,18 @@ from __future__ import annotations
 from collections import Counter
 
 from joinery.errors import JoineryError, Location, ProjectErrors
-from joinery.model.ddl import parse_type
-from joinery.model.type import TIMESTAMP, DataType, Field, Struct
+from joinery.expression.context import Context
+from joinery.expression.expression import Analyser
+from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
 from joinery.plan.build_node import build_root
 from joinery.plan.build_stream import build_streams
-from joinery.plan.context import Context
-from joinery.plan.expression import Analyser
-from joinery.plan.format import registry_of
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
-from joinery.plan.outbox import outbox_of
-from joinery.plan.position import check_position
-from joinery.plan.sink import Owner, build_sink, check_dead_letters
-from joinery.plan.source import check_topics
-from joinery.plan.target import check_meeting
-from joinery.plan.verify import verify
-from joinery.plan.verify_stream import verify_stream
-from joinery.spec.product import Options, ProductSpec, ProjectSpec, RelationSpec
-from joinery.spec.read_solution import AUTO, DEFAULT
+from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
+from joinery.plan.source import check_position, check_topics, registry_of
+from joinery.plan.verify import verify, verify_stream
+from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.read_solution import AUTO, DEFAULT
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:

@@ -1,6 +1,10 @@
 """From a lookup's spec to a lookup of the plan: its table, its fields, its times, its store.
 
 Invariant: `on` covers the table's key, in the key's order.
+
+The column pairs of a lookup: resolved, typed, the right way round, and the whole key.
+
+The switches of a lookup that exclude one another, each with the reason.
 """
 
 from __future__ import annotations
@@ -8,15 +12,157 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from joinery.expression.context import Context
 from joinery.model.type import TIMESTAMP
-from joinery.plan.context import Context
+from joinery.plan.join import common_type, comparable
 from joinery.plan.lookup_context import Events, LookupContext, Row
-from joinery.plan.lookup_on import build_on
-from joinery.plan.lookup_switch import check_switches
-from joinery.plan.nodes import Computed, Expression, Relation
+from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
-from joinery.spec.location import Path
-from joinery.spec.stream import LookupSpec, WatermarkSpec
+from joinery.project.location import Path
+from joinery.project.product import Pairs
+from joinery.project.stream import LookupSpec, WatermarkSpec
+
+
+def build_on(asked: LookupContext) -> tuple[JoinPair, ...]:
+    """Return the pairs in the order of the table's key, or note what is wrong with them."""
+    table = asked.row
+    failed = {*asked.lost, *asked.events.lost}
+    pairs = tuple(each for each in dict.fromkeys(asked.spec.on) if failed.isdisjoint(each))
+    swapped = tuple((event, column) for column, event in pairs)
+    if _look_swapped(asked, pairs, swapped, table):
+        return ()
+    found = [_pair(asked, column, event, table) for column, event in pairs]
+    made = {each.child: each for each in found if each is not None}
+    if len(pairs) == len(asked.spec.on) and all(found):
+        _check_key(asked, made)
+    return tuple(made[name] for name in asked.table.key if name in made)
+
+
+def _look_swapped(asked: LookupContext, pairs: Pairs, swapped: Pairs, table: Row) -> bool:
+    """Refuse pairs that only fit the other way round, or so alone meet the key."""
+    event = asked.events.row
+    named = _there(swapped, table, event) and not _there(pairs, table, event)
+    key = set(asked.table.key)
+    meant = _columns(swapped) == key != _columns(pairs)
+    turned = _fits(swapped, table, event) and (meant or not _fits(pairs, table, event))
+    if not (named or turned):
+        return False
+    written = ", ".join(f"{column}: {name}" for column, name in swapped)
+    asked.context.refuse(
+        "PLAN_ON_SWAPPED",
+        f'the sides of "on" of {asked.what} look swapped',
+        (*asked.path, "on", pairs[0][0]),
+        key=True,
+        detail="The table's column comes first, then the event's.",
+        hint=f"Write on: {{{written}}}.",
+    )
+    return True
+
+
+def _pair(asked: LookupContext, column: str, event: str, table: Row) -> JoinPair | None:
+    path, row = (*asked.path, "on", column), asked.events.row
+    if column not in table:
+        message = f'relation "{asked.table.name}" has no field "{column}"'
+        asked.context.unknown(
+            "PLAN_UNKNOWN_FIELD", message, path, name=column, known=table, key=True
+        )
+    if event not in row:
+        message = f'the events of "{asked.events.stream}" have no column "{event}" here'
+        asked.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=event, known=row)
+    if column not in table or event not in row:
+        return None
+    kind = common_type(table[column], row[event])
+    if kind is None:
+        simple = comparable(table[column]) and comparable(row[event])
+        asked.context.refuse(
+            "PLAN_TYPE_MISMATCH",
+            f'"{column}" of "{asked.table.name}" ({table[column]}) cannot equal'
+            f' "{event}" of the event ({row[event]})',
+            path,
+            key=True,
+            detail="Joined columns need one type, or types that widen without loss.",
+            hint="Cast one of them, as with_columns: {id: cast(id as long)}."
+            if simple
+            else "Join on columns of a simple type.",
+        )
+        return None
+    return JoinPair(column, event, kind)
+
+
+def _check_key(asked: LookupContext, pairs: Mapping[str, JoinPair]) -> None:
+    if pairs.keys() == set(asked.table.key):
+        return
+    key = ", ".join(asked.table.key)
+    asked.refuse(
+        "PLAN_LOOKUP",
+        f"{asked.what} compares {', '.join(pairs)}, and its key is {key}",
+        "on",
+        detail="A lookup finds one row, so it compares the whole key and nothing else.",
+        hint=f"Join on {key}, or make it a product with an embed.",
+    )
+
+
+def _columns(pairs: Pairs) -> set[str]:
+    return {column for column, _ in pairs}
+
+
+def _there(pairs: Pairs, table: Row, event: Row) -> bool:
+    return bool(pairs) and all(column in table and name in event for column, name in pairs)
+
+
+def _fits(pairs: Pairs, table: Row, event: Row) -> bool:
+    return _there(pairs, table, event) and all(
+        common_type(table[column], event[name]) is not None for column, name in pairs
+    )
+
+
+def check_switches(asked: LookupContext) -> None:
+    """Refuse switches that cannot stand together."""
+    for word, holds, reason, hint in _exclusions(asked.spec):
+        if holds:
+            value = getattr(asked.spec, word)
+            message = f'{asked.what} cannot have "{word}: {value}" here'
+            asked.refuse("PLAN_LOOKUP", message, word, detail=reason, hint=hint)
+
+
+def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
+    """Return, for each switch that may not stand here, whether it does, why, and what to do."""
+    stored, past = spec.read == "database", spec.as_of == "event"
+    corrected = past and spec.late == "correct"
+    return (
+        ("as_of", stored and past, "A store has the row of now alone.", "Use read: state."),
+        (
+            "on_change",
+            stored and spec.on_change != "keep",
+            "A store does not tell when a row changes.",
+            "Use read: state.",
+        ),
+        (
+            "on_miss",
+            stored and spec.on_miss == "wait",
+            "A store does not tell when a row comes.",
+            "Use read: state, or on_miss: dead_letter and replay.",
+        ),
+        (
+            "on_change",
+            not stored and past and spec.on_change != "keep",
+            "A version that comes later is not valid at the event's time.",
+            "Use late: correct for versions that come late.",
+        ),
+        (
+            "on_miss",
+            not stored and past and spec.on_miss == "wait",
+            "An event waits for the table's watermark already.",
+            "Use late: hold, and on_miss: null, drop or dead_letter.",
+        ),
+        (
+            "on_miss",
+            not stored and corrected and spec.on_miss in ("drop", "dead_letter"),
+            "A late version may give the event a row, or take it away again.",
+            "Use on_miss: null, or late: hold.",
+        ),
+    )
+
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]
 

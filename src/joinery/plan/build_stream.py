@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from joinery.model.ddl import parse_type
-from joinery.model.type import DataType, Field, Struct
+from joinery.expression.context import Context
+from joinery.model.type import DataType, Field, Struct, parse_type
 from joinery.plan.build_lookup import build_lookup
-from joinery.plan.context import Context
 from joinery.plan.lookup_context import Events
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
@@ -27,9 +26,9 @@ from joinery.plan.stream import (
     WithColumns,
     columns_after,
 )
-from joinery.spec.location import Path
-from joinery.spec.product import Pairs
-from joinery.spec.stream import (
+from joinery.project.location import Path
+from joinery.project.product import Pairs
+from joinery.project.stream import (
     FilterSpec,
     LookupSpec,
     MapSpec,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from joinery.errors import JoineryError, Location
+from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
-from joinery.plan.expression import Analyser
 from joinery.plan.sound import sound_parts
-from joinery.spec.load import load_parts
+from joinery.project.load import load_parts
 
 Severity = Literal["error", "warning"]
 

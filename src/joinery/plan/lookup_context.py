@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from joinery.expression.context import Context
 from joinery.model.type import DataType, Field
-from joinery.plan.context import Context
 from joinery.plan.nodes import Relation
-from joinery.spec.location import Path
-from joinery.spec.stream import LookupSpec
+from joinery.project.location import Path
+from joinery.project.stream import LookupSpec
 
 Row = dict[str, DataType]
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import JoineryError
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
-from joinery.spec.product import OutboxSpec
-from joinery.spec.schema_registry import RegistryOptions
+from joinery.project.product import OutboxSpec
+from joinery.project.schema_registry import RegistryOptions
 
 if TYPE_CHECKING:
     from joinery.plan.stream import Stream
-    from joinery.spec.stream import WatermarkSpec
+    from joinery.project.stream import WatermarkSpec
 
 
 AggregateFunction = Literal["count", "sum", "min", "max", "avg"]

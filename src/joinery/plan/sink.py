@@ -1,22 +1,187 @@
 """From a declared sink to one with all its options: named ones looked up, defaults filled in.
 
 Invariant: a problem is told at the option, or at the sink where an option is missing.
+
+Whether a relation can be an outbox, and which of its columns make an event.
+
+What must hold of targets: no two products meet in one, and none feeds what it reads.
+
+Targets are told apart by what the file says of them; two addresses of one server are two.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
 from typing import Any
 
-from joinery.plan.context import Context
-from joinery.plan.nodes import Sink
-from joinery.plan.outbox import ROUTE
-from joinery.plan.target import check_loop
-from joinery.spec import grammar
-from joinery.spec.location import Path
-from joinery.spec.option import wanted_instead
-from joinery.spec.product import SinkSpec, SourceSpec
+from joinery.expression.context import Context
+from joinery.model.type import Array, Map, Struct
+from joinery.plan.nodes import Product, Relation, Sink
+from joinery.project import grammar
+from joinery.project.kafka import is_named
+from joinery.project.location import Path
+from joinery.project.option import wanted_instead
+from joinery.project.product import OutboxSpec, ProductSpec, RelationSpec, SinkSpec, SourceSpec
+
+_HEADERS = (("id", "id"), ("eventType", "type"))
+ROUTE = re.compile(r"\{([^{}]*)\}")
+
+
+def columns_of_route(topic: str) -> tuple[str, ...]:
+    """Return the columns that a topic such as `orders.{type}` is made of.
+
+    Example:
+        >>> columns_of_route("outbox.{aggregatetype}")
+        ('aggregatetype',)
+    """
+    return tuple(ROUTE.findall(topic))
+
+
+def outbox_of(context: Context, spec: ProductSpec, relation: Relation) -> OutboxSpec | None:
+    """Return the outbox of a product with its headers told; None where it has documents.
+
+    Args:
+        context: Takes the problems.
+        spec: The product.
+        relation: Its root.
+    """
+    if spec.outbox is None:
+        return None
+    path = ("products", spec.name, "outbox")
+    known = [each.name for each in relation.columns]
+    headers = spec.outbox.headers
+    if headers is None:
+        headers = tuple(each for each in _HEADERS if each[1] in known)
+    for name in (spec.outbox.key, spec.outbox.value, *(column for _, column in headers)):
+        _check_column(context, relation, name, path, known)
+    if relation.derived or relation.where:
+        message = f'relation "{relation.name}" is an outbox, which has neither derive nor where'
+        context.refuse("PLAN_OUTBOX", message, path)
+    if relation.topic.startswith("pattern:"):
+        message = f'relation "{relation.name}" is an outbox and reads several topics'
+        context.refuse("PLAN_OUTBOX", message, path, hint="Give each topic a relation.")
+    _check_sinks(context, spec, relation, known)
+    return replace(spec.outbox, headers=headers)
+
+
+def _check_column(
+    context: Context, relation: Relation, name: str, path: tuple[str, ...], known: list[str]
+) -> None:
+    if name not in known:
+        message = f'relation "{relation.name}" has no field "{name}"'
+        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=known)
+    elif isinstance(relation.type_of(name), Array | Map | Struct):
+        message = f'"{name}" of relation "{relation.name}" is {relation.type_of(name)}'
+        hint = "Name columns of a simple type; a payload in JSON is a string."
+        context.refuse("PLAN_OUTBOX", message, path, hint=hint)
+
+
+def _check_sinks(context: Context, spec: ProductSpec, relation: Relation, known: list[str]) -> None:
+    path = ("products", spec.name, "sink")
+    for sink in spec.sinks:
+        kind, options = sink.kind, dict(sink.options)
+        if sink.use is not None:
+            found = dict(context.spec.sinks).get(sink.use)
+            kind = found.kind if found else "kafka"
+            options = {**(dict(found.options) if found else {}), **options}
+        if kind != "kafka":
+            hint = "Write {kafka: {topic: …}}."
+            message = f'product "{spec.name}" has an outbox, whose events go to Kafka'
+            context.refuse("PLAN_OUTBOX", message, path, hint=hint)
+        for name in columns_of_route(str(options.get("topic", ""))):
+            _check_column(context, relation, name, (*path, "kafka", "topic"), known)
+    if len(spec.sinks) > 1:
+        message = f'product "{spec.name}" has an outbox, whose events go to one sink'
+        context.refuse("PLAN_OUTBOX", message, path)
+
+
+_TABLES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "sqlite": (("path",), "table"),
+    "postgres": (("url", "schema"), "table"),
+    "opensearch": (("url",), "index"),
+    "redis": (("url",), "prefix"),
+}
+
+
+def check_meeting(context: Context, products: Iterable[Product]) -> None:
+    """Refuse products whose documents would replace each other's; warn of a shared topic."""
+    first: dict[tuple[object, ...], str] = {}
+    for product in products:
+        if product.outbox is not None:
+            continue
+        for index, sink in enumerate(product.sinks):
+            target = _target(sink, product.name)
+            if target is None:
+                continue
+            if target in first:
+                _meet(context, product, index, target, first[target])
+            first.setdefault(target, product.name)
+
+
+def check_loop(
+    context: Context, sink: Sink, name: str, path: Path, read: Sequence[RelationSpec]
+) -> None:
+    """Refuse a sink of `name` from which a relation that it reads would be read again."""
+    sources = {each.name: each for each in context.spec.sources}
+    only = next(iter(sources)) if len(sources) == 1 else ""
+    for relation in read:
+        source = sources.get(relation.source or context.spec.defaults.source or only)
+        if source is not None and _feeds(context, sink, name, source, relation):
+            message = f'"{name}" would read what it writes, as changes of "{relation.name}"'
+            hint = "Write to another place."
+            context.refuse("PLAN_TARGET", message, path, hint=hint)
+            return
+
+
+def _meet(
+    context: Context, product: Product, index: int, target: tuple[object, ...], other: str
+) -> None:
+    alone: Path = ("products", product.name, "sink")
+    path = (*alone, index) if len(product.sinks) > 1 else alone
+    kind, where = target[0], target[-1]
+    if other == product.name:
+        message = f'product "{product.name}" has this sink twice'
+        context.refuse("PLAN_TARGET", message, path, hint="Remove one of the two.")
+        return
+    message = f'product "{product.name}" writes to "{where}", as product "{other}" does'
+    detail = "Documents of one key would replace each other."
+    hint = f"Give it a {_named(str(kind))} of its own."
+    context.refuse("PLAN_TARGET", message, path, detail=detail, hint=hint, warning=kind == "kafka")
+
+
+def _named(kind: str) -> str:
+    return "topic" if kind == "kafka" else _TABLES[kind][1]
+
+
+def _target(sink: Sink, name: str) -> tuple[object, ...] | None:
+    """Return what tells one target from others; None where nothing does."""
+    options = dict(sink.options)
+    if sink.kind == "files":
+        return ("files", options.get("path"), name)
+    if sink.kind == "kafka":
+        return ("kafka", options.get("bootstrap"), options.get("topic"))
+    if sink.kind in _TABLES:
+        where, table = _TABLES[sink.kind]
+        return (sink.kind, *(options.get(each) for each in where), options.get(table) or name)
+    return None
+
+
+def _feeds(
+    context: Context, sink: Sink, name: str, source: SourceSpec, relation: RelationSpec
+) -> bool:
+    if sink.kind != source.kind:
+        return False
+    written, read = dict(sink.options), dict(source.options)
+    topic = relation.topic or relation.name
+    if sink.kind == "files":
+        folder = context.spec.path_of(str(read.get("path"))) / topic
+        return FilePath(str(written.get("path"))) / name == folder
+    same = written.get("bootstrap") == read.get("bootstrap")
+    return sink.kind == "kafka" and same and is_named(topic, str(written.get("topic")))
+
 
 LETTER_KINDS = ("files", "kafka")
 _SECURITY = ("security.", "sasl.", "ssl.")

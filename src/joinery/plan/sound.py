@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from joinery.errors import JoineryError, Location
-from joinery.spec.location import Path
-from joinery.spec.product import DefaultsSpec, ProductSpec, ProjectSpec
-from joinery.spec.stream import LookupSpec, StreamSpec, UnionSpec
+from joinery.project.location import Path
+from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
+from joinery.project.stream import LookupSpec, StreamSpec, UnionSpec
 
 _PARTS = ("relations", "products", "streams")
 

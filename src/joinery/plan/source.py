@@ -1,14 +1,23 @@
-"""What must hold of sources: the topics that relations name can be there, and are read."""
+"""What must hold of sources: the topics that relations name can be there, and are read.
+
+Whether a relation's source can bear its format, and what it needs for that.
+
+What must hold of the column that a relation takes its positions from.
+
+It is read from the message itself, before anything is derived; it need not be declared.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from joinery.plan.context import Context
-from joinery.spec.kafka import KafkaOptions, is_named, kafka_options, pattern_of
-from joinery.spec.location import Path
-from joinery.spec.product import RelationSpec, SourceSpec
+from joinery.expression.context import Context
+from joinery.model.type import Field
+from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
+from joinery.project.location import Path
+from joinery.project.product import RelationSpec, SourceSpec
+from joinery.project.schema_registry import RegistryOptions, registry_options
 
 _KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MOST_PATTERNS = 8
@@ -83,3 +92,55 @@ def _check_starting(context: Context, source: SourceSpec, read: list[RelationSpe
 
 def _broken(topic: str) -> bool:
     return pattern_of(topic) is not None and _refused_pattern(topic) is not None
+
+
+AVRO = ("avro", "debezium-avro")
+
+
+def registry_of(
+    context: Context, spec: RelationSpec, *, source: str, format_: str
+) -> RegistryOptions | None:
+    """Return the schema registry of a relation's messages; None where they need none.
+
+    Args:
+        context: Takes the problem where there is no registry.
+        spec: The relation.
+        source: The name of its source.
+        format_: The name of its format.
+    """
+    found = next((each for each in context.spec.sources if each.name == source), None)
+    if format_ not in AVRO or found is None:
+        return None
+    registry = registry_options(dict(found.options).get("registry"))
+    if registry is None:
+        _refuse(context, spec, found, format_)
+    return registry
+
+
+def _refuse(context: Context, spec: RelationSpec, source: SourceSpec, format_: str) -> None:
+    path = ("relations", spec.name, "format") if spec.format else ("defaults", "format")
+    message = f'format "{format_}" of relation "{spec.name}" needs a schema registry'
+    if source.kind == "kafka":
+        hint = "Write registry: {url: http://host:8081} under kafka."
+        detail = f'Its source "{source.name}" names none.'
+    else:
+        hint = "Read it from Kafka, or use debezium-json or json."
+        detail = f'Its source "{source.name}" is of kind {source.kind}, which carries texts.'
+    context.refuse("PLAN_REGISTRY", message, path, detail=detail, hint=hint)
+
+
+_ORDERED = ("byte", "short", "int", "long", "timestamp", "timestamp_ntz")
+
+
+def check_position(context: Context, spec: RelationSpec, columns: Sequence[Field]) -> None:
+    """Note a `position` that no message can have."""
+    path: Path = ("relations", spec.name, "position")
+    if spec.position in dict(spec.derive):
+        message = f'"position" of relation "{spec.name}" names the derived column "{spec.position}"'
+        hint = "Name a column of the messages: a whole number, or a timestamp."
+        context.refuse("PLAN_KEY", message, path, hint=hint)
+    kind = next((str(each.type) for each in columns if each.name == spec.position), None)
+    if kind is not None and kind not in _ORDERED:
+        needs = "a whole number or a timestamp"
+        message = f'"position" of relation "{spec.name}" needs {needs}, not {kind}'
+        context.refuse("PLAN_TYPE_MISMATCH", message, path)

@@ -5,6 +5,15 @@ columns that the step before it gives. Solutions lower it; nothing changes it.
 
 Invariant: the columns after a step depend on the steps up to it alone; lookups in state
 stand before lookups in a store.
+
+A stream as a product, for whatever asks for name, query, key, value and sinks alone.
+
+When a table of a store is read at once, its rows or its keys alone: rules of the plan.
+
+A table of at most `limits.batch` rows costs its store no more, read whole, than one request
+for keys. It answers for as long as any single answer might, a missing row included. A filter
+of all keys tells of those that it lacks for as long as a missing row may be told. So nothing
+is older than declared.
 """
 
 from __future__ import annotations
@@ -12,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from joinery.model.type import BOOLEAN, STRING, Field, Struct
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation, Sink
-from joinery.spec.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
-from joinery.spec.stream import Cache as Cache
-from joinery.spec.stream import Limits as Limits
-from joinery.spec.stream import StoreRead as StoreRead
+from joinery.model.type import BOOLEAN, STRING, Atomic, Field, Struct
+from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Plan, Product, Relation, Sink
+from joinery.project.quantity import duration_text
+from joinery.project.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
+from joinery.project.stream import Cache as Cache
+from joinery.project.stream import Limits as Limits
+from joinery.project.stream import StoreRead as StoreRead
 
 PLACE = Field("place", STRING)
 
@@ -229,3 +239,58 @@ def _replaced(columns: tuple[Field, ...], more: tuple[Field, ...]) -> tuple[Fiel
     """Return `columns` with those of `more` in the places of their names, new ones last."""
     types = {each.name: each for each in columns} | {each.name: each for each in more}
     return tuple(types.values())
+
+
+def product_of(stream: Stream) -> Product:
+    """Return a stream as a product: its events are the documents."""
+    root = Node(stream.name, stream.name, "root", stream.relation)
+    return Product(stream.name, root, sinks=stream.sinks, group=stream.group, stream=stream)
+
+
+def outputs_of(plan: Plan) -> tuple[Product, ...]:
+    """Return all that a project sends: its products, then its streams."""
+    return plan.products + tuple(product_of(each) for each in plan.streams)
+
+
+_PAYS_MS = 300_000
+_KINDS = ("postgres", "sqlite")
+_COMPARED = tuple(map(Atomic, ("byte", "short", "int", "long", "string")))
+
+
+def why_not_whole(lookup: Lookup) -> str:
+    """Return why a table is never read whole; empty where it is, as long as it is small."""
+    return _why_by_keys(lookup) or ("" if whole_ms(lookup) else "its answers are not kept")
+
+
+def why_no_filter(lookup: Lookup) -> str:
+    """Return why there is never a filter of all keys; empty where most may lack a row."""
+    if why := _why_by_keys(lookup):
+        return why
+    if lookup.cache.negative_ttl_ms < _PAYS_MS:
+        return (
+            f"it would have to be made anew every {duration_text(lookup.cache.negative_ttl_ms)},"
+            f" and pays from {duration_text(_PAYS_MS)} (negative)"
+        )
+    return ""
+
+
+def filter_ms(lookup: Lookup) -> int:
+    """Return for how long a filter of all keys may tell of those that it lacks."""
+    return lookup.cache.negative_ttl_ms
+
+
+def _why_by_keys(lookup: Lookup) -> str:
+    kind = lookup.store.kind if lookup.store else ""
+    if kind not in _KINDS:
+        return f"{kind or 'its store'} is asked by keys alone"
+    for each in lookup.on:
+        type = lookup.table.type_of(each.child)
+        if type not in _COMPARED:
+            return f'its store compares "{each.child}", which is {type}, in its own way'
+    return ""
+
+
+def whole_ms(lookup: Lookup) -> int:
+    """Return for how long a table that was read whole may answer."""
+    cache = lookup.cache
+    return min(cache.ttl_ms, cache.negative_ttl_ms) if cache.rows else 0

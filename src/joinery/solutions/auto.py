@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from joinery.project.product import ProductSpec, ProjectSpec
+from joinery.project.read_solution import AUTO
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, standing_solution
-from joinery.spec.product import ProductSpec, ProjectSpec
-from joinery.spec.read_solution import AUTO
 
 FILE_NAME = "_solutions.json"
 

@@ -15,15 +15,15 @@ from typing import Protocol, cast
 
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
-from joinery.solutions.owner import NOBODY, Owner
-from joinery.solutions.store import StoreSolution
-from joinery.spec.read_solution import DEFAULT, ENTRY_POINTS
+from joinery.project.read_solution import DEFAULT, ENTRY_POINTS
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import StoreSolution
 
 _BUILT_IN: dict[str, str] = {
     "dynamodb": "joinery.solutions.single_table.open:dynamodb",
     "kv": "joinery.solutions.key_value.open:kv",
     "rdbms-store": "joinery.solutions.relational.open:rdbms_store",
-    "rdbms-trigger": "joinery.solutions.relational.trigger_open:rdbms_trigger",
+    "rdbms-trigger": "joinery.solutions.trigger.open:rdbms_trigger",
 }
 
 

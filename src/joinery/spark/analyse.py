@@ -16,9 +16,9 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
+from joinery.expression.functions import FUNCTIONS
+from joinery.expression.problem import ExpressionError, nearest_hint, refused
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct, quoted
-from joinery.plan.functions import FUNCTIONS
-from joinery.plan.problem import ExpressionError, nearest_hint, refused
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",

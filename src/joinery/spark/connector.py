@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from joinery.artifact import Artifact, fetch, version
 from joinery.errors import RunError
-from joinery.spec.product import ProjectSpec
+from joinery.project.product import ProjectSpec
 
 _PROVIDER = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 _SPARK = "org.apache.spark"

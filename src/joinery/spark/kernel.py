@@ -16,16 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
 from joinery.plan.nodes import Relation
+from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spark.batch_label import BatchLabel
 from joinery.spark.jar import kernel_jar
-from joinery.spark.topic import Topic
-from joinery.spec.schema_registry import RegistryOptions
+from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
-    from joinery.connect.lease import Lease
-    from joinery.spark.real_time import RealTimeTarget
+    from joinery.delivery.lease import Lease
+    from joinery.spark.real_time.rules import RealTimeTarget
     from joinery.spark.uncommitted import PendingRoots
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"

@@ -2,6 +2,14 @@
 
 Spark's own log, and what the JVM says on its error stream, go to a file that is named when
 something fails. Invariant: a setting of the user wins over every setting made here.
+
+An analyser in the session that is there: asked for only when an expression needs it.
+
+The session of somebody who did not bring one: the active one, else one opened for a project.
+
+A clone of the user's session, with the settings that the kernel needs.
+
+Invariant: the user's session, its settings and what is active stay as they are.
 """
 
 from __future__ import annotations
@@ -15,9 +23,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.engine.processor import usable_processors
+from pyspark.sql import SparkSession
+from pyspark.sql.session import _monkey_patch_RDD
+
 from joinery.errors import RunError
+from joinery.expression.problem import not_portable
+from joinery.model.type import DataType
+from joinery.processor import usable_processors
+from joinery.project.product import ProjectSpec
+from joinery.spark.analyse import SparkAnalyser
 from joinery.spark.class_archive import archive_option
+from joinery.spark.connector import connector_jars
+from joinery.spark.kernel import add_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,3 +204,57 @@ def _cores(master: str) -> int:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+class ActiveAnalyser:
+    """Types expressions in a given session, or in the active one."""
+
+    def __init__(self, session: SparkSession | None = None) -> None:
+        self._session = session
+        self._analyser: SparkAnalyser | None = None
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type of `sql`.
+
+        Raises:
+            ExpressionError: Spark refuses `sql`, or there is no session to ask.
+        """
+        if self._analyser is None:
+            session = self._session or SparkSession.getActiveSession()
+            if session is None:
+                raise not_portable(f'"{sql}"', offset=0)
+            self._analyser = SparkAnalyser(session)
+        return self._analyser.type_of(sql, scope)
+
+
+def session_for(spec: ProjectSpec) -> SparkSession:
+    """Return the active session, or open one that suits a project and lasts with the process.
+
+    Raises:
+        RunError: Java is missing, or Spark does not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+    made = open_session(spec.name, log=log, settings=dict(spec.run.spark))
+    add_jars(made, connector_jars(spec))
+    return made
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def clone_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a clone of `spark` with `settings`, those apart that only a new session can have."""
+    jvm_clone = spark._jsparkSession.cloneSession()
+    chosen = dict(settings)
+    if not jvm_clone.sessionState().conf().contains(_PARTITIONS):
+        chosen.setdefault(_PARTITIONS, str(spark.sparkContext.defaultParallelism))
+    for name, value in chosen.items():
+        if name.startswith("spark.sql.") and jvm_clone.conf().isModifiable(name):
+            jvm_clone.conf().set(name, value)
+    clone = SparkSession(spark.sparkContext, jvm_clone)
+    # A new session of Python takes RDD.toDF for itself; it stays with the user's.
+    _monkey_patch_RDD(spark)
+    return clone

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.spark.kafka_client import KafkaClient
-from joinery.spark.real_time import KafkaTopic
-from joinery.spec.kafka import KafkaOptions
+from joinery.project.kafka import KafkaOptions
+from joinery.spark.real_time.rules import KafkaTopic
+from joinery.spark.source.kafka_client import KafkaClient
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,16 +1,24 @@
-"""A test case of a project: rows in steps, and what each step must leave or send."""
+"""A test case of a project: rows in steps, and what each step must leave or send.
+
+Typed values of what a case writes in YAML: by the declared type, each problem at its place.
+"""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from joinery.errors import Location
 from joinery.model.change import Change
-from joinery.model.type import Struct
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
-from joinery.spec.tree import ListTree
+from joinery.project.reader import Reader
+from joinery.project.tree import ListTree, MapTree, Scalar, Tree
+from joinery.semantics.read_change import typed
+from joinery.testing.changes import fits
 from joinery.testing.stream_driver import relations_of
 
 DELETED = "__deleted"
@@ -87,3 +95,108 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+
+_WHOLE = ("byte", "short", "int", "long")
+_EXAMPLES = {
+    "timestamp": "2026-01-31T12:00:00Z",
+    "timestamp_ntz": "2026-01-31T12:00:00",
+    "date": "2026-01-31",
+    "boolean": "true or false",
+}
+
+
+def read_value(reader: Reader, tree: Tree, type_: DataType, path: str, owner: str = "") -> Any:
+    """Return the value of `type_` that a part of a case writes.
+
+    An object may leave fields out; they are null. A number, `true` or `false` in the place
+    of a text is the text as written.
+
+    Args:
+        reader: Takes the problems.
+        tree: The part.
+        type_: As declared.
+        path: To it, as a problem names it, such as `orders[0].amount`.
+        owner: What it is of, such as `a row of "order"`.
+    """
+    if isinstance(tree, Scalar) and tree.value is None:
+        return None
+    match type_:
+        case Struct(fields):
+            return _struct(reader, tree, fields, path, owner)
+        case Array(element):
+            if not isinstance(tree, ListTree):
+                reader.shape(tree, _what(path, owner), "a list")
+                return []
+            return [
+                read_value(reader, each, element, f"{path}[{index}]", owner)
+                for index, each in enumerate(tree.items)
+            ]
+        case Map(key, of):
+            return {
+                read_value(reader, Scalar(each.name, each.name), key, path, owner): read_value(
+                    reader, each.value, of, f"{path}.{each.name}", owner
+                )
+                for each in reader.entries(tree, _what(path, owner))
+            }
+        case Atomic() | Decimal():
+            return _simple(reader, tree, type_, _what(path, owner))
+
+
+def _what(path: str, owner: str) -> str:
+    return f'"{path}" of {owner}'
+
+
+def _struct(
+    reader: Reader, tree: Tree, fields: tuple[Field, ...], path: str, owner: str
+) -> dict[str, Any]:
+    types = {each.name: each.type for each in fields}
+    found: dict[str, Any] = dict.fromkeys(types)
+    for entry in reader.entries(tree, _what(path, owner)):
+        if entry.name in types:
+            part = f"{path}.{entry.name}"
+            found[entry.name] = read_value(reader, entry.value, types[entry.name], part, owner)
+        else:
+            near = difflib.get_close_matches(entry.name, types, n=1)
+            reader.refuse(
+                "TEST_CASE",
+                f'{_what(path, owner)} has no field "{entry.name}"',
+                entry.place,
+                detail=f"Its fields are {', '.join(types)}.",
+                hint=f'Use "{near[0]}".' if near else "",
+            )
+    return found
+
+
+def _simple(reader: Reader, tree: Tree, type_: DataType, what: str) -> Any:
+    if isinstance(tree, MapTree | ListTree):
+        reader.shape(tree, what, f"a value of type {type_}")
+        return None
+    try:
+        found = typed(_plain(tree, type_), type_)
+        fitting = fits(found, type_)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        fitting = False
+    if fitting:
+        return found
+    example = _EXAMPLES.get(str(type_))
+    reader.refuse(
+        "TEST_CASE",
+        f'{what} cannot be "{tree.text}"',
+        tree.mark.value,
+        detail=f"It is declared {type_}.",
+        hint=f"Write it as {example}." if example else "",
+    )
+    return None
+
+
+def _plain(tree: Scalar, type_: DataType) -> Any:
+    """Return what `typed` takes: numbers with a fraction, and texts, as they were written."""
+    match type_:
+        case Decimal():
+            return None if isinstance(tree.value, bool) else tree.text
+        case Atomic("string" | "float" | "double"):
+            return tree.text
+        case Atomic(name) if name in _WHOLE and not tree.mark.raw:
+            return int(tree.text)  # a key of a map is a text in YAML, whatever its type
+    return tree.value

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from joinery.errors import JoineryError, SpecError
+from joinery.expression.problem import UNCHECKED
 from joinery.plan.build import examine
 from joinery.plan.nodes import Product
-from joinery.plan.problem import UNCHECKED
 from joinery.plan.stream import Stream
-from joinery.spec.load import file_tree
-from joinery.spec.product import ProjectSpec
-from joinery.spec.read import raise_all
-from joinery.spec.reader import Reader
+from joinery.project.load import file_tree
+from joinery.project.product import ProjectSpec
+from joinery.project.read import raise_all
+from joinery.project.reader import Reader
 from joinery.testing.case import Case, Target
 from joinery.testing.case_read import read_cases
 

@@ -13,10 +13,9 @@ from joinery.errors import Location, SpecError
 from joinery.model.change import Change
 from joinery.model.type import BOOLEAN, LONG, STRING, DataType
 from joinery.plan.nodes import Relation
-from joinery.spec.reader import Reader
-from joinery.spec.tree import Entry, ListTree, MapTree, Scalar, Tree
-from joinery.testing.case import DELETED, POSITION, Case, CaseStep, Target
-from joinery.testing.case_value import read_value
+from joinery.project.reader import Reader
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+from joinery.testing.case import DELETED, POSITION, Case, CaseStep, Target, read_value
 
 _FILE = ("product", "stream", "cases")
 _STEP = ("given", "after", "expect", "dead_letters")

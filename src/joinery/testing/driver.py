@@ -2,28 +2,78 @@
 
 Invariant: each `send` is one batch, and the driver's clock moves one second a batch, so
 equal sends give equal emissions, versions included.
+
+A store-backed solution as the test driver takes it: typed values instead of texts.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol, cast
 
-from joinery.engine.driver import StoreDriver
 from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange
+from joinery.model.type import DataType
 from joinery.plan.nodes import Product, Relation
+from joinery.semantics.read_change import typed
+from joinery.semantics.reference import ReferenceSolution
+from joinery.semantics.render import key_row
 from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
-from joinery.solutions.memory import MemoryState
-from joinery.solutions.protocol import DeadDocument, Solution
-from joinery.solutions.reference import ReferenceSolution
-from joinery.solutions.store import StoreSolution
+from joinery.solutions.protocol import DeadDocument, Emissions, Solution
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.memory import MemoryState
+from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
 from joinery.testing.changes import ChangeError, RowChange
-from joinery.testing.store_backed import StoreBacked
+
+
+class StoreBacked:
+    """Numbers the batches of a solution, and reads its texts back."""
+
+    def __init__(self, solution: StoreSolution, products: Sequence[Product]) -> None:
+        self._solution = solution
+        self._products = {each.name: each for each in products}
+        self._number = 0
+
+    def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
+        """Apply `batch` as the next one."""
+        outcome = self._solution.apply(batch, Batch("driver", self._number, 1, timestamp_us))
+        self._number += 1
+        counters: dict[str, int] = {}
+        for counts in [*outcome.relations.values(), *outcome.counters.values()]:
+            for name, count in counts.items():
+                counters[name] = counters.get(name, 0) + count
+        return Emissions(
+            tuple(change for name in self._products for change in self._documents(name, outcome)),
+            tuple(letter for name in self._products for letter in self._dead(name, outcome)),
+            counters,
+        )
+
+    def _documents(self, name: str, outcome: Outcome) -> list[DocumentChange]:
+        root = self._products[name].root
+        return [
+            DocumentChange(
+                name, key_row(root.relation, key), value_of(sent.text, root.output), sent.version
+            )
+            for key, sent in outcome.emitted.get(name, Emitted()).documents.items()
+        ]
+
+    def _dead(self, name: str, outcome: Outcome) -> list[DeadDocument]:
+        relation = self._products[name].root.relation
+        return [
+            DeadDocument(name, key_row(relation, key), reason, detail)
+            for key, (reason, detail) in outcome.emitted.get(name, Emitted()).dead.items()
+        ]
+
+
+def value_of(text: str | None, type_: DataType) -> Any:
+    """Return the typed value of a document's text."""
+    return None if text is None else typed(json.loads(text, parse_float=str), type_)
+
 
 BATCH_US = 1_000_000
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Self
 
-from joinery.connect.postgres_link import open_link
+from joinery.clients.postgres import open_link
 from joinery.errors import RunError
 from joinery.testing.github import RELATIONS, USER, History, Line, Mix
 

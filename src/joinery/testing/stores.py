@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
-from joinery.engine.key import key_row, key_type
-from joinery.engine.render import document_json
 from joinery.errors import JoineryError
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
+from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
-from joinery.solutions.store import Batch, Emitted, Key, Outcome, StoreSolution
-from joinery.spec.product import ProjectSpec
+from joinery.solutions.stored.state import Batch, Emitted, Key, Outcome, StoreSolution
 from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import BATCH_US
 

@@ -14,9 +14,9 @@ from typing import Protocol
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Stream, Union
+from joinery.project.quantity import duration_ms
+from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument
-from joinery.solutions.stream_reference import StreamReference
-from joinery.spec.quantity import duration_ms
 from joinery.testing.changes import ChangeError, RowChange
 from joinery.testing.driver import BATCH_US, DriverError, Emission
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from joinery import _registry
 from joinery.cli import main as module
 from joinery.cli.demo import project_text
-from joinery.cli.not_yet import NOT_YET
+from joinery.cli.main import NOT_YET
 from joinery.cli.project import load_project
+from joinery.sinks import registry as sink_registry
 
 PROJECT = """\
 name: shop
@@ -178,7 +178,7 @@ def test_real_time_is_refused_with_the_reason(
 def test_a_sink_that_is_not_installed_is_told(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(_registry._BUILT_IN, "files")
+    monkeypatch.delitem(sink_registry._BUILT_IN, "files")
 
     assert joinery("run") == 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.cli.measuring import LineMeasuring, TerminalMeasuring, measuring_for_output
+from joinery.cli.solutions import LineMeasuring, TerminalMeasuring, measuring_for_output
 from joinery.model.progress import BatchProgress
 
 BATCH = BatchProgress(

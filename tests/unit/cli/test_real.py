@@ -9,7 +9,7 @@ import pytest
 
 from joinery.cli.demo import project_text
 from joinery.cli.real import real_project_text
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "github"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from joinery.cli import solutions
+from joinery.project.product import ProjectSpec
 from joinery.solutions.price import PriceError, Prices
-from joinery.spark.compare import Measured
-from joinery.spec.product import ProjectSpec
+from joinery.spark.recovery.compare import Measured
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """

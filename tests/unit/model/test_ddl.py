@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.model.ddl import TypeTextError, parse_type
-from joinery.model.type import Array, Atomic, Decimal, Field, Map, Struct
+from joinery.model.type import Array, Atomic, Decimal, Field, Map, Struct, TypeTextError, parse_type
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.model.progress import BatchProgress, Counts, Progress
-from joinery.model.staleness import Staleness
+from joinery.model.progress import BatchProgress, Counts, Progress, Staleness
 
 
 def batch(number: int, **counts: int) -> BatchProgress:

@@ -9,7 +9,7 @@ import pytest
 from joinery.model.type import Array, Atomic, Map
 from joinery.plan.build import examine
 from joinery.plan.nodes import Node, Product
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 RELATIONS = """\
 relations:

@@ -12,7 +12,7 @@ from joinery.plan.build import examine
 from joinery.plan.check import check
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import Filter, Lookup, Select, Stream, Union, WithColumns
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 RELATIONS = """\
 relations:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from joinery.plan.build import build_plan
 from joinery.plan.check import check
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 PROJECT = """\
 sources: {{changes: {source}}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.model.ddl import parse_type
+from joinery.model.type import parse_type
 from joinery.plan.join import common_type
 
 

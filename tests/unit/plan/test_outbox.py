@@ -9,9 +9,9 @@ import pytest
 import joinery as jn
 from joinery.plan.build import build_plan
 from joinery.plan.check import check
-from joinery.plan.render import render_product
-from joinery.spec.load import dump_spec, load_spec
-from joinery.spec.product import OutboxSpec
+from joinery.plan.explain.text import render_product
+from joinery.project.load import dump_spec, load_spec
+from joinery.project.product import OutboxSpec
 
 PROJECT = """\
 sources: {{changes: {{kafka: {{bootstrap: "h:1"}}}}}}

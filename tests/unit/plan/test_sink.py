@@ -128,7 +128,7 @@ def test_without_one_kafka_source_the_brokers_have_to_be_named(tmp_path: Path) -
 
 
 def test_the_brokers_of_the_source_come_with_its_security_only(tmp_path: Path) -> None:
-    from joinery.project import load
+    from joinery.app.project import load
 
     file = tmp_path / "joinery.yaml"
     file.write_text(PROJECT + "  p: {root: user, sink: {kafka: {topic: t}}}\n", encoding="utf-8")

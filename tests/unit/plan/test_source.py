@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import examine
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 
 FILE = """\
 sources:

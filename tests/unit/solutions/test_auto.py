@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.project.product import ProjectSpec
 from joinery.solutions.auto import Figures, choose, keep_figures
-from joinery.spec.product import ProjectSpec
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """

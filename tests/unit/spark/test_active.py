@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from joinery.plan.problem import NotPortableError
-from joinery.spark.active import ActiveAnalyser
+from joinery.expression.problem import NotPortableError
+from joinery.spark.session import ActiveAnalyser
 
 
 def test_without_a_session_the_expression_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import ProjectErrors
-from joinery.spec.load import load_spec
+from joinery.project.load import load_spec
 from joinery.testing.case_load import case_files, load_cases
 from joinery.testing.case_run import Outcome, run_case
 

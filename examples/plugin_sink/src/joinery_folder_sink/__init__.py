@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from joinery.connect.guarantee import Guarantee, Promise
-from joinery.connect.line import StagedRow, read_rows
-from joinery.connect.option import check_names, path_option
-from joinery.connect.protocol import StagedBatch, Written
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.option import check_names, path_option
+from joinery.sinks.protocol import Guarantee, Promise, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
     summary="A file holds the newest document of its key.",

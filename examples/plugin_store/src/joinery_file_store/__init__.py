@@ -9,7 +9,7 @@ from pathlib import Path
 from joinery.solutions.choose import SolutionPlace
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address
-from joinery.solutions.store import StoreError
+from joinery.solutions.stored.state import StoreError
 
 _CREATE = """CREATE TABLE IF NOT EXISTS entry (
     partition BLOB, sort BLOB, value BLOB NOT NULL, PRIMARY KEY (partition, sort)

@@ -25,12 +25,11 @@ from typing import Any, cast
 import orjson
 
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.codec import KeyCodec, dump
-from joinery.solutions.key_value.key_text import key_of_text, key_text
+from joinery.solutions.key_value.codec import KeyCodec, dump, key_of_text, key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
 from joinery.solutions.key_value.tables import escaped
-from joinery.solutions.owner import NOBODY, Owner
-from joinery.solutions.store import (
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     FencedError,

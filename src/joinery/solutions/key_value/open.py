@@ -13,15 +13,15 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
-from joinery.engine.crew import crew_of
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
+from joinery.project.grammar import KEY_VALUE_STORES
+from joinery.project.read_solution import STORE_ENTRY_POINTS, store_names
 from joinery.solutions.key_value.store import KeyValueStore, StoreFactory
-from joinery.solutions.store import StoreError, StoreSolution
-from joinery.spec.grammar import KEY_VALUE_STORES
-from joinery.spec.read_solution import STORE_ENTRY_POINTS, store_names
+from joinery.solutions.stored.crew import crew_of
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import StoreError, StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -45,8 +45,7 @@ def kv(
         StoreError: The store cannot be used.
     """
     try:
-        from joinery.solutions.key_value.reader import KeyValueReader
-        from joinery.solutions.key_value.state import KeyValueJoinState
+        from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
     except ModuleNotFoundError as missing:
         raise StoreError(
             'solution "kv" needs the package orjson', hint="Install Joinery with the extra kv."

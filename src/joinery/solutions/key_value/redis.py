@@ -17,12 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from joinery.connect.protocol import SinkError, SinkUnavailableError
-from joinery.connect.redis_link import failure, open_redis, redis_errors, shown
+from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.sinks.protocol import SinkError, SinkUnavailableError
 from joinery.solutions.key_value.option import StoreOptionError, check_options
-from joinery.solutions.key_value.slices import slices
-from joinery.solutions.key_value.store import Address
-from joinery.solutions.store import FencedError, StoreError, StoreUnavailableError
+from joinery.solutions.key_value.store import Address, slices
+from joinery.solutions.stored.state import FencedError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from redis import Redis

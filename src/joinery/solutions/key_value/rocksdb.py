@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address
-from joinery.solutions.store import StoreError, StoreUnavailableError
+from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace

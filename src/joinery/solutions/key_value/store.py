@@ -6,12 +6,15 @@ text, partitions without NUL.
 
 A package adds a store by an entry point of the group `joinery.stores` that names a
 `StoreFactory`.
+
+Many things in slices that one request can carry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -121,3 +124,18 @@ class StoreFactory(Protocol):
             SpecError: An option is missing, or is not what the store takes.
             StoreError: The store cannot be used; says why and what to do.
         """
+
+
+T = TypeVar("T")
+
+
+def slices(many: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield `many` in lists of `size`, the last one shorter.
+
+    Example:
+        >>> list(slices("abcde", 2))
+        [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    waiting = iter(many)
+    while some := list(islice(waiting, size)):
+        yield some

@@ -19,13 +19,12 @@ from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
-from joinery.engine.rows import join_reader
 from joinery.model.change import Row
 from joinery.plan.nodes import Product, Relation
-from joinery.solutions.key_value.codec import RowText
-from joinery.solutions.key_value.key_text import key_of_text, key_text
+from joinery.semantics.rows import join_reader
+from joinery.solutions.key_value.codec import RowText, key_of_text, key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
-from joinery.solutions.store import JoinValue, Key, StoredRow
+from joinery.solutions.stored.state import JoinValue, Key, StoredRow
 
 _AT_ONCE = 20_000
 

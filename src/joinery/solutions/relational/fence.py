@@ -8,7 +8,7 @@ Invariant: within a checkpoint epochs and batch numbers never fall.
 
 from __future__ import annotations
 
-from joinery.solutions.store import Batch, FencedError, StoreError
+from joinery.solutions.stored.state import Batch, FencedError, StoreError
 
 
 def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) -> None:

@@ -2,16 +2,20 @@
 
 Invariant: `matching` on a join side, and on a relation's key, is a lookup in the primary key
 or in one index, never a scan.
+
+Stored rows to tuples of cells, with what stands beside a relation's columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from joinery.engine.climb import columns_of
 from joinery.model.type import Field
 from joinery.plan.nodes import Node, Product, Relation
+from joinery.solutions.relational.value import Cells, ConvertOf, cells_of
+from joinery.solutions.stored.state import Key, StoredRow
+from joinery.solutions.stored.tactic import columns_of
 
 Columns = tuple[str, ...]
 
@@ -115,3 +119,27 @@ def _sides(products: Sequence[Product], relation: Relation) -> Iterator[Columns]
 def _nodes(products: Sequence[Product], relation: Relation) -> Iterator[Node]:
     for product in products:
         yield from (node for node in product.root.walk() if node.relation == relation)
+
+
+_NOWHERE = (None, None)
+
+
+def stored_cells(
+    relation: Relation, to_cell: ConvertOf
+) -> Callable[[Iterable[tuple[Key, StoredRow]]], list[Cells]]:
+    """Return the function from rows by key to cells: the relation's columns, then `OWN_COLUMNS`."""
+    columns = relation.row.fields
+    of_row, blank = cells_of(columns, to_cell), dict.fromkeys(each.name for each in columns)
+
+    def gone(key: Key) -> Cells:
+        return of_row({**blank, **dict(zip(relation.key, key, strict=True))})
+
+    def cells(rows: Iterable[tuple[Key, StoredRow]]) -> list[Cells]:
+        return [
+            (gone(key) if row is None else of_row(row))
+            + (DELETED if row is None else VISIBLE if visible else HIDDEN, *own)
+            + (place or _NOWHERE)
+            for key, (row, visible, *own, place) in rows
+        ]
+
+    return cells

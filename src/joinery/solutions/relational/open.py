@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.engine.crew import crew_of
-from joinery.engine.driver import StoreDriver
-from joinery.engine.reading import Task
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
-from joinery.solutions.store import JoinState, StateReader, StoreSolution
+from joinery.solutions.stored.crew import crew_of
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.reading import Task
+from joinery.solutions.stored.state import JoinState, StateReader, StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace

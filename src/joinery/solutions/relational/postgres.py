@@ -7,10 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from joinery.connect.postgres_link import shown
-from joinery.connect.postgres_server import database_errors
+from joinery.clients.postgres import database_errors, shown
 from joinery.plan.nodes import Product
-from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -28,9 +26,9 @@ from joinery.solutions.relational.postgres_database import (
 )
 from joinery.solutions.relational.postgres_documents import PostgresDocuments
 from joinery.solutions.relational.postgres_table import PostgresTable
-from joinery.solutions.relational.reader import RelationalReader
-from joinery.solutions.relational.state import RelationalState
-from joinery.solutions.store import Batch
+from joinery.solutions.relational.state import RelationalReader, RelationalState
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Batch
 
 _FENCE = {
     "id": "integer",

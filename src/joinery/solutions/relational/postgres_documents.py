@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from joinery.engine.key import key_reader
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.cells import Cells, probe_cells, rows_from
+from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.postgres_database import (
     check_names,
+    column_type,
     columns_of_table,
     copy_rows,
-    found,
-    listed,
-    quoted,
-    upsert_rows,
-)
-from joinery.solutions.relational.postgres_value import (
-    column_type,
     escaped_cells,
+    found,
     from_cell,
+    listed,
     needs_escape,
+    quoted,
     to_cell,
     unescaped_cells,
+    upsert_rows,
 )
-from joinery.solutions.store import Emitted, Key, SentDocument
+from joinery.solutions.relational.value import Cells, probe_cells, rows_from
+from joinery.solutions.stored.state import Emitted, Key, SentDocument
 
 if TYPE_CHECKING:
     from joinery.solutions.relational.postgres_database import Connection

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from joinery.engine.key import key_reader
 from joinery.model.change import Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
-from joinery.solutions.relational.cells import Cells, probe_cells, rows_from, table_from
+from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     AFTER_DELETE,
@@ -26,28 +25,27 @@ from joinery.solutions.relational.layout import (
     STATE,
     VISIBLE,
     RelationTable,
+    stored_cells,
 )
 from joinery.solutions.relational.postgres_database import (
     check_names,
+    column_type,
     columns_of_table,
     copy_rows,
+    escaped_cells,
     found,
+    from_cell,
     key_of_table,
     listed,
-    quoted,
-    upsert_rows,
-)
-from joinery.solutions.relational.postgres_value import (
-    column_type,
-    escaped_cells,
-    from_cell,
     needs_escape,
+    quoted,
     to_cell,
     unescaped_cells,
+    upsert_rows,
     widens,
 )
-from joinery.solutions.relational.stored import stored_cells
-from joinery.solutions.store import JoinValue, Key, StoredRow
+from joinery.solutions.relational.value import Cells, probe_cells, rows_from, table_from
+from joinery.solutions.stored.state import JoinValue, Key, StoredRow
 
 if TYPE_CHECKING:
     from joinery.solutions.relational.postgres_database import Connection

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from joinery.plan.nodes import Product
-from joinery.solutions.owner import NOBODY, Owner
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     documents_name,
@@ -18,7 +17,6 @@ from joinery.solutions.relational.layout import (
     relation_tables,
     rows_name,
 )
-from joinery.solutions.relational.reader import RelationalReader
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
     failure,
@@ -28,7 +26,8 @@ from joinery.solutions.relational.sqlite_database import (
 )
 from joinery.solutions.relational.sqlite_documents import SqliteDocuments
 from joinery.solutions.relational.sqlite_table import SqliteTable
-from joinery.solutions.relational.state import RelationalState
+from joinery.solutions.relational.state import RelationalReader, RelationalState
+from joinery.solutions.stored.owner import NOBODY, Owner
 
 _FENCE_COLUMNS = ("id", "owner", "epoch", "query_id", "number")
 _PROJECT = "project"

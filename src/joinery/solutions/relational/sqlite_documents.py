@@ -5,19 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator
 
-from joinery.engine.key import key_reader
 from joinery.plan.nodes import Product
-from joinery.solutions.relational.cells import Cells, probe_cells, rows_from
+from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.sqlite_database import (
     columns_of_table,
+    declared_type,
     found,
+    from_cell,
     insert_rows,
     listed,
     quoted,
+    to_cell,
 )
-from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
-from joinery.solutions.store import Emitted, Key, SentDocument
+from joinery.solutions.relational.value import Cells, probe_cells, rows_from
+from joinery.solutions.stored.state import Emitted, Key, SentDocument
 
 _OWN = ("document", "version", "failing", "batch", "place", "reason", "detail")
 _TYPES = ("TEXT", "INTEGER NOT NULL", "BOOLEAN NOT NULL", "INTEGER", "INTEGER", "TEXT", "TEXT")

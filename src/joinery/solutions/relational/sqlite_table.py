@@ -11,11 +11,10 @@ import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
-from joinery.engine.key import key_reader
-from joinery.engine.order import is_ordered_itself
+from joinery.expression.order import is_ordered_itself
 from joinery.model.change import Row
 from joinery.model.type import Field
-from joinery.solutions.relational.cells import probe_cells, rows_from, table_from
+from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     CHANGED,
@@ -26,18 +25,21 @@ from joinery.solutions.relational.layout import (
     STATE,
     VISIBLE,
     RelationTable,
+    stored_cells,
 )
 from joinery.solutions.relational.sqlite_database import (
     Column,
     columns_of_table,
+    declared_type,
     found,
+    from_cell,
     insert_rows,
     listed,
     quoted,
+    to_cell,
 )
-from joinery.solutions.relational.sqlite_value import declared_type, from_cell, to_cell
-from joinery.solutions.relational.stored import stored_cells
-from joinery.solutions.store import JoinValue, Key, StoredRow
+from joinery.solutions.relational.value import probe_cells, rows_from, table_from
+from joinery.solutions.stored.state import JoinValue, Key, StoredRow
 
 
 class SqliteTable:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from joinery.engine.driver import StoreDriver
 from joinery.errors import SpecError
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
 from joinery.solutions.price import Prices
-from joinery.solutions.store import Batch, Outcome, StoreError, StoreSolution
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import Batch, Outcome, StoreError, StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -63,8 +63,12 @@ def dynamodb(
         StoreError: The table or the registry cannot be used.
     """
     try:
-        from joinery.solutions.key_value.dynamodb import THREADS, open_client
-        from joinery.solutions.key_value.dynamodb_create import ensure_table, table_stands
+        from joinery.solutions.key_value.dynamodb import (
+            THREADS,
+            ensure_table,
+            open_client,
+            table_stands,
+        )
         from joinery.solutions.key_value.dynamodb_table import DynamoTable
         from joinery.solutions.single_table.registry import give_slots, open_registry
         from joinery.solutions.single_table.state import (

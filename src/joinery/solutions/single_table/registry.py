@@ -13,11 +13,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from joinery.connect.postgres_link import DatabaseError, open_link
-from joinery.connect.postgres_server import passes
+from joinery.clients.postgres import DatabaseError, open_link, passes
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item
-from joinery.solutions.single_table.slots import Need, assign, slot_name
-from joinery.solutions.store import StoreError, StoreUnavailableError
+from joinery.solutions.single_table.items import Need, assign, slot_name
+from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
 _CREATE = """CREATE TABLE IF NOT EXISTS joinery_slots (
     table_name TEXT NOT NULL, relation TEXT NOT NULL, columns TEXT NOT NULL,

@@ -20,15 +20,12 @@ from joinery.plan.nodes import Product, Relation
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.ledger import Ledger
-from joinery.solutions.key_value.sides import join_sides
-from joinery.solutions.key_value.slices import slices
-from joinery.solutions.key_value.store import Address
+from joinery.solutions.key_value.state import join_sides
+from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.key_value.tables import escaped
-from joinery.solutions.owner import NOBODY, Owner
-from joinery.solutions.single_table.items import ItemTable, Layout, sort_key
-from joinery.solutions.single_table.recent import Recent
-from joinery.solutions.single_table.slots import Need
-from joinery.solutions.store import (
+from joinery.solutions.single_table.items import ItemTable, Layout, Need, Recent, sort_key
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     JoinValue,

@@ -1,15 +1,19 @@
 """Tells how an embed hangs on its parent: as what, over which edge, with which inputs.
 
 Everything here follows from the plan alone; nothing depends on the rest of a program.
+
+Finds the columns of each relation that the products of a query need.
+
+What no product reads is not decoded, not sent and not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from joinery.model.type import LONG, Array, Atomic, DataType, Map
-from joinery.plan.nodes import Aggregate, Expression, JoinPair, Node
+from joinery.plan.nodes import Aggregate, Expression, JoinPair, Node, Product, Relation
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
@@ -130,3 +134,42 @@ def _same_code(one: DataType, other: DataType) -> bool:
     """True where both types give a value the same key code."""
     whole = all(isinstance(each, Atomic) and each.name in _WHOLE for each in (one, other))
     return whole or one == other
+
+
+def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:
+    """Return each relation by name, in tree order, with its needed columns, derived too."""
+    needed: dict[str, tuple[Relation, set[str]]] = {}
+    for product in products:
+        for parent, node in _edges(None, product.root):
+            columns = needed.setdefault(node.relation.name, (node.relation, set()))[1]
+            columns.update(_read_by(node))
+            columns.update(pair.child for pair in node.on)
+            if parent is not None:
+                needed[parent.relation.name][1].update(pair.parent for pair in node.on)
+    return {name: (each, closed_columns(each, columns)) for name, (each, columns) in needed.items()}
+
+
+def _edges(parent: Node | None, node: Node) -> Iterator[tuple[Node | None, Node]]:
+    yield parent, node
+    for embed in node.embeds:
+        yield from _edges(node, embed)
+
+
+def _read_by(node: Node) -> Iterator[str]:
+    expressions = [each.expression for each in node.fields]
+    expressions += [each.expression for each in node.order]
+    if node.where is not None:
+        expressions.append(node.where)
+    for expression in expressions:
+        yield from expression.references
+
+
+def closed_columns(relation: Relation, columns: Collection[str]) -> frozenset[str]:
+    """Return `columns` with the key, what `where` reads, and what needed derived columns read."""
+    needed = set(columns) | set(relation.key)
+    if relation.where is not None:
+        needed |= relation.where.references
+    for derived in reversed(relation.derived):
+        if derived.name in needed:
+            needed |= derived.expression.references
+    return frozenset(needed & {each.name for each in relation.row.fields})

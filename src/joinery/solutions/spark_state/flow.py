@@ -1,16 +1,110 @@
 """The ways that events take through a stream, and what they need of each relation.
 
 A stream that unites others is several ways, which end alike.
+
+Finds the columns of an event that the rest of a stream needs.
+
+What no later step reads is left behind at the lookup before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from joinery.plan.nodes import Relation
-from joinery.plan.stream import Lookup, Step, Stream, Union
-from joinery.solutions.spark_state.stream_columns import needed_before
+from joinery.model.type import Field
+from joinery.plan.nodes import Computed, Relation
+from joinery.plan.stream import (
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Stream,
+    Union,
+    WithColumns,
+    columns_after,
+)
+
+
+def needed_before(
+    stream: Stream, columns: Sequence[Field], steps: Sequence[Step]
+) -> frozenset[str]:
+    """Return which of `columns` are needed by `steps`, the last ones of a stream.
+
+    Args:
+        stream: What the steps end in.
+        columns: What an event has before them.
+        steps: All that are left.
+    """
+    had = [tuple(columns)]
+    for step in steps:
+        had.append(columns_after(had[-1], step))
+    needed = frozenset(each.name for each in stream.columns)
+    for step, before in zip(reversed(steps), reversed(had[:-1]), strict=True):
+        needed = _before(step, needed, frozenset(each.name for each in before))
+    return needed
+
+
+def live(steps: Sequence[Step], needed: Iterable[str]) -> tuple[Step, ...]:
+    """Return steps between two lookups without the columns that nobody reads.
+
+    What such a column is computed from may not be there: it is left behind, too.
+
+    Args:
+        steps: None of them is a lookup.
+        needed: The columns that are read after them.
+    """
+    kept: list[Step] = []
+    read = frozenset(needed)
+    for step in reversed(steps):
+        match step:
+            case Select(fields) | WithColumns(fields):
+                step = replace(step, fields=tuple(e for e in fields if e.name in read))
+            case Lookup() | Filter() | MapRows() | Union():
+                pass
+        kept.append(step)
+        read = _before(step, read, read)
+    return tuple(reversed(kept))
+
+
+def _before(step: Step, needed: frozenset[str], all_before: frozenset[str]) -> frozenset[str]:
+    """Return what a step needs so that `needed` is there after it."""
+    match step:
+        case Filter(where):
+            return needed | where.references
+        case Select(fields):
+            return _read(fields, needed)
+        case WithColumns(fields):
+            return (needed - _names(fields)) | _read(fields, needed)
+        case MapRows():
+            return all_before
+        case Lookup():
+            return _before_lookup(step, needed, all_before)
+        case Union():
+            return needed
+
+
+def _before_lookup(
+    step: Lookup, needed: frozenset[str], all_before: frozenset[str]
+) -> frozenset[str]:
+    if step.on_miss == "dead_letter":
+        return all_before
+    asked = {pair.parent for pair in step.on}
+    if step.where is not None:
+        asked |= step.where.references & all_before
+    if step.event_time is not None:
+        asked.add(step.event_time)
+    return (needed - _names(step.fields)) | asked
+
+
+def _names(fields: Iterable[Computed]) -> frozenset[str]:
+    return frozenset(each.name for each in fields)
+
+
+def _read(fields: Iterable[Computed], needed: frozenset[str]) -> frozenset[str]:
+    read = (each.expression.references for each in fields if each.name in needed)
+    return frozenset[str]().union(*read)
 
 
 @dataclass(frozen=True, slots=True)

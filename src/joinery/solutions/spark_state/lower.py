@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 
 from joinery.model.type import DataType, Field, Struct
 from joinery.plan.nodes import Node, Product, Relation
-from joinery.solutions.spark_state.columns import needed_columns
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
     inputs_of,
@@ -26,6 +25,7 @@ from joinery.solutions.spark_state.embedding import (
     is_lookup,
     is_total_used,
     join_of,
+    needed_columns,
     pair_of,
     shape_of,
     sharing,

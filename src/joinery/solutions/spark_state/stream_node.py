@@ -1,12 +1,17 @@
 """Makes the node of one step of a stream that the kernel does not do in passing.
 
 Invariant: what a node is told of an event and of a table's row is what later steps need.
+
+Sets the levels of a stream's nodes: what must be over before each begins.
+
+Invariant: every message goes to a later level. A level holds functions or lookups, not both;
+what follows on a store that is asked stands behind all levels that keep state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from joinery.model.type import Field, Struct
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
@@ -17,8 +22,10 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     Claim,
     Enrich,
+    Entry,
     MapEvents,
     Slot,
+    StreamNode,
 )
 from joinery.solutions.spark_state.stream_relation import Relations, Rows, struct_of
 
@@ -196,3 +203,42 @@ def _where(step: Lookup, place: Place, relations: Relations) -> int:
     return relations.assembler(
         Assembler(f"{place.name}/where", own, added, (), where, (), (), Struct(()))
     )
+
+
+def leveled(
+    nodes: Sequence[StreamNode], entries: Sequence[Entry]
+) -> tuple[tuple[StreamNode, ...], int]:
+    """Return the nodes with their levels, and how many levels come before any store is asked."""
+    depths = [0] * len(nodes)
+    late: set[int] = set()
+
+    def visit(targets: Sequence[int], depth: int, *, behind: bool) -> None:
+        for index in targets:
+            if index < 0:
+                continue
+            node = nodes[index]
+            asked = behind or (isinstance(node, Enrich) and node.asked)
+            if depth > depths[index] or (asked and index not in late):
+                depths[index] = max(depth, depths[index])
+                late.update({index} if asked else ())
+                visit(_targets(node), depths[index] + 1, behind=asked)
+
+    for entry in entries:
+        visit([each.target for each in entry.onward], 1, behind=False)
+    places = [
+        (index in late, depth, isinstance(node, MapEvents))
+        for index, (node, depth) in enumerate(zip(nodes, depths, strict=True))
+    ]
+    order = sorted(set(places))
+    levels = {place: number for number, place in enumerate(order, 1)}
+    early = sum(1 for is_late, _, _ in order if not is_late)
+    placed = tuple(
+        replace(node, level=levels[place]) for node, place in zip(nodes, places, strict=True)
+    )
+    return placed, early
+
+
+def _targets(node: StreamNode) -> list[int]:
+    if isinstance(node, Claim):
+        return [node.target]
+    return [each.target for each in node.onward]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Lookup
-from joinery.solutions.spark_state.columns import closed_columns
-from joinery.solutions.spark_state.embedding import sql_over
+from joinery.solutions.spark_state.embedding import closed_columns, sql_over
 from joinery.solutions.spark_state.flow import Flow, needed_relations
 from joinery.solutions.spark_state.program import (
     Address,

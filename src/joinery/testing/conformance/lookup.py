@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from joinery.connect.lookup.protocol import Answer, Key, LookupStore, LookupTable
 from joinery.errors import JoineryError
-from joinery.model.ddl import parse_type
-from joinery.model.type import Field
+from joinery.lookups.protocol import Answer, Key, LookupStore, LookupTable
+from joinery.model.type import Field, parse_type
 from joinery.testing.conformance.suite import ConformanceError
 
 

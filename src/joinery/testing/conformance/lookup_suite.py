@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from joinery.connect.lookup.key_filter import ListingStore
-from joinery.connect.lookup.protocol import Answer, Key, LookupStore, LookupUnavailableError, Unfit
-from joinery.connect.lookup.whole import WholeStore
+from joinery.lookups.cache import ListingStore
+from joinery.lookups.protocol import Answer, Key, LookupStore, LookupUnavailableError, Unfit
+from joinery.lookups.whole import WholeStore
 from joinery.testing.conformance.lookup import (
     BrokenLookupError,
     LookupBench,

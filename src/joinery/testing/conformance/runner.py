@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from joinery.engine.key import key_type
-from joinery.engine.render import document_json
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
+from joinery.semantics.reference import ReferenceSolution
+from joinery.semantics.render import document_json, key_type
 from joinery.solutions.protocol import Sent
-from joinery.solutions.reference import ReferenceSolution
-from joinery.spec.product import ProjectSpec
 from joinery.testing.driver import BATCH_US
 
 

@@ -16,12 +16,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from joinery.connect.guarantee import Promise
-from joinery.connect.line import StagedRow
-from joinery.connect.protocol import Sink, StagedBatch, Written
 from joinery.errors import JoineryError
-from joinery.model.ddl import parse_type
-from joinery.model.type import Struct
+from joinery.model.type import Struct, parse_type
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import Promise, Sink, StagedBatch, Written
 from joinery.testing.conformance.suite import ConformanceError
 
 

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
-from joinery.connect.guarantee import Promise
-from joinery.connect.key import canonical_key
-from joinery.connect.line import StagedRow
-from joinery.connect.patient_sink import PatientSink
-from joinery.connect.protocol import FencedError, StagedBatch, Written, listing_of
-from joinery.connect.retry import Patience
+from joinery.delivery.patient_sink import PatientSink
+from joinery.retry import Patience
+from joinery.sinks.key import canonical_key
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import FencedError, Promise, StagedBatch, Written, listing_of
 from joinery.testing.conformance.sink import (
     BrokenError,
     SinkBench,

@@ -11,16 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from joinery.engine.render import document_json
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Stream
-from joinery.solutions.protocol import Emissions, Sent
-from joinery.solutions.stream_reference import StreamReference
-from joinery.spec.product import ProjectSpec, SinkSpec
-from joinery.spec.quantity import duration_ms
-from joinery.spec.stream import (
+from joinery.project.product import ProjectSpec, SinkSpec
+from joinery.project.quantity import duration_ms
+from joinery.project.stream import (
     FilterSpec,
     LookupSpec,
     MapSpec,
@@ -30,6 +27,9 @@ from joinery.spec.stream import (
     UnionSpec,
     WithColumnsSpec,
 )
+from joinery.semantics.render import document_json
+from joinery.semantics.stream_reference import StreamReference
+from joinery.solutions.protocol import Emissions, Sent
 from joinery.testing.conformance.project import GROUP, load_text, prefixed_relation
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep
 from joinery.testing.conformance.stream_cases import stream_cases

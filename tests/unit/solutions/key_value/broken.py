@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from joinery.solutions.key_value.store import Address, KeyValueStore
-from joinery.solutions.store import StoreError
+from joinery.solutions.stored.state import StoreError
 
 
 class BrokenStore:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from joinery.engine.rows import join_value
-from joinery.solutions.key_value.key_text import key_text
+from joinery.semantics.rows import join_value
+from joinery.solutions.key_value.codec import key_text
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 VALUES: list[Any] = [

@@ -12,7 +12,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.store import (
+from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     FencedError,

@@ -9,7 +9,7 @@ import pytest
 
 from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
-from joinery.solutions.store import StoreError
+from joinery.solutions.stored.state import StoreError
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 
 EACH_RULE = pytest.mark.parametrize("rule", STORE_RULES, ids=lambda each: each.__name__)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.model.type import BINARY, STRING, Decimal, Field
-from joinery.solutions.relational.postgres_value import (
+from joinery.solutions.relational.postgres_database import (
     array_text,
     column_type,
     escaped,

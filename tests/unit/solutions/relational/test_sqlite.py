@@ -27,7 +27,7 @@ from joinery.model.type import (
 )
 from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.store import (
+from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     FencedError,

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from joinery.solutions.single_table.slots import MOST, Need, TooManySlotsError, assign
+from joinery.solutions.single_table.items import MOST, Need, TooManySlotsError, assign
 
 
 def needs(**columns: int) -> list[Need]:

@@ -9,12 +9,11 @@ import pytest
 
 import joinery as jn
 from joinery.plan.nodes import Product
-from joinery.solutions.spark_state.edges import SINKS, arrows, keys
-from joinery.solutions.spark_state.explain import explain_query
+from joinery.project.declare import many
+from joinery.solutions.spark_state.explain import explain_query, program_mermaid, program_svg
 from joinery.solutions.spark_state.lower import lower
-from joinery.solutions.spark_state.picture import program_mermaid, program_svg
 from joinery.solutions.spark_state.program import KernelProgram
-from joinery.spec.declare import many
+from joinery.solutions.spark_state.render import SINKS, arrows, keys
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import AsOf, Claim, Enrich, KernelProgram, MapEvents
 from joinery.solutions.spark_state.render import render_program
-from joinery.spec.load import load_spec
 
 RELATIONS = """\
 relations:

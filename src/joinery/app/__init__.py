@@ -1,0 +1,1 @@
+"""The fluent door: an app, its tables, and streams that are built step by step."""

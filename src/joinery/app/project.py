@@ -1,0 +1,278 @@
+"""A project to work with: its spec, its plan when it is asked for, and its products.
+
+Spark is imported when documents are asked for, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from joinery.errors import ProjectErrors, SpecError
+from joinery.expression.expression import Analyser
+from joinery.model.type import DataType
+from joinery.plan import nodes, stream
+from joinery.plan.build import build_plan
+from joinery.plan.explain.page import (
+    Explanation,
+    Section,
+    StreamExplanation,
+    explain,
+    explain_stream,
+)
+from joinery.project.declare import Document
+from joinery.project.load import dump_spec, load_spec
+from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.read import read_project
+from joinery.project.solution import with_solution
+from joinery.project.stream import StreamSpec
+from joinery.project.tree import tree_of
+from joinery.project.write import product_data, relation_data
+from joinery.solutions.auto import choose
+from joinery.solutions.spark_state.explain import explain_query
+
+Declared = Mapping[str, Any]
+
+
+class UnknownNameError(SpecError, KeyError):
+    """A project has no product or stream of a name."""
+
+    code = "SPEC_UNKNOWN_NAME"
+
+
+_Named = TypeVar("_Named")
+
+
+class _ByName(dict[str, _Named]):
+    """Products or streams by name; one that is not there is told with those that are."""
+
+    def __init__(self, kind: str, named: Mapping[str, _Named]) -> None:
+        super().__init__(named)
+        self._kind = kind
+
+    def __missing__(self, name: str) -> _Named:
+        near = get_close_matches(str(name), self, n=1)
+        raise UnknownNameError(
+            f'the project has no {self._kind} "{name}"',
+            detail=f"It has {', '.join(self)}." if self else f"It has no {self._kind}s.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )
+
+
+class Product:
+    """One product of a project: its declaration and its plan."""
+
+    def __init__(self, project: Project, spec: ProductSpec) -> None:
+        self.project, self.spec, self.name = project, spec, spec.name
+
+    @property
+    def plan(self) -> nodes.Product:
+        """The product's logical plan; the whole project must hold."""
+        found = (each for each in self.project.plan.products if each.name == self.name)
+        return next(found)
+
+    def explain(self, sections: Iterable[Section] = (), *, kernel: bool = False) -> Explanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`.
+
+        Args:
+            sections: What is to follow it.
+            kernel: With the program that the runtime is given.
+        """
+        if not kernel:
+            return explain(self.plan, sections)
+        query = [each for each in self.project.plan.products if each.query == self.plan.query]
+        return explain(self.plan, (*explain_query(query), *sections))
+
+    def documents(self, spark: Any, frames: Mapping[str, Any], **options: Any) -> Any:
+        """Return a DataFrame of documents: key, value, version.
+
+        It belongs to a clone of the session: `.sparkSession` of the result, not `spark`,
+        knows its temporary views, its streaming queries, and the table of a memory sink.
+
+        Args:
+            spark: The session to clone; its settings are left alone.
+            frames: For each relation, a DataFrame of its changes, all streaming or none: the
+                relation's columns, `__op` and `__position` where there are some, or a
+                source's records. A relation without a frame is empty.
+            **options: `format="json"` for text; `dead_letters=True` for a column `error` and a
+                row for each change that cannot be used. Without it a batch fails at the first,
+                and a stream leaves them out with a warning.
+        """
+        self.project.ask(spark)
+        door = import_module("joinery.spark.frames.documents")
+        return door.documents(self.plan, spark, frames, run=self.project.spec.run, **options)
+
+    def __repr__(self) -> str:
+        return f"<product {self.name} of project {self.project.name}>"
+
+
+class Stream:
+    """One stream of a project: its declaration and its plan."""
+
+    def __init__(self, project: Project, spec: StreamSpec) -> None:
+        self.project, self.spec, self.name = project, spec, spec.name
+
+    @property
+    def plan(self) -> stream.Stream:
+        """The stream's logical plan; the whole project must hold."""
+        return next(each for each in self.project.plan.streams if each.name == self.name)
+
+    def explain(self, *, why: bool = False) -> StreamExplanation:
+        """Return the plan as text, `.to_mermaid()` and `.to_html()`.
+
+        Args:
+            why: With how each lookup runs, and why so.
+        """
+        return explain_stream(self.plan, why=why)
+
+    def __repr__(self) -> str:
+        return f"<stream {self.name} of project {self.project.name}>"
+
+
+class Project:
+    """Relations, and the products and streams made of them, as a project file declares them.
+
+    Raises:
+        ProjectErrors: With every problem of the declaration.
+
+    Example:
+        >>> import joinery as jn
+        >>> user = jn.relation("user", key=["id"], fields={"id": "long", "name": "string"})
+        >>> project = jn.Project("people", products=[jn.document("person", user)])
+        >>> print(project.products["person"].explain())
+        -- logical
+        Emit person by id
+          Project id, name
+          Scan user [id, name]
+    """
+
+    def __init__(
+        self,
+        name: str = "project",
+        *,
+        relations: Sequence[RelationSpec] = (),
+        products: Sequence[Document] = (),
+        streams: Declared | None = None,
+        sources: Declared | None = None,
+        defaults: Declared | None = None,
+        sinks: Declared | None = None,
+        run: Declared | None = None,
+        folder: str | Path = ".",
+    ) -> None:
+        given = [*relations, *(each for made in products for each in made.relations)]
+        data: dict[str, Any] = {
+            "name": name,
+            "relations": {each.name: relation_data(each) for each in _distinct(given)},
+            "products": {each.name: product_data(each) for each in _products(products)},
+        }
+        sections = {"streams": streams, "sources": sources, "defaults": defaults}
+        sections |= {"sinks": sinks, "run": run}
+        data |= {key: value for key, value in sections.items() if value is not None}
+        self.spec = read_project(tree_of(data), folder=Path(folder))
+        self._analyser: Analyser = _SparkWhenAsked()
+
+    @classmethod
+    def of(cls, spec: ProjectSpec, analyser: Analyser | None = None) -> Project:
+        """Return the project of a spec that was read already."""
+        project = cls.__new__(cls)
+        project.spec, project._analyser = spec, analyser or _SparkWhenAsked()
+        return project
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return self.spec.name
+
+    @cached_property
+    def plan(self) -> nodes.Plan:
+        """The plan of all products and streams; raises ProjectErrors with every problem."""
+        return build_plan(self.spec, self._analyser)
+
+    def ask(self, spark: Any) -> None:
+        """Let `spark` type what only Spark knows, where the plan is not built yet."""
+        self._analyser = _SparkWhenAsked(spark)
+
+    @property
+    def products(self) -> Mapping[str, Product]:
+        """The products by name; asking for one that is not there tells which are."""
+        found = {each.name: Product(self, each) for each in self.spec.products}
+        return _ByName("product", found)
+
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams by name; asking for one that is not there tells which are."""
+        return _ByName("stream", {each.name: Stream(self, each) for each in self.spec.streams})
+
+    def to_yaml(self) -> str:
+        """Return the project as the text of its file."""
+        return dump_spec(self.spec)
+
+    def __repr__(self) -> str:
+        return f"<project {self.name}: {', '.join((*self.products, *self.streams))}>"
+
+
+def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
+    """Return the project that a file, or a folder of them, declares.
+
+    Raises:
+        ProjectErrors: With every problem and its place.
+    """
+    return Project.of(load_spec(path, settings=settings))
+
+
+def run(spark: Any, project: Project, *, solution: str | None = None, **options: Any) -> Any:
+    """Run a project; return the query, with `await_termination()`, `progress` and `stop()`.
+
+    Args:
+        spark: The session.
+        project: As `load` gives it.
+        solution: Instead of what its products name.
+        **options: `once`, `products` and `on_batch`.
+    """
+    spec = project.spec if solution is None else with_solution(project.spec, solution)
+    spec, _ = choose(spec)
+    if spec != project.spec:
+        project = Project.of(spec)
+    project.ask(spark)
+    return import_module("joinery.spark.batch.run").run(spark, project, **options)
+
+
+def _distinct(relations: Iterable[RelationSpec]) -> list[RelationSpec]:
+    """Return each relation once; two different ones of one name are refused."""
+    known: dict[str, RelationSpec] = {}
+    for each in relations:
+        if known.setdefault(each.name, each) != each:
+            raise ProjectErrors((_twice("relation", each.name),))
+    return list(known.values())
+
+
+def _products(documents: Iterable[Document]) -> list[ProductSpec]:
+    known: dict[str, ProductSpec] = {}
+    for each in documents:
+        if known.setdefault(each.spec.name, each.spec) is not each.spec:
+            raise ProjectErrors((_twice("product", each.spec.name),))
+    return list(known.values())
+
+
+def _twice(kind: str, name: str) -> SpecError:
+    return SpecError(f'there are two {kind}s named "{name}"', code="SPEC_DUPLICATE_KEY")
+
+
+class _SparkWhenAsked:
+    """An analyser that imports Spark when an expression first needs it.
+
+    It asks the session that was given last, else the active one, and starts none.
+    """
+
+    def __init__(self, session: Any = None) -> None:
+        self._session = session
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type that Spark gives an expression."""
+        door = import_module("joinery.spark.session")
+        found: DataType = door.ActiveAnalyser(self._session).type_of(sql, scope)
+        return found

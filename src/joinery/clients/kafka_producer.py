@@ -1,0 +1,302 @@
+"""Produces records idempotently, a batch at a time; in transactions where it has an id.
+
+Invariant: `finish` returns only once the brokers have all that they did not refuse.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from joinery.clients.kafka import (
+    ANSWER_S,
+    FENCED,
+    Brokers,
+    code_of,
+    error_of,
+    failure,
+    kafka_errors,
+    make_consumer,
+    make_producer,
+    told,
+    topic_partition,
+)
+from joinery.sinks.protocol import SinkUnavailableError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+
+_WRITE = "could not write to"
+_COMMIT_S = 5.0
+_ABORT_S = 2.0
+_STUCK_S = 120.0
+_DOWN_S = 5.0
+_POLL_EVERY = 2_000
+UNNAMED = ""
+Record = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
+_OF_THE_RECORD = (
+    "MSG_SIZE_TOO_LARGE",
+    "INVALID_MSG_SIZE",
+    "INVALID_RECORD",
+    "RECORD_LIST_TOO_LARGE",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Where a number is kept in transactions: as an offset of a consumer group.
+
+    Attributes:
+        group: A group that nobody reads with.
+        topic: One that is there; its partition 0 bears the number.
+    """
+
+    group: str
+    topic: str
+
+
+class Producer:
+    """A producer of Kafka's client, with its errors told as those of a sink.
+
+    Args:
+        brokers: Where.
+        transactional_id: Whoever opens a later producer of this id fences this one.
+        settings: Of librdkafka, beneath the properties of `brokers`.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+    """
+
+    def __init__(
+        self, brokers: Brokers, *, transactional_id: str | None = None, **settings: Any
+    ) -> None:
+        self._brokers = brokers
+        self._transactional = transactional_id is not None
+        self._begun = False
+        self._down: tuple[float, str] | None = None
+        self._undelivered: dict[str | bytes, KafkaError] = {}
+        self._sent = 0
+        self._readers: dict[str, Any] = {}
+        if transactional_id is not None:
+            settings["transactional.id"] = transactional_id
+        self._client = make_producer(
+            brokers,
+            **{"delivery.report.only.error": True, **settings},
+            error_cb=self._heard,
+            on_delivery=partial(self._delivered, UNNAMED),
+        )
+        if self._transactional:
+            self._call(
+                lambda: self._client.init_transactions(ANSWER_S), "could not begin to write to"
+            )
+
+    def begin(self) -> None:
+        """Begin a batch."""
+        self._undelivered.clear()
+        if self._transactional:
+            self._call(self._client.begin_transaction, "could not begin to write to")
+            self._begun = True
+
+    def send(
+        self,
+        topic: str,
+        key: str | bytes | None,
+        value: str | bytes | None,
+        headers: list[Any],
+        *,
+        label: str | bytes | None = None,
+    ) -> bool:
+        """Queue one record; return False where it is larger than a record may be.
+
+        Args:
+            topic: Where.
+            key: The record's.
+            value: The record's.
+            headers: The record's.
+            label: What `finish` calls the record; by default its key.
+        """
+        return self._queue(topic, key, value, headers, partial(self._delivered, label or key or ""))
+
+    def send_all(self, topic: str, records: Iterable[Record]) -> Iterator[Record]:
+        """Queue records as `send` does, at half the cost; yield those that are too large.
+
+        `finish` calls all of them `UNNAMED`.
+        """
+        produce = self._client.produce
+        failures: tuple[type[BaseException], ...] = (BufferError, *kafka_errors())
+        for number, record in enumerate(records, 1):
+            key, value, headers = record
+            try:
+                produce(topic, value, key, headers=headers)
+            except failures:
+                if not self._queue(topic, key, value, headers, None):
+                    yield record
+            if number % _POLL_EVERY == 0:
+                self._call(lambda: self._client.poll(0), _WRITE)
+
+    def _queue(
+        self,
+        topic: str,
+        key: str | bytes | None,
+        value: str | bytes | None,
+        headers: list[Any],
+        report: Callable[[Any, Any], None] | None,
+    ) -> bool:
+        waited_from: float | None = None
+        while True:
+            try:
+                self._client.produce(topic, value, key, headers=headers, on_delivery=report)
+                break
+            except BufferError:
+                waited_from = waited_from or time.monotonic()
+                self._call(lambda: self._client.poll(0.5), _WRITE)
+                self._raise_where_stuck(waited_from)
+            except kafka_errors() as error:
+                if code_of(error) == "MSG_SIZE_TOO_LARGE":
+                    return False
+                raise self._failure(error, _WRITE) from error
+        self._sent += 1
+        if self._sent % _POLL_EVERY == 0:
+            self._call(lambda: self._client.poll(0), _WRITE)
+        return True
+
+    def note(self, note: Note, number: int) -> None:
+        """Keep a number with the transaction under way: it stands if that is committed."""
+        offset = [topic_partition(note.topic, 0, number)]
+        member = self._reader(note).consumer_group_metadata()
+        self._call(
+            lambda: self._client.send_offsets_to_transaction(offset, member, ANSWER_S),
+            _WRITE,
+        )
+
+    def noted(self, note: Note) -> int | None:
+        """Return the number that the last committed transaction kept; None for none."""
+        asked = [topic_partition(note.topic, 0)]
+        what = "could not read a consumer group of"
+        (found,) = self._call(lambda: self._reader(note).committed(asked, ANSWER_S), what)
+        return None if found.offset < 0 else int(found.offset)
+
+    def _reader(self, note: Note) -> Any:
+        if note.group not in self._readers:
+            self._readers[note.group] = make_consumer(self._brokers, note.group)
+        return self._readers[note.group]
+
+    def finish(self) -> dict[str | bytes, str]:
+        """End the batch; what was sent is durable then.
+
+        Returns:
+            The labels of records that the brokers will never take, with the reason; in a
+            transaction nothing of the batch was taken then, and it may begin again.
+
+        Raises:
+            SinkUnavailableError, SinkError, FencedError: Nothing of a transaction was taken.
+        """
+        self._flush()
+        failed = self._undelivered
+        others = [each for each in failed.values() if each.name() not in _OF_THE_RECORD]
+        if others:
+            self.abandon()
+            raise self._failure(others[0], _WRITE)
+        if failed and self._transactional:
+            self.abandon()
+        elif self._transactional:
+            self._commit()
+        return {label: told(error) for label, error in failed.items()}
+
+    def abandon(self) -> None:
+        """Give up the batch, as far as the brokers can still be told."""
+        self._client.purge(in_flight=False)
+        if not self._begun:
+            return
+        self._begun = False
+        try:
+            self._client.abort_transaction(_ABORT_S)
+        except kafka_errors() as error:
+            # Unless fenced, the next producer of this id ends it; until then nobody sees it.
+            if code_of(error) in FENCED:
+                raise self._failure(error, _WRITE) from error
+
+    def close(self) -> None:
+        """Drop what was not finished, and close the connections."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+        try:
+            self._client.purge()
+            self._client.poll(0)
+        except kafka_errors():
+            return  # a fatal error that was told before
+
+    def _flush(self) -> None:
+        waited_from, before = time.monotonic(), len(self._client)
+        while left := self._call(lambda: self._client.flush(1.0), _WRITE):
+            if left < before:
+                waited_from, before, self._down = time.monotonic(), left, None
+            self._raise_where_stuck(waited_from)
+
+    def _commit(self) -> None:
+        waited_from = time.monotonic()
+        while True:
+            try:
+                self._client.commit_transaction(_COMMIT_S)
+                self._begun, self._down = False, None
+                return
+            except kafka_errors() as error:
+                known = error_of(error)
+                if known.txn_requires_abort():
+                    self.abandon()
+                if not known.retriable() or known.txn_requires_abort():
+                    raise self._failure(error, _WRITE) from error
+                self._raise_where_stuck(waited_from)
+
+    def _raise_where_stuck(self, waited_from: float) -> None:
+        now = time.monotonic()
+        down = self._down is not None and now - max(self._down[0], waited_from) > _DOWN_S
+        if down or now - waited_from > _STUCK_S:
+            raise SinkUnavailableError(
+                f"{_WRITE} Kafka at {self._brokers.bootstrap}",
+                detail=self._reason() or "The brokers do not answer.",
+                hint="Check that a broker listens there.",
+            )
+
+    def _call(self, act: Callable[[], Any], what: str) -> Any:
+        try:
+            return act()
+        except kafka_errors() as error:
+            raise self._failure(self._told(error), what) from error
+
+    def _told(self, error: Exception) -> Exception:
+        """Return an error of the client with its reason.
+
+        A fatal error that the client meets while it waits may come as a bare SystemError; it
+        stays with the client, which tells it when asked for anything of the transaction.
+        """
+        if isinstance(error, SystemError) and error.__cause__ is None and self._transactional:
+            try:
+                self._client.abort_transaction(_ABORT_S)
+            except kafka_errors() as fatal:
+                reason: Exception = fatal
+                return reason
+        return error
+
+    def _failure(self, error: Any, what: str) -> Exception:
+        return failure(self._brokers, error, what, self._reason())
+
+    def _reason(self) -> str:
+        return self._down[1] if self._down else ""
+
+    def _heard(self, error: KafkaError) -> None:
+        """Note a broker that cannot be reached; the client calls this."""
+        since = self._down[0] if self._down else time.monotonic()
+        self._down = (since, self._brokers.masked(told(error)))
+
+    def _delivered(self, label: str | bytes, error: KafkaError | None, message: Message) -> None:
+        """Note a record that was not delivered; the client calls this.
+
+        It must not look into `message`, which cannot be read while a fatal error is raised.
+        """
+        if error is not None:
+            self._undelivered[label] = error

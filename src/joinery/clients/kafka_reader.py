@@ -1,0 +1,98 @@
+"""Reads what a topic holds now, from its beginning to the ends found at the start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from joinery.clients.kafka import (
+    ANSWER_S,
+    Brokers,
+    code_of,
+    failure,
+    kafka_errors,
+    make_consumer,
+    topic_partition,
+)
+from joinery.sinks.protocol import SinkUnavailableError
+
+_STUCK_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a topic."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
+    """Yield all records of a topic, none where it is not there.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
+    consumer = make_consumer(brokers)
+    try:
+        ends = _ends(brokers, consumer, topic)
+        if ends:
+            consumer.assign([topic_partition(topic, each, low) for each, (low, _) in ends.items()])
+            yield from _until(brokers, consumer, {each: end for each, (_, end) in ends.items()})
+    finally:
+        consumer.close()
+
+
+def read_record(brokers: Brokers, topic: str, partition: int, offset: int) -> Record | None:
+    """Return the record at one place; None where it is not there any more."""
+    consumer = make_consumer(brokers)
+    try:
+        low, high = _ends(brokers, consumer, topic).get(partition, (0, 0))
+        if not low <= offset < high:
+            return None
+        consumer.assign([topic_partition(topic, partition, offset)])
+        found = next(_until(brokers, consumer, {partition: offset + 1}), None)
+        return found if found is not None and found.offset == offset else None
+    finally:
+        consumer.close()
+
+
+def _ends(brokers: Brokers, consumer: Any, topic: str) -> dict[int, tuple[int, int]]:
+    """Return first offset and end of each partition that holds anything."""
+    try:
+        told = consumer.list_topics(topic, ANSWER_S).topics[topic]
+        ends = {
+            each: consumer.get_watermark_offsets(topic_partition(topic, each), ANSWER_S)
+            for each in told.partitions
+        }
+    except kafka_errors() as error:
+        if code_of(error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+            return {}
+        raise failure(brokers, error, f'could not read topic "{topic}" of') from error
+    return {each: (low, high) for each, (low, high) in ends.items() if high > low}
+
+
+def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Record]:
+    """Yield records until every partition has reached its end."""
+    heard_at = time.monotonic()
+    while ends:
+        message = consumer.poll(1.0)
+        if message is None:
+            if time.monotonic() - heard_at > _STUCK_S:
+                raise SinkUnavailableError(f"Kafka at {brokers.bootstrap} does not answer")
+            continue
+        heard_at = time.monotonic()
+        partition, offset = message.partition(), message.offset()
+        if message.error() is not None:
+            if message.error().name() != "_PARTITION_EOF":
+                raise failure(brokers, message.error(), "could not read from")
+        elif offset < ends.get(partition, 0):
+            yield Record(partition, offset, message.key(), message.value())
+        # A log may end in markers of transactions, which are told as the end only.
+        if partition in ends and offset + 1 >= ends[partition]:
+            del ends[partition]

@@ -1,0 +1,69 @@
+"""Connections to Redis, and what goes wrong told apart: wait, or stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from joinery.sinks.protocol import SinkError, SinkUnavailableError
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+_TIMEOUT_S = 30.0
+_PASSING = ("LOADING", "READONLY", "MISCONF", "MASTERDOWN", "NOREPLICAS", "OOM", "TRYAGAIN", "BUSY")
+
+
+def open_redis(url: str, access: Mapping[str, str]) -> Redis:
+    """Return a client that connects when it is first used.
+
+    Args:
+        url: May hold user and password.
+        access: `username` and `password` where the URL does not hold them.
+    """
+    client: Redis = _driver().Redis.from_url(
+        url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, **access
+    )
+    return client
+
+
+def redis_errors() -> tuple[type[Exception], ...]:
+    """Return what the driver raises."""
+    return (_driver().RedisError,)
+
+
+def failure(error: Exception, target: str, what: str) -> SinkError:
+    """Return the error that tells a failure of the driver.
+
+    Args:
+        error: The driver's.
+        target: Where it happened.
+        what: What could not be done: `could not write to`.
+    """
+    redis = _driver()
+    denied = isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError)
+    passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
+    if not denied and (passing or str(error).lstrip("-").startswith(_PASSING)):
+        return SinkUnavailableError(f"{what} {target}", detail=f"{error}.")
+    return SinkError(
+        f"{target} refused a request",
+        detail=f"{error}.",
+        hint="Check the user, the password and what they may do.",
+    )
+
+
+def shown(url: str) -> str:
+    """Return where a Redis is, without user and password."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or 6379}{parts.path}" if parts.hostname else parts.path
+
+
+def _driver() -> Any:
+    try:
+        import redis
+    except ImportError as missing:
+        raise SinkError(
+            "redis needs the package redis", hint="Install Joinery with the extra redis."
+        ) from missing
+    return redis

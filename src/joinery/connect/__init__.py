@@ -1,1 +1,0 @@
-"""The edges: where documents go, one vendor or format a module. Never imports Spark."""

@@ -1,0 +1,1 @@
+"""Changes that could not be used: written, listed, replayed, dropped."""

@@ -1,0 +1,196 @@
+"""Dead letters in a folder: JSON lines, one file a batch and query; marks beside them.
+
+Invariant: a record that a query could not use stands there once, also after a replay of its
+batch; nothing that stands there is ever removed, only marked.
+
+Dead letters whose place is waited for, as sinks are: the stream stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from joinery.dead_letters.letter import Mark, mark_line, parse_mark
+from joinery.delivery.patient_sink import PatientSink
+from joinery.model.progress import Waiting
+from joinery.model.type import Struct
+from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks.protocol import Guarantee, SinkUnavailableError, StagedBatch, Written
+
+_MARKS = ".marks.jsonl"
+
+
+class DeadLetterWriter(Protocol):
+    """Where one query keeps what it could not use."""
+
+    @property
+    def target(self) -> str:
+        """Where that is, for messages."""
+
+    def put(
+        self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
+    ) -> None:
+        """Keep the letters of one batch; what stands in `parts` is durable when it returns.
+
+        Args:
+            parts: Files of JSON lines.
+            query_id: The identity of the checkpoint.
+            batch_id: Repeats when the batch runs again, with the same letters.
+            check: Raises once another run has taken over; called before they become visible.
+
+        Raises:
+            SinkUnavailableError: They cannot be kept now.
+            SinkError: They cannot be kept at all.
+        """
+
+    def close(self) -> None:
+        """Release connections."""
+
+
+class DeadLetterReader(Protocol):
+    """All dead letters of a project, and what was done about them."""
+
+    @property
+    def target(self) -> str:
+        """Where they are, for messages."""
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield all letters as they were written; some may stand there twice."""
+
+    def marks(self) -> Iterator[Mark]:
+        """Yield what was done about them, in any order."""
+
+    def mark(self, marks: Sequence[Mark]) -> None:
+        """Keep what was done; durable when it returns."""
+
+
+class DeadLetterFolder:
+    """The dead letters of one query; several queries share the folder."""
+
+    def __init__(self, path: Path, query: str) -> None:
+        self._folder = BatchFolder(path, prefix=f"{query}-")
+        self.target = str(path)
+
+    @property
+    def path(self) -> Path:
+        """Where the letters stand."""
+        return self._folder.path
+
+    def put(
+        self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
+    ) -> None:
+        """Put the letters of one batch in place; without any, nothing is written."""
+        try:
+            self._folder.put(parts, query_id=query_id, batch_id=batch_id, check=check)
+        except OSError as error:
+            raise SinkUnavailableError(
+                f"could not keep dead letters in {self.target}",
+                detail=f"{error}.",
+                hint="Free the disk, or let the folder be written.",
+            ) from error
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class LetterFolder:
+    """All dead letters in a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.target = str(path)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield all letters, file by file."""
+        for file in sorted(self._path.glob("[!.]*.jsonl")):
+            with file.open("rb") as lines:
+                yield from (line for line in lines if line.strip())
+
+    def marks(self) -> Iterator[Mark]:
+        """Yield the marks in the order in which they were made."""
+        try:
+            lines = (self._path / _MARKS).read_bytes().splitlines()
+        except FileNotFoundError:
+            return
+        yield from (parse_mark(line) for line in lines if line.endswith(b"}"))
+
+    def mark(self, marks: Sequence[Mark]) -> None:
+        """Append marks; one that a crash cut off is as if it had not been made."""
+        text = "".join(f"{mark_line(each)}\n" for each in marks)
+        with (self._path / _MARKS).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(f"\n{text}".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+_NAME = "dead letters"
+
+
+class PatientLetters:
+    """Keeps letters in `writer`, and waits as long as its place is not there.
+
+    Args:
+        writer: Where they go.
+        ended: True once the run is to end; a wait ends then.
+        tell: Told what is waited for, and None once that is over.
+    """
+
+    def __init__(
+        self,
+        writer: DeadLetterWriter,
+        *,
+        ended: Callable[[], bool],
+        tell: Callable[[Waiting | None], None],
+    ) -> None:
+        self.target = writer.target
+        self._sink = PatientSink(_LetterSink(writer), _NAME, ended=ended, tell=tell)
+
+    def put(
+        self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
+    ) -> None:
+        """Keep the letters of one batch, however long that takes."""
+        self._sink.write(
+            StagedBatch(
+                product=_NAME,
+                query=_NAME,
+                query_id=query_id,
+                batch_id=batch_id,
+                files=tuple(parts),
+                key=Struct(()),
+                value=Struct(()),
+                check=check,
+            )
+        )
+
+    def close(self) -> None:
+        """Release connections."""
+        self._sink.close()
+
+
+class _LetterSink:
+    """A place of dead letters, in the shape of a sink."""
+
+    guarantee = Guarantee(summary="Each letter is kept at least once, under its id.", keeps="log")
+
+    def __init__(self, writer: DeadLetterWriter) -> None:
+        self._writer = writer
+        self.target = writer.target
+
+    def open(self) -> None:
+        """It is opened with the first letters."""
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Keep the letters of `batch`."""
+        self._writer.put(
+            batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
+        )
+        return Written()
+
+    def close(self) -> None:
+        """Release connections."""
+        self._writer.close()

@@ -1,0 +1,258 @@
+"""The dead letters of a project: found, put back, dropped.
+
+Invariant: a letter is marked only after what was asked for is durable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import partial
+from itertools import groupby
+
+from joinery.dead_letters.letter import REASONS, Letter, Mark, State, moment, sorted_out
+from joinery.dead_letters.place import letter_reader, source_brokers
+from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, row_of
+from joinery.errors import JoineryError, SpecError
+from joinery.plan.nodes import Plan
+from joinery.plan.stream import outputs_of
+from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.sinks.registry import make_sink
+
+
+class LetterSelectionError(SpecError):
+    """A command names dead letters that are not there, or none at all."""
+
+    code = "SPEC_LETTERS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which letters are meant; all conditions must hold.
+
+    Attributes:
+        ids: Beginnings of ids; empty means any.
+        reason: Empty means any.
+        of: A topic or a product; empty means any.
+        closed: Also those that were replayed or dropped.
+    """
+
+    ids: tuple[str, ...] = ()
+    reason: str = ""
+    of: str = ""
+    closed: bool = False
+
+    def takes(self, letter: Letter) -> bool:
+        """Return whether a letter is meant."""
+        return (
+            (self.closed or bool(self.ids) or letter.state == "open")
+            and (not self.ids or letter.id.startswith(self.ids))
+            and self.reason in ("", letter.reason)
+            and self.of in ("", letter.of)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterGroup:
+    """Letters of one reason and one topic or product.
+
+    Attributes:
+        first: The time of the oldest.
+        last: The time of the newest.
+        states: How many are open, replayed, dropped.
+        newest: Stands for the others.
+    """
+
+    reason: str
+    of: str
+    count: int
+    first: str
+    last: str
+    states: Counter[str]
+    newest: Letter
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A letter that was not put back, and why."""
+
+    letter: Letter
+    why: str
+
+
+class Letterbox:
+    """The dead letters of one project."""
+
+    def __init__(self, spec: ProjectSpec, plan: Plan) -> None:
+        self._spec, self._plan = spec, plan
+        self._reader = letter_reader(spec)
+
+    @property
+    def target(self) -> str:
+        """Where the letters are kept."""
+        return self._reader.target
+
+    def find(self, selection: Selection) -> list[Letter]:
+        """Return the letters that are meant, in the order of their places.
+
+        Raises:
+            LetterSelectionError: An id is not there, or stands for several letters; or the
+                reason is none.
+        """
+        letters = list(sorted_out(self._reader.lines(), self._reader.marks()))
+        _check_reason(selection.reason, letters)
+        for begin in selection.ids:
+            named = [each.id for each in letters if each.id.startswith(begin)]
+            if len(named) != 1:
+                raise LetterSelectionError(
+                    f'there is no dead letter "{begin}"'
+                    if not named
+                    else f'"{begin}" stands for {len(named)} dead letters',
+                    hint=f"Name one of {', '.join(named[:3])}."
+                    if named
+                    else "See joinery dlq list.",
+                )
+        return [each for each in letters if selection.takes(each)]
+
+    def drop(self, letters: Sequence[Letter]) -> None:
+        """Mark letters as not needed any more."""
+        self._mark(letters, "dropped")
+
+    def replay(self, letters: Sequence[Letter]) -> list[Kept]:
+        """Put letters back, and return those that were not.
+
+        Records go back to where they are read, documents to the sink that refused them.
+        """
+        kept: list[Kept] = []
+        for (kind, of, where), group in groupby(sorted(letters, key=_way), _way):
+            some = list(group)
+            kept += self._attempt(self._ways[kind], of, where, some)
+        return kept
+
+    def _attempt(
+        self, way: Callable[..., list[Kept]], of: str, where: str, letters: list[Letter]
+    ) -> list[Kept]:
+        try:
+            kept = way(of, where, letters)
+        except JoineryError as error:
+            why = " ".join(part for part in (error.message, error.detail, error.hint) if part)
+            return [Kept(each, why) for each in letters]
+        left = {each.letter.id for each in kept}
+        self._mark([each for each in letters if each.id not in left], "replayed")
+        return kept
+
+    @property
+    def _ways(self) -> dict[str, Callable[[str, str, list[Letter]], list[Kept]]]:
+        return {
+            "record": self._records,
+            "document": self._documents,
+            "held": self._held,
+            "event": self._events,
+        }
+
+    def _records(self, topic: str, source: str, letters: list[Letter]) -> list[Kept]:
+        found = next((each for each in self._spec.sources if each.name == source), None)
+        if found is None:
+            raise ReplayError(f'the project has no source "{source}"')
+        put_back = partial(_REPLAYS[found.kind], self._spec, found)
+        put_back([each for each in letters if not each.cut])
+        kept = []
+        for letter in letters:
+            try:
+                put_back([letter] if letter.cut else [])
+            except ReplayError as error:
+                kept.append(Kept(letter, f"{error.message}. {error.detail} {error.hint}"))
+        return kept
+
+    def _documents(self, name: str, target: str, letters: list[Letter]) -> list[Kept]:
+        known = outputs_of(self._plan)
+        product = next((each for each in known if each.name == name), None)
+        if product is None:
+            raise ReplayError(f'the project has no product "{name}"')
+        folder = self._spec.path_of(".")
+        sinks = (make_sink(each.kind, name, dict(each.options), folder) for each in product.sinks)
+        sink = next((each for each in sinks if each.target == target), None)
+        if sink is None:
+            raise ReplayError(f'product "{name}" has no sink "{target}" any more')
+        refused = replay_documents(sink, name, product.key, product.output, letters)
+        why = {(each.row.key, each.row.version): each.detail for each in refused}
+        rows = ((each, row_of(each.facts)) for each in letters)
+        return [
+            Kept(each, why[row.key, row.version])
+            for each, row in rows
+            if (row.key, row.version) in why
+        ]
+
+    def _held(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
+        why = "the document is sent by itself once it is back within its limits"
+        return [Kept(each, why) for each in letters]
+
+    def _events(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
+        why = f'stream "{name}" looks it up again once it stands in its topic again'
+        return [Kept(each, why) for each in letters]
+
+    def _mark(self, letters: Sequence[Letter], state: State) -> None:
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        if letters:
+            self._reader.mark([Mark(each.id, state, each.time, now) for each in letters])
+
+
+def _check_reason(reason: str, letters: Sequence[Letter]) -> None:
+    """Refuse a reason that no letter can have: a slip must not look like an empty box."""
+    there = dict.fromkeys(each.reason for each in letters)
+    known = dict.fromkeys((*there, *REASONS))
+    if reason and reason not in known:
+        near = get_close_matches(reason, known, n=1)
+        named = f"Here are {', '.join(there)}." if there else f"Known are {', '.join(known)}."
+        raise LetterSelectionError(
+            f'no dead letter has the reason "{reason}"',
+            detail=named,
+            hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
+        )
+
+
+def grouped(letters: Iterable[Letter]) -> list[LetterGroup]:
+    """Return letters by reason and by topic or product, the largest group first."""
+    ordered = sorted(letters, key=_group)
+    groups = (list(some) for _, some in groupby(ordered, _group))
+    found = [
+        LetterGroup(
+            reason=some[0].reason,
+            of=some[0].of,
+            count=len(some),
+            first=min((each.time for each in some), key=moment),
+            last=max((each.time for each in some), key=moment),
+            states=Counter(each.state for each in some),
+            newest=max(some, key=lambda each: moment(each.time)),
+        )
+        for some in groups
+    ]
+    return sorted(found, key=lambda each: -each.count)
+
+
+def _group(letter: Letter) -> tuple[str, str]:
+    return (letter.reason, letter.of)
+
+
+def _way(letter: Letter) -> tuple[str, str, str]:
+    where = letter.facts.get("source" if letter.kind == "record" else "sink", "")
+    return (letter.kind, letter.of, str(where))
+
+
+def _into_files(spec: ProjectSpec, source: SourceSpec, letters: list[Letter]) -> None:
+    replay_files(spec.path_of(str(dict(source.options)["path"])), letters)
+
+
+def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[Letter]) -> None:
+    from joinery.dead_letters.replay import replay_kafka
+
+    replay_kafka(source_brokers(source), letters)
+
+
+_REPLAYS: dict[str, Callable[[ProjectSpec, SourceSpec, list[Letter]], None]] = {
+    "files": _into_files,
+    "kafka": _into_kafka,
+}

@@ -1,0 +1,134 @@
+"""Where a project's dead letters are kept: a folder, or a Kafka topic."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from joinery.dead_letters.folder import (
+    DeadLetterFolder,
+    DeadLetterReader,
+    DeadLetterWriter,
+    LetterFolder,
+)
+from joinery.errors import SpecError
+from joinery.plan.sink import LETTER_KINDS
+from joinery.project.kafka import kafka_options
+from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
+from joinery.sinks.option import plain
+
+_NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")
+_SECURITY = ("security.", "sasl.", "ssl.")
+
+
+class LetterPlaceError(SpecError):
+    """Dead letters cannot be kept where the project says."""
+
+    code = "SPEC_DEAD_LETTERS"
+
+
+def letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
+    """Return where one query keeps its dead letters.
+
+    Raises:
+        LetterPlaceError: The project names no place that can hold them.
+    """
+    kind, options = _place(spec)
+    if kind == "files":
+        return DeadLetterFolder(spec.path_of(str(options["path"])), query)
+    from joinery.dead_letters.topic import DeadLetterTopic
+
+    return DeadLetterTopic(_brokers(spec, options), str(options["topic"]))
+
+
+def letter_reader(spec: ProjectSpec) -> DeadLetterReader:
+    """Return where all dead letters of a project are found.
+
+    Raises:
+        LetterPlaceError: The project names no place that can hold them.
+    """
+    kind, options = _place(spec)
+    if kind == "files":
+        return LetterFolder(spec.path_of(str(options["path"])))
+    from joinery.dead_letters.topic import LetterTopic
+
+    return LetterTopic(_brokers(spec, options), str(options["topic"]))
+
+
+def letter_topic(spec: ProjectSpec) -> tuple[Any, str]:
+    """Return the brokers and the name of the topic that dead letters go to.
+
+    Raises:
+        LetterPlaceError: They do not go to Kafka.
+    """
+    kind, options = _place(spec)
+    if kind != "kafka":
+        raise LetterPlaceError(f"dead letters go to {kind}", hint="Write {kafka: {topic: …}}.")
+    return _brokers(spec, options), str(options["topic"])
+
+
+def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
+    """Return the brokers of a Kafka source; of its properties all, or those of security."""
+    from joinery.clients.kafka import Brokers
+
+    options = kafka_options(source)
+    properties = {
+        name: value
+        for name, value in options.properties
+        if all_properties or name.startswith(_SECURITY)
+    }
+    return Brokers(options.bootstrap, properties)
+
+
+def own_letter_topic(spec: ProjectSpec) -> str | None:
+    """Return the topic that real time takes by itself, None where it takes none.
+
+    It takes one where the project leaves `run.dead_letters` out and has one Kafka source.
+    The name adds no dot to the project's, so a pattern over captured topics, whose names
+    begin with a prefix and a dot, does not read it.
+    """
+    kafkas = sum(each.kind == "kafka" for each in spec.sources)
+    if not spec.run.real_time or spec.run.dead_letters != RunSpec().dead_letters or kafkas != 1:
+        return None
+    return f"{_NOT_IN_TOPICS.sub('-', spec.name)}-dead-letters"
+
+
+def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
+    """Return kind and options of the place, a named sink looked up."""
+    if (topic := own_letter_topic(spec)) is not None:
+        return "kafka", {"topic": topic}
+    sink = spec.run.dead_letters
+    kind, options = sink.kind, dict(sink.options)
+    if sink.use is not None:
+        named = dict(spec.sinks).get(sink.use)
+        if named is None:
+            raise LetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
+        kind, options = named.kind, {**dict(named.options), **options}
+    if kind not in LETTER_KINDS:
+        raise LetterPlaceError(
+            f'dead letters cannot be kept in "{kind}"',
+            hint="Write {files: {path: …}} or {kafka: {topic: …}}.",
+        )
+    return kind, options
+
+
+def _brokers(spec: ProjectSpec, options: dict[str, Any]) -> Any:
+    """Return the brokers that the place names, else those of the only Kafka source."""
+    from joinery.clients.kafka import Brokers
+
+    if options.get("bootstrap"):
+        given = plain(options.get("properties") or {})
+        properties = {name: _text(value) for name, value in given.items()}
+        return Brokers(str(options["bootstrap"]), properties)
+    sources = [each for each in spec.sources if each.kind == "kafka"]
+    if len(sources) != 1:
+        raise LetterPlaceError(
+            '"dead_letters" needs "bootstrap"',
+            detail="It is the default only where the project has one Kafka source.",
+            hint="Write {kafka: {topic: …, bootstrap: host:9092}}.",
+        )
+    return source_brokers(sources[0], all_properties=False)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

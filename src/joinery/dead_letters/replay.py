@@ -1,0 +1,250 @@
+"""Puts dead letters back: records to where they are read, documents to the sink that refused.
+
+A record is put back at its first place in the log, so it is applied where nothing newer of
+its key was, and changes nothing where it was applied already. A document keeps its version,
+so the sink leaves it out where it has a newer one.
+
+Invariant: putting a letter back twice leaves what doing it once leaves.
+
+The key of a replayed Kafka record: its first place, then its own key.
+
+A record that is put back goes to a topic beside its own, `<topic>.joinery-replay`, so that
+neither other readers nor compaction of the topic meet it. Its key is its partition (10
+digits), its offset (19 digits), `k` or `n` for whether it had a key, and that key.
+
+Invariant: a replayed record stands at its first place, so it counts only where nothing
+newer was applied, and counts once however often it is put back.
+
+Puts records of a Kafka source back, into the topics beside their own.
+
+Invariant: when it returns, the brokers have every record, at its first place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from joinery.clients.kafka import Brokers
+from joinery.clients.kafka_producer import Producer
+from joinery.clients.kafka_reader import Record, read_record
+from joinery.dead_letters.letter import Letter
+from joinery.dead_letters.topic import ensure_topic
+from joinery.errors import RunError
+from joinery.model.type import Struct
+from joinery.project.kafka import REPLAY
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import Refusal, Sink, SinkError, StagedBatch
+
+
+class ReplayError(RunError):
+    """A dead letter cannot be put back."""
+
+    code = "RUN_REPLAY"
+
+
+def replay_files(root: Path, letters: Sequence[Letter]) -> None:
+    """Put records back into the topic folders of a files source, in the order of their lines.
+
+    Args:
+        root: The source's folder.
+        letters: Records of this source, each with file and line.
+    """
+    for (topic, name), group in groupby(letters, _file_of):
+        some = sorted(group, key=lambda each: int(each.facts["line"]))
+        lines = [(int(each.facts["line"]), _whole_line(root / topic / name, each)) for each in some]
+        _write_replay(root / topic, name, lines)
+
+
+def _file_of(letter: Letter) -> tuple[str, str]:
+    return str(letter.facts["topic"]), str(letter.facts["file"])
+
+
+def _write_replay(folder: Path, name: str, lines: Iterable[tuple[int, bytes]]) -> None:
+    """Write the file that the files source reads as lines of another."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".{name}.{uuid.uuid4().hex}.part"
+    with part.open("wb") as file:
+        file.writelines(b"%d\t%s\n" % (number, raw) for number, raw in lines)
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(folder / f"{name}.{stamp}.replay.jsonl")
+
+
+def _whole_line(file: Path, letter: Letter) -> bytes:
+    """Return the line to be read again: of the letter, or of its file where it was cut."""
+    if not letter.cut:
+        return line_of(letter.raw("key"), letter.raw("value"))
+    wanted = int(letter.facts["line"])
+    try:
+        with file.open("rb") as lines:
+            found = next((line for at, line in enumerate(lines, 1) if at == wanted), None)
+    except FileNotFoundError:
+        found = None
+    if found is None:
+        raise ReplayError(
+            f"letter {letter.id} holds only the beginning of its record, which is gone",
+            detail=f"It stood in {file}, line {wanted}.",
+            hint="Drop the letter, or give the whole record with --value.",
+        )
+    return found.rstrip(b"\r\n")
+
+
+def line_of(key: bytes | None, value: bytes | None) -> bytes:
+    """Return the line of a files source that has this key and value.
+
+    A line end within them becomes a space, which means the same to JSON.
+
+    Example:
+        >>> line_of(b'{"id":1}', None)
+        b'{"key":{"id":1},"value":null}'
+        >>> line_of(None, b"{broken")
+        b'{broken'
+    """
+    key, value = (each and each.replace(b"\n", b" ") for each in (key, value))
+    if key is None and value is not None and not _is_keyed(value):
+        return value
+    parts = (b"null" if each is None else each for each in (key, value))
+    return b'{"key":%s,"value":%s}' % tuple(parts)
+
+
+def _is_keyed(value: bytes) -> bool:
+    """Return whether a value would be read as a line with a key."""
+    try:
+        read: Any = json.loads(value)
+    except ValueError:
+        return False
+    return isinstance(read, dict) and read.keys() == {"key", "value"}
+
+
+def replay_documents(
+    sink: Sink, product: str, key: Struct, value: Struct, letters: Sequence[Letter]
+) -> list[Refusal]:
+    """Send documents to the sink that refused them; return what it refuses still.
+
+    Args:
+        sink: Not yet opened; closed in the end.
+        product: Whose documents they are.
+        key: The root key's columns and types.
+        value: The document's type.
+        letters: The refused documents.
+    """
+    rows = _newest(letters)
+    with tempfile.TemporaryDirectory(prefix="joinery-replay-") as folder:
+        file = Path(folder, "part-00000.jsonl")
+        file.write_text("".join(f"{_staged(row)}\n" for row in rows), encoding="utf-8")
+        batch = StagedBatch(
+            product=product,
+            query=product,
+            query_id=f"replay-{uuid.uuid4()}",
+            batch_id=0,
+            files=(file,),
+            key=key,
+            value=value,
+        )
+        try:
+            sink.open()
+            return list(sink.write(batch).refused)
+        except SinkError as error:
+            raise ReplayError(error.message, detail=error.detail, hint=error.hint) from error
+        finally:
+            sink.close()
+
+
+def _newest(letters: Sequence[Letter]) -> list[StagedRow]:
+    """Return the newest document of each key: a batch holds a key once."""
+    rows: dict[str, StagedRow] = {}
+    for letter in letters:
+        row = row_of(letter.facts)
+        if row.key not in rows or rows[row.key].version < row.version:
+            rows[row.key] = row
+    return list(rows.values())
+
+
+def row_of(facts: Mapping[str, Any]) -> StagedRow:
+    """Return the document that a letter of a sink holds."""
+    return StagedRow(facts["key"], facts["value"], int(facts["version"]))
+
+
+def _staged(row: StagedRow) -> str:
+    return f'{{"key":{row.key},"value":{row.value or "null"},"version":{row.version}}}'
+
+
+PARTITION_AT, OFFSET_AT = (1, 10), (11, 19)  # first byte, from 1, and length
+KEY_AT = 31
+
+__all__ = ["KEY_AT", "OFFSET_AT", "PARTITION_AT", "REPLAY", "replay_key"]
+
+
+def replay_key(partition: int, offset: int, key: bytes | None) -> bytes:
+    """Return the key under which a record is put back.
+
+    Example:
+        >>> replay_key(3, 42, b"ada")
+        b'00000000030000000000000000042kada'
+    """
+    return b"%010d%019d%s" % (partition, offset, b"n" if key is None else b"k" + key)
+
+
+_SETTINGS: Mapping[str, Any] = {"enable.idempotence": True, "acks": "all"}
+_CREATED = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "max.message.bytes": str(17 << 20),
+}
+
+
+def replay_kafka(brokers: Brokers, letters: Sequence[Letter]) -> None:
+    """Put records back in the order of their places.
+
+    Raises:
+        ReplayError: A record was cut and is gone, or the brokers refuse one.
+        SinkError: The brokers cannot be reached, or refuse us.
+    """
+    whole = {letter.id: _whole(brokers, letter) for letter in letters}
+    for topic, some in groupby(letters, lambda each: str(each.facts["topic"])):
+        standing = ensure_topic(brokers, topic + REPLAY, _CREATED)
+        settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
+        producer = Producer(brokers, **settings)
+        try:
+            _produce(producer, topic + REPLAY, [whole[each.id] for each in some])
+        finally:
+            producer.close()
+
+
+def _produce(producer: Producer, topic: str, records: Sequence[Record]) -> None:
+    producer.begin()
+    for each in records:
+        key = replay_key(each.partition, each.offset, each.key)
+        if not producer.send(topic, key, each.value, []):
+            raise ReplayError(
+                f"the record at partition {each.partition}, offset {each.offset} is too large",
+                hint=f'Raise max.message.bytes of topic "{topic}".',
+            )
+    if refused := producer.finish():
+        raise ReplayError(f'topic "{topic}" refuses records', detail=next(iter(refused.values())))
+
+
+def _whole(brokers: Brokers, letter: Letter) -> Record:
+    """Return the record of a letter: its own, or the topic's where it was cut."""
+    topic, facts = str(letter.facts["topic"]), letter.facts
+    partition, offset = int(facts["partition"]), int(facts["offset"])
+    if not letter.cut:
+        return Record(partition, offset, letter.raw("key"), letter.raw("value"))
+    found = read_record(brokers, topic, partition, offset)
+    if found is None:
+        raise ReplayError(
+            f"letter {letter.id} holds only the beginning of its record, which is gone",
+            detail=f'It stood in topic "{topic}", {letter.place}.',
+            hint="Drop the letter, or give the whole record with --value.",
+        )
+    return found

@@ -1,0 +1,1 @@
+"""When and whether documents go out: outlets, holds, spool, lease, retries. Knows no target."""

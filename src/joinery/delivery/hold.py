@@ -1,0 +1,252 @@
+"""Documents that wait behind the chain: the newest unsent one a key, in a SQLite file.
+
+Both ways of delaying a product stand on it: `ready` (joinery.delivery.outlet) and
+`emit: {settle: …}` (joinery.delivery.outlet).
+
+Invariant: of one key the newest version stays; what was taken from a batch that runs again
+is held once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from joinery.sinks.key import canonical_key
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.protocol import SinkError
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS held (key TEXT PRIMARY KEY, value TEXT,
+        version INTEGER NOT NULL, first_at REAL NOT NULL, changed_at REAL NOT NULL)
+        WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS leaving (key TEXT PRIMARY KEY, value TEXT,
+        version INTEGER NOT NULL) WITHOUT ROWID""",
+    "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
+)
+_PUT = """INSERT INTO held VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+    value = excluded.value, version = excluded.version, changed_at = excluded.changed_at
+    WHERE excluded.version > version"""
+_DUE = "changed_at <= :quiet OR first_at <= :old"
+
+
+class Hold:
+    """The documents of one product that were not sent yet; used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._database: _Database | None = None
+
+    def open(self) -> None:
+        """Open the file, creating it where it is missing."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        except (sqlite3.Error, OSError) as error:
+            raise _failed(self._path, error) from error
+        self._database = database = _Database(connection, self._path)
+        database.execute("PRAGMA journal_mode = WAL")
+        for table in _TABLES:
+            database.execute(table)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def put(self, files: Iterable[Path], now: float) -> None:
+        """Hold the documents of staged files; all of them or none."""
+        rows = ((key, text, version, now, now) for key, text, version in read_rows(files))
+        with self._opened.transaction() as database:
+            database.executemany(_PUT, rows)
+
+    def write_held(self, target: Path) -> int:
+        """Write all documents that are held as staged lines; return how many."""
+        return write_rows(target, self.rows())
+
+    def missing(self, keys: Iterable[str]) -> Iterator[str]:
+        """Yield those keys, as JSON texts, of which no document is held."""
+        database = self._opened
+        database.define("canonical", canonical_key)
+        database.execute("DROP TABLE IF EXISTS temp.known")
+        database.execute("CREATE TEMP TABLE known (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        database.execute("INSERT OR IGNORE INTO known SELECT canonical(key) FROM held")
+        for key in keys:
+            known = "SELECT 1 FROM known WHERE key = ?"
+            if database.first(known, (canonical_key(key),)) is None:
+                yield key
+        database.execute("DROP TABLE temp.known")
+
+    def rows(self) -> Iterator[StagedRow]:
+        """Yield all documents that are held, by key."""
+        return self._rows("SELECT key, value, version FROM held ORDER BY key")
+
+    def forget_held(self) -> None:
+        """Forget all documents that are held."""
+        if self._opened.first("SELECT 1 FROM held LIMIT 1"):
+            with self._opened.transaction() as database:
+                database.execute("DELETE FROM held")
+
+    def leave(self, *, quiet: float, old: float) -> bool:
+        """Move what is due into the flush that is under way; False if nothing is.
+
+        Nothing moves while an earlier flush stands: it is to be written first, as it was.
+
+        Args:
+            quiet: Documents that did not change since then are due, seconds since 1970.
+            old: So are those held since then.
+        """
+        due = {"quiet": quiet, "old": old}
+        with self._opened.transaction() as database:
+            if database.first("SELECT 1 FROM leaving LIMIT 1"):
+                return True
+            database.execute(
+                f"INSERT INTO leaving SELECT key, value, version FROM held WHERE {_DUE}", due
+            )
+            moved = database.execute(f"DELETE FROM held WHERE {_DUE}", due).rowcount
+            if moved:
+                self._set(database, "flush", (self._fact(database, "flush") or 0) + 1)
+        return moved > 0
+
+    def write_leaving(self, target: Path) -> int:
+        """Write the flush that is under way as staged lines; return its number."""
+        write_rows(target, self._rows("SELECT key, value, version FROM leaving ORDER BY key"))
+        return self._fact(self._opened, "flush") or 0
+
+    def forget_leaving(self) -> None:
+        """Forget the flush that is under way: it was written."""
+        with self._opened.transaction() as database:
+            database.execute("DELETE FROM leaving")
+
+    def next_due(self, *, settle: float, longest: float) -> float | None:
+        """Return when the next document is due, seconds since 1970; None if none is held."""
+        due = "SELECT min(min(changed_at + ?, first_at + ?)) FROM held"
+        found = self._opened.first(due, (settle, longest))
+        return float(found[0]) if found and found[0] is not None else None
+
+    @property
+    def waiting(self) -> int:
+        """How many documents were not written yet."""
+        count = "SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM leaving)"
+        return int((self._opened.first(count) or (0,))[0])
+
+    @property
+    def query_id(self) -> str:
+        """The identity of the checkpoint whose documents these are."""
+        found = self._opened.first("SELECT value FROM fact WHERE name = 'query_id'")
+        return str(found[0]) if found else ""
+
+    def note(self, *, query_id: str) -> None:
+        """Keep the identity of the checkpoint."""
+        if query_id != self.query_id:
+            with self._opened.transaction() as database:
+                self._set(database, "query_id", query_id)
+
+    def number(self, name: str) -> int | None:
+        """Return a fact that `remember` kept."""
+        return self._fact(self._opened, name)
+
+    def remember(self, name: str, value: int) -> None:
+        """Keep a fact beside the documents."""
+        with self._opened.transaction() as database:
+            self._set(database, name, value)
+
+    def _rows(self, query: str) -> Iterator[StagedRow]:
+        return (StagedRow(*row) for row in self._opened.rows(query))
+
+    @staticmethod
+    def _fact(database: _Database, name: str) -> int | None:
+        found = database.first("SELECT value FROM fact WHERE name = ?", (name,))
+        return int(found[0]) if found else None
+
+    @staticmethod
+    def _set(database: _Database, name: str, value: int | str) -> None:
+        database.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, value))
+
+    @property
+    def _opened(self) -> _Database:
+        if self._database is None:
+            raise SinkError(f"the hold {self._path.name} is not open")
+        return self._database
+
+
+class _Database:
+    """A connection whose every failure is a `SinkError` that names the file."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def execute(
+        self, statement: str, values: Sequence[object] | Mapping[str, object] = ()
+    ) -> sqlite3.Cursor:
+        """Run one statement."""
+        with self._errors():
+            return self._connection.execute(statement, values)
+
+    def first(self, query: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
+        """Return the first row of a query."""
+        with self._errors():
+            found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            return found
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run one statement for each row."""
+        with self._errors():
+            self._connection.executemany(statement, rows)
+
+    def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query as they are read."""
+        with self._errors():
+            yield from self._connection.execute(query)
+
+    def define(self, name: str, function: Callable[[str], str]) -> None:
+        """Let statements use a function of one text."""
+        with self._errors():
+            self._connection.create_function(name, 1, function, deterministic=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[_Database]:
+        """Commit at the end, roll back after an error."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield self
+            self.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._errors():
+            self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _failed(self._path, error) from error
+
+
+def write_rows(target: Path, rows: Iterable[StagedRow]) -> int:
+    """Write rows as staged lines; return how many."""
+    count = 0
+    with target.open("w", encoding="utf-8", newline="\n") as lines:
+        for row in rows:
+            lines.write(row.line())
+            count += 1
+    return count
+
+
+def _failed(path: Path, error: Exception) -> SinkError:
+    return SinkError(
+        f"could not keep documents that wait in {path}",
+        detail=f"{error}.",
+        hint="Free the file or the disk, then start the run again.",
+    )

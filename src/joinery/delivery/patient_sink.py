@@ -1,0 +1,165 @@
+"""A sink that waits for its target.
+
+Invariant: before each attempt after the first the batch's lease is checked, and the inner
+sink has been closed and opened again.
+
+Documents that a target will never take, as dead letters of their batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from joinery.model.progress import Waiting
+from joinery.retry import PATIENCE, Patience, Retry
+from joinery.sinks.protocol import (
+    Guarantee,
+    ListingSink,
+    Refusal,
+    Sink,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+    listing_of,
+)
+
+
+class PatientSink:
+    """Writes to `sink`, and waits as long as its target is not there.
+
+    Args:
+        sink: Not yet opened.
+        product: Whose documents it takes.
+        ended: True once the run is to end; a wait ends then.
+        tell: Told what is waited for, and None once that is over.
+        patience: How it waits.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        product: str,
+        *,
+        ended: Callable[[], bool] = lambda: False,
+        tell: Callable[[Waiting | None], None] = lambda waiting: None,
+        patience: Patience = PATIENCE,
+    ) -> None:
+        self._sink = sink
+        self._open = False
+        self._retry = Retry(
+            "sink",
+            product,
+            lambda: sink.target,
+            outage=SinkUnavailableError,
+            ended=ended,
+            tell=tell,
+            patience=patience,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the wrapped sink."""
+        return self._sink.guarantee
+
+    @property
+    def target(self) -> str:
+        """That of the wrapped sink."""
+        return self._sink.target
+
+    def open(self) -> None:
+        """Open the sink; one whose target is not there now is opened with the first batch."""
+        try:
+            self._sink.open()
+            self._open = True
+        except SinkUnavailableError as error:
+            self._sink.close()
+            self._retry.note(error, 1)
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Write `batch`, however long its target takes.
+
+        Raises:
+            SinkUnavailableError: The run ended while the target was not there.
+        """
+        attempt = partial(self._attempt, batch)
+        return self._retry.until_done(attempt, f"could not write to {self.target}")
+
+    def listing(self) -> ListingSink | None:
+        """Return this sink where the wrapped one can list its target's documents."""
+        return self if listing_of(self._sink) is not None else None
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys that the target holds, however long it takes until it is there.
+
+        Raises:
+            SinkUnavailableError: The run ended while the target was not there, or the target
+                went away in the middle of its list.
+        """
+        attempt = partial(self._attempt_list, batch)
+        yield from self._retry.until_done(attempt, f"could not list what {self.target} holds")
+
+    def close(self) -> None:
+        """Close the sink."""
+        self._open = False
+        self._sink.close()
+
+    def _attempt(self, batch: StagedBatch) -> Written:
+        with self._opened(batch):
+            return self._sink.write(batch)
+
+    def _attempt_list(self, batch: StagedBatch) -> Iterator[str]:
+        """Return the target's keys once the first of them is here."""
+        listing = listing_of(self._sink)
+        with self._opened(batch):
+            keys = iter(listing.keys(batch) if listing is not None else ())
+            first = next(keys, None)
+        return keys if first is None else chain((first,), keys)
+
+    @contextmanager
+    def _opened(self, batch: StagedBatch) -> Iterator[None]:
+        """Open the sink where it is not, and note when its target is gone."""
+        batch.check()
+        if not self._open:
+            self._sink.close()
+            self._sink.open()
+            self._open = True
+        try:
+            yield
+        except SinkUnavailableError:
+            self._open = False
+            raise
+
+
+class SinkLetters:
+    """The dead letters that the sinks of one batch give; `file` appears with the first."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def add(self, product: str, target: str, refused: Sequence[Refusal]) -> None:
+        """Add what `target` refused of `product`."""
+        if not refused:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a", encoding="utf-8") as lines:
+            lines.writelines(f"{_line(product, target, each)}\n" for each in refused)
+
+
+def _line(product: str, target: str, refusal: Refusal) -> str:
+    letter = {
+        "reason": refusal.reason,
+        "detail": refusal.detail,
+        "product": product,
+        "sink": target,
+        "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+        "key": refusal.row.key,
+        "value": refusal.row.value,
+        "version": refusal.row.version,
+    }
+    return json.dumps(letter, ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""The outlet of a rebuild: all documents at once, in place of those another run had sent.
+
+Until its sources are read to the ends they had at the start, a rebuild holds its documents
+back. Then it takes the lease of the run that it replaces, waits for that run's end, and sends
+everything under versions above all that run gave, with a tombstone for each document that
+the target has and the rebuild has not.
+
+Invariant: nothing is sent before the lease is taken, and a rebuild that was cut off in
+sending sends all of it again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from joinery.delivery.hold import Hold, write_rows
+from joinery.delivery.lease import Lease
+from joinery.delivery.outlet import DirectOutlet, Outcome
+from joinery.model.warning import RunWarning
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import Sink, StagedBatch, listing_of
+
+
+class Swap:
+    """The moment at which one query's rebuild takes the place of the run before.
+
+    Args:
+        lease: That of the query, which the run before may hold.
+        products: How many products the query has.
+        ended: True once the rebuild is to end; waiting for the run before ends then.
+        on_done: Called once every product was sent.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        products: int,
+        *,
+        ended: Callable[[], bool],
+        on_done: Callable[[], None],
+    ) -> None:
+        self._lease = lease
+        self._left = products
+        self._ended = ended
+        self._on_done = on_done
+
+    def begin(self, batch: StagedBatch) -> StagedBatch:
+        """Return the batch as one of the query's own run, which nobody else runs any more."""
+        if not self._lease.epoch:
+            self._lease.take_over(self._ended)
+        return replace(batch, epoch=self._lease.epoch, check=self._lease.check)
+
+    def end(self) -> None:
+        """Note that one product was sent."""
+        self._left -= 1
+        if self._left == 0:
+            self._on_done()
+
+    def close(self) -> None:
+        """Give the lease back."""
+        self._lease.release()
+
+
+class RebuildOutlet:
+    """Holds a product's documents back until `reached`, then swaps.
+
+    Args:
+        sinks: Where the documents go.
+        hold: Where they wait.
+        reached: Tells whether a batch, by its id, ends at or behind all the ends.
+        swap: Shared by the products of the query.
+        warn: Takes what someone should look at.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        hold: Hold,
+        reached: Callable[[int], bool],
+        swap: Swap,
+        warn: Callable[[RunWarning], None],
+    ) -> None:
+        self._warn = warn
+        self._sinks = tuple(sinks)
+        self._hold = hold
+        self._reached = reached
+        self._swap = swap
+        self._direct = DirectOutlet(sinks)
+
+    def open(self) -> None:
+        """Open the hold and all sinks."""
+        self._hold.open()
+        self._direct.open()
+
+    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+        """Hold `batch`, or send all that was held."""
+        self._hold.put(batch.files, time.time())
+        if not self._reached(batch.batch_id):
+            return ()
+        ours = self._swap.begin(batch)
+        with tempfile.TemporaryDirectory(prefix="joinery-rebuild-") as folder:
+            whole = Path(folder, "part-00000.jsonl")
+            write_rows(whole, self._renewed(ours))
+            outcomes = self._direct.write(replace(ours, files=(whole,)))
+        self._swap.end()
+        return outcomes
+
+    def drain(self) -> Sequence[Outcome]:
+        """Nothing may go out before the swap."""
+        return ()
+
+    def close(self) -> None:
+        """Close all sinks and the hold."""
+        try:
+            self._direct.close()
+        finally:
+            self._hold.close()
+            self._swap.close()
+
+    def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:
+        """Yield all documents under one new version, then tombstones of those that vanished."""
+        version = time.time_ns() // 1000
+        for row in self._hold.rows():
+            yield row._replace(version=version)
+        vanished = set(self._hold.missing(self._listed(batch)))
+        for key in sorted(vanished):
+            yield StagedRow(key, None, version)
+
+    def _listed(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys of all documents that targets hold, as far as they can tell."""
+        for sink in self._sinks:
+            if (listing := listing_of(sink)) is None:
+                self._warn(_unswept(batch.product, sink.target))
+            else:
+                yield from listing.keys(batch)
+
+
+def _unswept(product: str, target: str) -> RunWarning:
+    about = f'product "{product}"'
+    return RunWarning(
+        code="WARN_NOT_SWEPT",
+        about=f"{about} in {target}",
+        message=f"{about}: {target} cannot list what it holds, so documents whose root vanished"
+        " stay there",
+        hint="Delete there what the rebuild did not send, or begin with an empty target.",
+    )

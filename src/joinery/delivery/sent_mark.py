@@ -1,0 +1,109 @@
+"""Remembers where a product's documents were sent, and finds a target that lacks them.
+
+A mark stands beside the checkpoint, one a product. That a target has lost its documents is seen
+only of files of this machine: of others nobody can tell without asking them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from joinery.model.warning import RunWarning
+from joinery.sinks.batch_folder import BatchFolder
+
+_FOLDER = "joinery.sent"
+
+
+class SentMark:
+    """Which targets have the documents that a query's products sent since its checkpoint began.
+
+    Args:
+        checkpoint: The query's.
+        folder: The project's; below it, targets are remembered by their relative paths.
+    """
+
+    def __init__(self, checkpoint: Path, folder: Path) -> None:
+        self._marks = checkpoint / _FOLDER
+        self._folder = folder
+        self._noted: set[str] = set()
+
+    def note(
+        self,
+        documents: Mapping[str, Mapping[str, int]],
+        targets: Mapping[str, Sequence[str]],
+    ) -> None:
+        """Take the documents of a batch, by product, and the targets of its sinks, which have them.
+
+        Targets of earlier batches that are not among these are forgotten: they lack documents.
+        """
+        for product, counts in documents.items():
+            if counts.get("upserts") and product not in self._noted:
+                self._keep(product, [self._relative(each) for each in targets[product]])
+                self._noted.add(product)
+
+    def has(self, product: str, target: str) -> bool | None:
+        """Return whether a target got a product's latest documents.
+
+        None where nothing was sent, or by a version that did not remember where.
+        """
+        mark = self._marks / product
+        known = mark.read_text(encoding="utf-8") if mark.is_file() else ""
+        return self._relative(target) in json.loads(known) if known else None
+
+    def _keep(self, product: str, targets: Sequence[str]) -> None:
+        self._marks.mkdir(parents=True, exist_ok=True)
+        aside = self._marks / f".{product}.new"
+        aside.write_text(json.dumps(targets), encoding="utf-8")
+        aside.replace(self._marks / product)
+
+    def _relative(self, target: str) -> str:
+        return target.replace(f"{self._folder}{os.sep}", "")
+
+
+def emptied(kind: str, options: Mapping[str, object], product: str, folder: Path) -> Path | None:
+    """Return the place of a sink that holds nothing, where that can be seen, else None.
+
+    Args:
+        kind: The sink's.
+        options: The sink's.
+        product: Whose documents it takes.
+        folder: Where relative paths begin.
+    """
+    path = options.get("path")
+    if not isinstance(path, str):
+        return None
+    place = (folder / Path(path).expanduser()).absolute()
+    match kind:
+        case "files":
+            target = BatchFolder(place / product)
+            return None if target.path.is_dir() and target.standing() else target.path
+        case "sqlite":
+            return None if place.exists() else place
+        case _:
+            return None
+
+
+def emptied_warning(about: str, place: Path) -> RunWarning:
+    """Return the warning of a target that has lost the documents of a product or stream."""
+    return RunWarning(
+        code="WARN_SINK_EMPTIED",
+        about=about,
+        message=f"{about}: {place} is empty, though documents were sent there",
+        detail="The checkpoint is kept, so only documents that change from now on come.",
+        hint="joinery run --rebuild sends all of them again.",
+    )
+
+
+def new_warning(about: str, target: str) -> RunWarning:
+    """Return the warning of a target that was not there when documents were sent."""
+    return RunWarning(
+        code="WARN_SINK_NEW",
+        about=f"{about}, {target}",
+        message=f"{about}: the sink {target} is new, and documents were sent before",
+        detail="The checkpoint is kept, so only documents that change from now on are written"
+        " there.",
+        hint="joinery run --rebuild writes them all.",
+    )

@@ -1,1 +1,0 @@
-"""The thinking that needs no Spark: evaluating expressions, assembling and rendering documents."""

@@ -1,0 +1,1 @@
+"""Expressions: parsed, typed and evaluated. Knows neither plans nor Spark."""

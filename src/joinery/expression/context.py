@@ -1,0 +1,169 @@
+"""What building a plan has at hand: the spec, an analyser, and the problems so far.
+
+Invariant: every problem carries the place of the exact word, where the spec has places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from joinery.errors import JoineryError, Location, PlanError
+from joinery.expression.expression import Analyser, build_expression
+from joinery.expression.problem import ExpressionError, UnknownColumnError, nearest_hint
+from joinery.model.type import DataType, Struct, quoted
+from joinery.plan.nodes import Aggregate, Expression
+from joinery.project.location import Path
+from joinery.project.product import ProjectSpec
+
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SPELLED = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
+_RESERVED = frozenset(
+    "all and any array as asc between binary both by case cast create cross current_date"
+    " current_timestamp date decimal desc distinct div else end escape except exists false filter"
+    " for from full group having if ilike in inner intersect interval into is join left like"
+    " limit map natural not null offset on or order outer over regexp right rlike row select some"
+    " struct table then time timestamp trailing true union unique using when where window"
+    " with".split()
+)
+
+
+class Context:
+    """Collects the problems and warnings of one project."""
+
+    def __init__(self, spec: ProjectSpec, analyser: Analyser | None) -> None:
+        self.spec = spec
+        self.analyser = analyser
+        self.problems: list[JoineryError] = []
+        self.warnings: list[JoineryError] = []
+        self.solution = "spark-state"
+
+    def refuse(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        key: bool = False,
+        detail: str = "",
+        hint: str = "",
+        warning: bool = False,
+    ) -> None:
+        """Note a problem, or a warning, of the part at `path`."""
+        place = self.spec.locate(path, key=key)
+        error = PlanError(message, code=code, detail=detail, hint=hint, location=place)
+        (self.warnings if warning else self.problems).append(error)
+
+    def unknown(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        name: str,
+        known: Collection[str],
+        key: bool = False,
+    ) -> None:
+        """Note a name that is none of `known`, with the nearest of them."""
+        detail = f"Known are {', '.join(known)}." if known else "None are declared."
+        self.refuse(code, message, path, key=key, detail=detail, hint=nearest_hint(name, known))
+
+    def expression(
+        self,
+        text: str,
+        path: Path,
+        scope: Mapping[str, DataType],
+        *,
+        failed: Collection[str] = (),
+        embeds: Mapping[str, Struct] | None = None,
+        first_aggregate: int = 0,
+        elsewhere: Mapping[str, str] | None = None,
+    ) -> tuple[Expression, tuple[Aggregate, ...]] | None:
+        """Return the checked expression, or note why there is none.
+
+        Args:
+            text: The user's own text; exactly the name of a column means that column.
+            path: Where it is declared.
+            scope: The names it sees.
+            failed: Names whose own problem is noted; what uses them is not judged.
+            embeds: The `many` embeds that aggregates may read.
+            first_aggregate: The number of the first aggregate it may make.
+            elsewhere: Hints for names that are known, and that it does not see.
+        """
+        if not text or _mentions(text, failed):
+            return None
+        try:
+            expression, aggregates = build_expression(
+                named(text, scope),
+                scope,
+                embeds=embeds,
+                first_aggregate=first_aggregate,
+                analyser=self.analyser,
+            )
+        except ExpressionError as error:
+            error.location = self.place(path, text, error.offset)
+            if isinstance(error, UnknownColumnError):
+                error.hint = (elsewhere or {}).get(error.name, error.hint)
+            self.problems.append(error)
+            return None
+        self.check_portable(expression, aggregates, path)
+        return expression, aggregates
+
+    def place(self, path: Path, text: str, offset: int) -> Location | None:
+        """Return the place of a character of `text`, which the scalar at `path` contains."""
+        mark = self.spec.locations.marks.get(path)
+        start = mark.text.find(text) if mark else 0
+        return self.spec.locations.within(path, max(start, 0) + offset)
+
+    def check_portable(
+        self, expression: Expression, aggregates: Sequence[Aggregate], path: Path
+    ) -> None:
+        """Warn of what only spark-state can evaluate; refuse it under another solution."""
+        parts = [expression, *(each.argument for each in aggregates)]
+        parts += [each.filter for each in aggregates]
+        if all(each is None or each.portable for each in parts):
+            return
+        self.refuse(
+            "PLAN_NOT_PORTABLE",
+            f'"{expression.sql}" runs in the solution spark-state alone',
+            path,
+            detail="It uses Spark functions outside the portable subset.",
+            hint="Use what docs/expressions.md lists, where another solution is to run it.",
+            warning=self.solution == "spark-state",
+        )
+
+    def condition(
+        self,
+        text: str,
+        path: Path,
+        scope: Mapping[str, DataType],
+        failed: Collection[str] = (),
+        *,
+        word: str = "where",
+        elsewhere: Mapping[str, str] | None = None,
+    ) -> Expression | None:
+        """Return a checked condition, which is declared under `word`."""
+        found = self.expression(text, path, scope, failed=failed, elsewhere=elsewhere)
+        if found is None:
+            return None
+        if str(found[0].type) != "boolean":
+            self.refuse(
+                "PLAN_TYPE_MISMATCH",
+                f'"{word}" needs a boolean, and "{text}" is {found[0].type}',
+                path,
+                hint="Compare it with something.",
+            )
+        return found[0]
+
+
+def named(text: str, scope: Mapping[str, DataType]) -> str:
+    """Return `text`, quoted where it is the name of an awkwardly named column."""
+    simple = _WORD.fullmatch(text) and text.lower() not in _RESERVED
+    return quoted(text) if text in scope and not simple else text
+
+
+def _mentions(text: str, names: Collection[str]) -> bool:
+    if not names:
+        return False
+    spelled = {(found[0].replace("``", "`") or found[1]) for found in _SPELLED.findall(text)}
+    return text in names or not spelled.isdisjoint(names)

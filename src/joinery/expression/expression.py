@@ -1,0 +1,184 @@
+"""Expressions, checked: read, typed and split from their aggregates before anything runs.
+
+What `docs/expressions.md` lists is typed here, exactly as Spark 4.3 types it in ANSI mode
+under UTC. The rest is left to an `Analyser`, and marked as not portable.
+
+Invariant: `Expression.sql` is the user's text, character by character, apart from the
+placeholders of aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from joinery.expression.aggregate import Lifted, lift
+from joinery.expression.functions import (
+    AGGREGATES,
+    GENERATORS,
+    NOT_DETERMINISTIC,
+    WINDOWS,
+    moving_word,
+)
+from joinery.expression.parse import parse
+from joinery.expression.problem import ExpressionError, NotPortableError, refused, unknown_column
+from joinery.expression.resolve import resolve
+from joinery.expression.syntax import Call, Name, Syntax, free_names, walk
+from joinery.expression.token import tokens_of
+from joinery.model.type import STRING, DataType, Struct
+from joinery.plan.nodes import Aggregate, Expression
+
+__all__ = ["Analyser", "ExpressionError", "NotPortableError", "build_expression"]
+
+
+class Analyser(Protocol):
+    """Types an expression that lies outside the portable subset (Spark's own analyser)."""
+
+    def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
+        """Return the type of `sql` over `scope`, or raise `ExpressionError`."""
+
+
+def build_expression(
+    text: str,
+    scope: Mapping[str, DataType],
+    *,
+    embeds: Mapping[str, Struct] | None = None,
+    first_aggregate: int = 0,
+    analyser: Analyser | None = None,
+) -> tuple[Expression, tuple[Aggregate, ...]]:
+    """Return `text` as a checked expression, and the aggregates that it reads.
+
+    Args:
+        text: Spark SQL.
+        scope: The names it may use; those of `embeds` too, as lists or maps.
+        embeds: The outputs of each `many` embed; None where aggregates may not stand.
+        first_aggregate: The number of the first placeholder `__agg_N`.
+        analyser: Types what lies outside the portable subset.
+
+    Raises:
+        ExpressionError: The expression cannot stand here.
+        NotPortableError: It lies outside the portable subset, and there is no analyser
+            (code `PLAN_NOT_PORTABLE_UNCHECKED`).
+
+    Example:
+        >>> from joinery.model.type import INT
+        >>> expression, _ = build_expression("a + 1L", {"a": INT})
+        >>> str(expression.type), sorted(expression.references)
+        ('long', ['a'])
+    """
+    try:
+        tree = parse(text)
+    except NotPortableError:
+        if analyser is None:
+            raise
+        return _unread(text, scope, analyser), ()
+    _refuse_foreign(tree)
+
+    def build(inner: str, outputs: Mapping[str, DataType]) -> Expression:
+        return build_expression(inner, outputs, analyser=analyser)[0]
+
+    if embeds is None:
+        _refuse_aggregates(tree)
+        lifted = Lifted(tree, text, ())
+    else:
+        lifted = lift(text, tree, embeds=embeds, scope=scope, first=first_aggregate, build=build)
+    wide = {**scope, **{each.name: each.type for each in lifted.aggregates}}
+    return _expression(lifted, wide, analyser), lifted.aggregates
+
+
+def _expression(
+    lifted: Lifted, scope: Mapping[str, DataType], analyser: Analyser | None
+) -> Expression:
+    references = frozenset(each.name for each in free_names(lifted.tree))
+    for each in free_names(lifted.tree):
+        if each.name not in scope:
+            error = _moving(each.name, each.start) or unknown_column(
+                each.name, scope, offset=each.start
+            )
+            if _compared_with_text(lifted.tree, each.name, scope):
+                error.hint = f"A text needs quotes: '{each.name}'."
+            raise error
+    try:
+        return Expression(lifted.sql, resolve(lifted.tree, scope).type, references)
+    except NotPortableError:
+        if analyser is None:
+            raise
+    return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references, portable=False)
+
+
+def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Expression:
+    """Return an expression whose syntax only Spark reads; `references` may be too many."""
+    tokens = tokens_of(text)
+    names: set[str] = set()
+    for before, token, after in zip((tokens[-1], *tokens), tokens, tokens[1:], strict=False):
+        if token.kind not in ("name", "quoted") or before.value == ".":
+            continue
+        if after.value == "(" and after.kind == "symbol":
+            _refuse_function(token.word, token.start)
+            if token.word in AGGREGATES:
+                raise _misplaced(token.word, token.start)
+        elif token.value not in scope and (moving := _moving(token.value, token.start)):
+            raise moving
+        names.add(token.value)
+    return Expression(
+        text, analyser.type_of(text, scope), frozenset(names & set(scope)), portable=False
+    )
+
+
+def _refuse_foreign(tree: Syntax) -> None:
+    for node in walk(tree):
+        if isinstance(node, Call):
+            _refuse_function(node.function, node.start)
+
+
+_EQUALITIES = frozenset(("=", "<>", "<=>"))
+
+
+def _compared_with_text(tree: Syntax, name: str, scope: Mapping[str, DataType]) -> bool:
+    """Return whether `name`, which is no column, is compared with a column of text."""
+    for node in walk(tree):
+        if isinstance(node, Call) and node.function in _EQUALITIES:
+            names = [each.name for each in node.arguments if isinstance(each, Name)]
+            if name in names and any(scope.get(each) == STRING for each in names):
+                return True
+    return False
+
+
+def _refuse_function(name: str, offset: int) -> None:
+    if name in NOT_DETERMINISTIC:
+        raise _changing(name, offset)
+    if name in GENERATORS:
+        raise refused(f'the generator "{name}"', offset=offset)
+    if name in WINDOWS:
+        raise refused(f'the window function "{name}"', offset=offset)
+
+
+def _refuse_aggregates(tree: Syntax) -> None:
+    for node in walk(tree):
+        if isinstance(node, Call) and node.function in AGGREGATES:
+            raise _misplaced(node.function, node.start)
+
+
+def _moving(name: str, offset: int) -> ExpressionError | None:
+    return _changing(name, offset) if moving_word(name) else None
+
+
+def _changing(name: str, offset: int) -> ExpressionError:
+    return ExpressionError(
+        f'the function "{name}" gives another value each time',
+        code="PLAN_NOT_DETERMINISTIC",
+        offset=offset,
+        detail="A document must follow from its rows alone.",
+        hint="Use a column of the row.",
+    )
+
+
+def _misplaced(name: str, offset: int) -> ExpressionError:
+    return ExpressionError(
+        f'the aggregate "{name}" cannot stand here',
+        code="PLAN_AGGREGATE",
+        offset=offset,
+        detail="Aggregates are kept over the rows of a many embed.",
+        hint="A product keeps aggregates, under values of the node that has the embed; a stream"
+        " keeps none.",
+    )

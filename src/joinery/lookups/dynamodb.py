@@ -1,0 +1,164 @@
+"""The lookup store dynamodb: items of one table, by `BatchGetItem`.
+
+The table's partition and sort key are the relation's key columns, under their own names.
+Reads are eventually consistent unless `consistent: true`, which costs twice the capacity.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from joinery.lookups.option import StoreOptions
+from joinery.lookups.protocol import (
+    Answer,
+    Key,
+    LookupStoreError,
+    LookupTable,
+    LookupUnavailableError,
+)
+from joinery.lookups.value import RowReader, answers_of, json_value
+
+_MOST_KEYS = 100
+_TRIES = 6
+_PASSING = (
+    "InternalServerError",
+    "ItemCollectionSizeLimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ResourceNotFoundException",
+    "ServiceUnavailable",
+    "ThrottlingException",
+)
+
+
+class DynamoStore:
+    """Reads up to a hundred items by one request."""
+
+    most_keys: int | None = _MOST_KEYS
+
+    def __init__(
+        self, table: LookupTable, name: str, *, consistent: bool, place: Mapping[str, str]
+    ) -> None:
+        self._table = table
+        self._name = name
+        self._consistent = consistent
+        self._place = dict(place)
+        self._key = RowReader(table.key)
+        self._rows = RowReader(table.columns)
+        self._client: Any = None
+        self.target = f'dynamodb {place.get("endpoint_url", "")}, table "{name}"'.replace(" ,", ",")
+
+    def open(self) -> None:
+        """Connect, and see that the table is there."""
+        self._client = _driver().client("dynamodb", **self._place)
+        self._call(lambda: self._client.describe_table(TableName=self._name))
+
+    def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
+        """Return what stands under `keys`; what the table did not get to is asked again."""
+        from boto3.dynamodb.types import TypeDeserializer
+
+        if self._client is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        read = TypeDeserializer().deserialize
+        asked: Mapping[str, Any] = {self._name: self._request(keys)}
+        items: list[dict[str, Any]] = []
+        for attempt in range(_TRIES):
+            given = self._call(lambda asked=asked: self._client.batch_get_item(RequestItems=asked))
+            items += (
+                {name: read(value) for name, value in item.items()}
+                for item in given["Responses"].get(self._name, ())
+            )
+            asked = given.get("UnprocessedKeys") or {}
+            if not asked:
+                return answers_of(self._key, self._rows, items)
+            time.sleep(random.uniform(0, 0.05 * 2**attempt))
+        raise LookupUnavailableError(
+            f"could not read from {self.target}",
+            detail="It left keys unread, request after request.",
+            hint="Raise the table's capacity, or set limits.",
+        )
+
+    def close(self) -> None:
+        """Release connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _request(self, keys: Sequence[Key]) -> dict[str, Any]:
+        wanted = dict.fromkeys(each.name for each in (*self._table.key, *self._table.columns))
+        names = {f"#c{place}": name for place, name in enumerate(wanted)}
+        return {
+            "Keys": [
+                {
+                    each.name: _attribute(value)
+                    for each, value in zip(self._table.key, key, strict=True)
+                }
+                for key in keys
+            ],
+            "ConsistentRead": self._consistent,
+            "ProjectionExpression": ", ".join(names),
+            "ExpressionAttributeNames": names,
+        }
+
+    def _call(self, ask: Any) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return ask()
+        except ClientError as error:
+            told = error.response.get("Error", {})
+            raise self._told(told.get("Code", ""), str(told.get("Message", error))) from error
+        except BotoCoreError as error:
+            raise self._told("ServiceUnavailable" if _network(error) else "", str(error)) from error
+
+    def _told(self, code: str, detail: str) -> LookupStoreError:
+        passes = code in _PASSING
+        kind = LookupUnavailableError if passes else LookupStoreError
+        hint = "Check the table, the region, and what the credentials may do."
+        return kind(
+            f"could not read from {self.target}", detail=f"{detail.rstrip('.')}.", hint=hint
+        )
+
+
+def dynamodb_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> DynamoStore:
+    """Make the store `{dynamodb: {table: …, region: …, endpoint: …, consistent: …}}`."""
+    given = StoreOptions("dynamodb", options, ("table", "region", "endpoint", "consistent"))
+    named = {"region_name": given.text("region", ""), "endpoint_url": given.text("endpoint", "")}
+    return DynamoStore(
+        table,
+        given.text("table", table.name),
+        consistent=given.flag("consistent", False),
+        place={name: value for name, value in named.items() if value},
+    )
+
+
+def _attribute(value: object) -> dict[str, object]:
+    """Return a key's value as DynamoDB takes it: text, number or binary."""
+    if isinstance(value, bytes):
+        return {"B": value}
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return {"N": str(value)}
+    return {"S": str(json_value(value) if isinstance(value, date) else value)}
+
+
+def _network(error: Exception) -> bool:
+    from botocore.exceptions import ConnectionError, HTTPClientError
+
+    return isinstance(error, ConnectionError | HTTPClientError)
+
+
+def _driver() -> Any:
+    try:
+        import boto3
+    except ImportError as missing:
+        raise LookupStoreError(
+            'lookup store "dynamodb" needs the package boto3',
+            hint="Install Joinery with the extra dynamodb.",
+        ) from missing
+    return boto3

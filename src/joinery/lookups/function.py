@@ -1,0 +1,116 @@
+"""The lookup store function: rows that a user's own Python function returns.
+
+It is called with a list of keys, a value each or a tuple for a key of several columns, and
+returns a map from key to row, itself a map from column to value. It may be called from
+several threads at once. `ConnectionError`, `TimeoutError` and other `OSError`s ask for
+patience; anything else ends the run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from joinery.lookups.option import LookupOptionError, StoreOptions
+from joinery.lookups.protocol import (
+    Answer,
+    Key,
+    LookupStoreError,
+    LookupTable,
+    LookupUnavailableError,
+    Unfit,
+)
+from joinery.lookups.value import RowReader, type_name
+
+Function = Callable[[list[Any]], Mapping[Any, Mapping[str, Any] | None]]
+
+
+class FunctionStore:
+    """Calls a function with lists of keys."""
+
+    most_keys: int | None = None
+
+    def __init__(self, table: LookupTable, function: Function | str, folder: Path) -> None:
+        self._function = function
+        self._folder = folder
+        self._single = len(table.key) == 1
+        self._rows = RowReader(table.columns)
+        self._called: Function | None = None
+        name = function if isinstance(function, str) else getattr(function, "__name__", "")
+        self.target = f"function {name}"
+
+    def open(self) -> None:
+        """Import the function."""
+        named = self._function
+        self._called = _imported(named, self._folder) if isinstance(named, str) else named
+
+    def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
+        """Return what the function gives for `keys`."""
+        if self._called is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        asked = {(key[0] if self._single else key): key for key in keys}
+        try:
+            found = self._called(list(asked))
+        except OSError as error:
+            detail = f"{type(error).__name__}: {error}."
+            raise LookupUnavailableError(f"{self.target} asks to wait", detail=detail) from error
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}."
+            raise LookupStoreError(f"{self.target} failed", detail=detail) from error
+        if not isinstance(found, Mapping):
+            raise LookupStoreError(
+                f"{self.target} returned {type_name(found)}",
+                hint="Return a map from key to row.",
+            )
+        return {key: self._answer(found.get(given)) for given, key in asked.items()}
+
+    def close(self) -> None:
+        """Forget the function."""
+        self._called = None
+
+    def _answer(self, row: object) -> Answer:
+        if row is None:
+            return None
+        if not isinstance(row, Mapping):
+            return Unfit(f"the function returned {type_name(row)}, no map of columns")
+        return self._rows.named(row)
+
+
+def function_store(
+    table: LookupTable, options: Mapping[str, object], folder: Path
+) -> FunctionStore:
+    """Make the store `{function: {function: "module:name"}}`; Python may give one itself."""
+    given = options.get("function")
+    if callable(given):
+        StoreOptions("function", options, ("function",))
+        return FunctionStore(table, given, folder)
+    named = StoreOptions("function", options, ("function",)).needed("function", "module:name")
+    if not all(part.isidentifier() for part in named.replace(":", ".", 1).split(".")):
+        raise LookupOptionError(
+            'option "function" of lookup store "function" is no module:name',
+            hint="Write {function: {function: my_module:customers}}.",
+        )
+    return FunctionStore(table, named, folder)
+
+
+def _imported(named: str, folder: Path) -> Function:
+    module, _, name = named.partition(":")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            raise ModuleNotFoundError(f"there is no module {module}")
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise LookupStoreError(
+            f"cannot import function {named}",
+            detail=f"{error}.",
+            hint=f"Its module is looked for in {folder} and among what is installed.",
+        ) from error
+    if not callable(found):
+        raise LookupStoreError(f"{named} is no function")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,94 @@
+"""The lookup store redis: JSON objects under `<prefix>:<key>`, as the sink redis keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.lookups.option import StoreOptions
+from joinery.lookups.protocol import (
+    Answer,
+    Key,
+    LookupStoreError,
+    LookupTable,
+    Unfit,
+    as_lookup,
+)
+from joinery.lookups.value import RowReader, json_value
+from joinery.sinks.key import key_text
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+
+class RedisStore:
+    """Reads many keys by one `MGET`."""
+
+    most_keys: int | None = None
+
+    def __init__(
+        self, table: LookupTable, url: str, prefix: str, access: Mapping[str, str]
+    ) -> None:
+        self._url = url
+        self._prefix = prefix
+        self._access = dict(access)
+        self._names = [each.name for each in table.key]
+        self._rows = RowReader(table.columns)
+        self._redis: Redis | None = None
+        self.target = f"redis {shown(url)}, keys {prefix}:*"
+
+    def open(self) -> None:
+        """Connect."""
+        self._redis = open_redis(self._url, self._access)
+        self._call(self._redis, lambda client: client.ping())
+
+    def fetch(self, keys: Sequence[Key]) -> Mapping[Key, Answer]:
+        """Return what stands under `keys`."""
+        client = self._redis
+        if client is None:
+            raise LookupStoreError(f"{self.target} is not open")
+        places = [self._place(key) for key in keys]
+        texts = self._call(client, lambda client: client.mget(places))
+        return {
+            key: self._answer(text)
+            for key, text in zip(keys, texts, strict=True)
+            if text is not None
+        }
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._redis is not None:
+            self._redis.close()
+            self._redis = None
+
+    def _call(self, client: Redis, ask: Callable[[Redis], Any]) -> Any:
+        try:
+            return ask(client)
+        except redis_errors() as error:
+            raise as_lookup(failure(error, self.target, "could not read from")) from error
+
+    def _place(self, key: Key) -> str:
+        values = map(json_value, key)
+        return f"{self._prefix}:{key_text(dict(zip(self._names, values, strict=True)))}"
+
+    def _answer(self, text: bytes) -> Answer:
+        try:
+            found = json.loads(text, parse_float=Decimal)
+        except ValueError:
+            return Unfit("the value is no JSON")
+        return (
+            self._rows.named(found) if isinstance(found, dict) else Unfit("the JSON is no object")
+        )
+
+
+def redis_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> RedisStore:
+    """Make the store `{redis: {url: …, prefix: …}}`; the prefix is the relation's name."""
+    given = StoreOptions("redis", options, ("url", "prefix", "user", "password"))
+    names = {"username": given.text("user", ""), "password": given.text("password", "")}
+    access = {name: value for name, value in names.items() if value}
+    url = given.text("url", "redis://127.0.0.1:6379/0")
+    return RedisStore(table, url, given.text("prefix", table.name), access)

@@ -1,0 +1,1 @@
+"""What an operator sees of a run: metrics, health over HTTP, lineage."""

@@ -1,0 +1,365 @@
+"""The logical plan as text.
+
+A line's input is the next line of the same indent; what is indented below a Nest or a
+Lookup is its other side. Pairs of `on` name the child's column first.
+
+The plan of a stream as text, and in words how each lookup runs.
+
+Lines stand in the order in which events pass them, as in a project file; what is indented
+below a Lookup or a Union is its other side. Pairs of `on` name the table's column first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from joinery.model.type import quoted
+from joinery.plan.nodes import Aggregate, Computed, Node, OrderKey, Plan, Product, Relation
+from joinery.plan.stream import (
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Stream,
+    Union,
+    WithColumns,
+    whole_ms,
+    why_no_filter,
+    why_not_whole,
+)
+from joinery.project.product import OutboxSpec
+from joinery.project.quantity import duration_text
+
+_INDENT = "  "
+
+
+def render_plan(plan: Plan) -> str:
+    """Return all products of a plan, an empty line between them."""
+    return "\n".join(render_product(product) for product in plan.products)
+
+
+def render_product(product: Product) -> str:
+    """Return the plan of one product.
+
+    Example:
+        >>> from joinery.model.type import STRING, Field
+        >>> from joinery.plan.nodes import Expression
+        >>> user = Relation("user", "", "user", "json", ("id",), (Field("id", STRING),))
+        >>> shown = (Computed("id", Expression("id", STRING, frozenset({"id"}))),)
+        >>> print(render_product(Product("users", Node("users", "users", "root", user, (), shown))))
+        Emit users by id
+          Project id
+          Scan user [id]
+    """
+    if product.outbox:
+        head, steps = _relay(product, product.outbox), _scan(product.root, ())
+    else:
+        head, steps = _emit(product), _lines(product.root, ())
+    lines = [head, *(_INDENT + line for line in steps)]
+    return "\n".join(lines) + "\n"
+
+
+def _relay(product: Product, outbox: OutboxSpec) -> str:
+    topics = ", ".join(str(dict(each.options).get("topic")) for each in product.sinks)
+    return f"Relay {outbox.value} of {product.name} by {outbox.key} to kafka {topics}"
+
+
+def _emit(product: Product) -> str:
+    parts = [f"Emit {product.name} by {', '.join(product.root.relation.key)}"]
+    if product.sinks:
+        parts.append("to " + ", ".join(sink.kind for sink in product.sinks))
+    if product.settle_ms is not None:
+        parts.append(f"after {product.settle_ms} ms of quiet")
+    if product.ready:
+        parts.append(f"ready after {', '.join(product.ready)}")
+    return " ".join(parts)
+
+
+def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
+    """Yield the steps of a node, last first; `joined` are columns that its parent uses."""
+    if node.where is not None:
+        yield f"Filter {node.where.sql}"
+    if node.values:
+        yield f"Compute {computed_text(node.values)}"
+    for aggregate in node.aggregates:
+        yield f"Aggregate {aggregate.name} = {aggregate_text(aggregate)}"
+    for embed in node.embeds:
+        yield _edge(embed)
+        for line in _lines(embed, tuple(pair.child for pair in embed.on)):
+            yield _INDENT + line
+    yield f"Project {computed_text(node.fields)}" if node.fields else "Project nothing"
+    yield from _scan(node, joined)
+
+
+def _scan(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
+    used = used_columns(node, joined)
+    if node.relation.where is not None:
+        yield f"Filter {node.relation.where.sql}"
+    derived = tuple(each for each in node.relation.derived if each.name in used)
+    if derived:
+        yield f"Derive {computed_text(derived)}"
+    columns = (each.name for each in node.relation.columns if each.name in used)
+    yield f"Scan {node.relation.name} [{', '.join(columns)}]"
+
+
+def used_columns(node: Node, joined: Iterable[str] = ()) -> frozenset[str]:
+    """Return the columns, declared and derived, that a node needs of its relation.
+
+    Args:
+        node: The node.
+        joined: The columns that the join with its parent compares.
+    """
+    hidden = {each.name for each in node.embeds if each.cardinality == "one"}
+    values = {each.name for each in node.values}
+    used = {*node.relation.key, *joined}
+    used.update(pair.parent for embed in node.embeds for pair in embed.on)
+    for field in node.fields:
+        used |= field.expression.references - hidden
+    shown = [key.expression for key in node.order] + ([node.where] if node.where else [])
+    for expression in shown:
+        used |= expression.references - hidden - values
+    return frozenset(with_sources(node.relation, used))
+
+
+def with_sources(relation: Relation, used: set[str]) -> set[str]:
+    """Return `used` with the columns that its derived columns and the filter read."""
+    found = used | (relation.where.references if relation.where else set())
+    for derived in reversed(relation.derived):
+        if derived.name in found:
+            found |= derived.expression.references
+    return found
+
+
+def _edge(embed: Node) -> str:
+    verb = "Lookup" if embed.cardinality == "one" else "Nest"
+    return f"{verb} {embed.name} <- {embed.relation.name} {'; '.join(edge_parts(embed))}"
+
+
+def edge_parts(embed: Node) -> list[str]:
+    """Return what is said of an embed's join and window, part by part."""
+    parts = ["on " + ", ".join(f"{pair.child} = {pair.parent}" for pair in embed.on)]
+    if embed.order:
+        parts.append("order by " + ", ".join(_order(key) for key in embed.order))
+    if embed.limit is not None:
+        parts.append(f"limit {embed.limit}, {_overflow(embed)}")
+    if embed.keyed:
+        parts.append("as map")
+    if embed.hidden:
+        parts.append("hidden")
+    return parts
+
+
+def _overflow(embed: Node) -> str:
+    if embed.total_name is None:
+        return "more than that fail"
+    return f"total kept in {embed.total_name}"
+
+
+def _order(key: OrderKey) -> str:
+    return f"{key.expression.sql}{' desc' if key.descending else ''}"
+
+
+def computed_text(pairs: Iterable[Computed]) -> str:
+    """Return expressions under their names, a name alone where it stands for itself."""
+    return ", ".join(_assignment(each) for each in pairs)
+
+
+def _assignment(each: Computed) -> str:
+    sql = each.expression.sql
+    return sql if sql in (each.name, quoted(each.name)) else f"{each.name} = {sql}"
+
+
+def aggregate_text(aggregate: Aggregate) -> str:
+    """Return an aggregate as its call, over the names of its embed."""
+    argument = aggregate.argument.sql if aggregate.argument else aggregate.embed
+    call = f"{aggregate.function}({argument})"
+    over = f"{call} over {aggregate.embed}" if aggregate.argument else call
+    return f"{over} where {aggregate.filter.sql}" if aggregate.filter else over
+
+
+def render_stream(stream: Stream) -> str:
+    """Return the plan of one stream.
+
+    Example:
+        >>> from joinery.model.type import LONG, Field
+        >>> clicks = Relation("clicks", "", "clicks", "json", (), (Field("at", LONG),), append=True)
+        >>> print(render_stream(Stream("views", clicks, columns=clicks.columns)))
+        Scan clicks [at]
+        Emit views by place
+    """
+    return "\n".join([*_render_stream_lines(stream), _render_stream_emit(stream)]) + "\n"
+
+
+def step_text(step: Step) -> str:
+    """Return one step as a line."""
+    match step:
+        case Filter(where):
+            return f"Filter {where.sql}"
+        case Select(fields):
+            return f"Select {computed_text(fields)}"
+        case WithColumns(fields):
+            return f"With {computed_text(fields)}"
+        case MapRows(_, output):
+            return f"Map {step.name} -> {', '.join(each.name for each in output.fields)}"
+        case Union(other):
+            return f"Union {other.name}"
+        case Lookup():
+            on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
+            return "; ".join([f"Lookup {step.table.name} on {on}", *switches(step)])
+
+
+def switches(lookup: Lookup) -> list[str]:
+    """Return what is said of a lookup, switch by switch."""
+    if lookup.read == "event":
+        return ["in the event already"]
+    told = ["in state" if lookup.read == "state" else f"in {_store(lookup)}"]
+    if lookup.as_of == "event":
+        told.append(f"as of {lookup.event_time} by {lookup.valid_from}, {_late(lookup)}")
+    if lookup.on_miss != "null":
+        told.append(f"on miss: {_miss(lookup)}")
+    if lookup.on_change != "keep":
+        told.append(_change(lookup))
+    return told
+
+
+def runs(stream: Stream) -> list[str]:
+    """Return how each lookup runs and what follows from that, and what the plan moved."""
+    told: list[str] = []
+    for each in stream.lookups:
+        told.append(f"{each.table.name}: {_runs(each)}")
+        told += [f"{each.table.name}: {why}" for why in _chosen(each)]
+    for step in stream.steps:
+        told += runs(step.other) if isinstance(step, Union) else []
+    return told + list(stream.notes)
+
+
+def _render_stream_emit(stream: Stream) -> str:
+    told = f"Emit {stream.name} by {', '.join(each.name for each in stream.key.fields)}"
+    if stream.sinks:
+        told += " to " + ", ".join(sink.kind for sink in stream.sinks)
+    return told + (f", corrections marked in {stream.correction}" if stream.correction else "")
+
+
+def _render_stream_lines(stream: Stream) -> Iterator[str]:
+    """Yield what is read, and the steps with what they read beside it."""
+    yield from _render_stream_scan(
+        stream.relation, {each.name for each in stream.relation.row.fields}
+    )
+    for step in stream.steps:
+        yield step_text(step)
+        if isinstance(step, Lookup) and step.read != "event":
+            yield from (_INDENT + line for line in _table(step))
+            yield f"{_INDENT}Project {computed_text(step.fields) or 'nothing'}"
+        elif isinstance(step, Union):
+            yield from (_INDENT + line for line in _render_stream_lines(step.other))
+
+
+def _table(lookup: Lookup) -> Iterator[str]:
+    used = {*lookup.table.key, *({lookup.valid_from} if lookup.valid_from else set())}
+    for each in lookup.fields:
+        used |= each.expression.references
+    yield from _render_stream_scan(lookup.table, used)
+
+
+def _render_stream_scan(relation: Relation, used: set[str]) -> Iterator[str]:
+    found = with_sources(relation, set(used))
+    columns = ", ".join(each.name for each in relation.columns if each.name in found)
+    yield f"Scan {relation.name} [{columns}]"
+    derived = tuple(each for each in relation.derived if each.name in found)
+    if derived:
+        yield f"Derive {computed_text(derived)}"
+    if relation.where is not None:
+        yield f"Filter {relation.where.sql}"
+
+
+def _store(lookup: Lookup) -> str:
+    return lookup.store.kind if lookup.store else "a store"
+
+
+def _late(lookup: Lookup) -> str:
+    return "held" if lookup.late == "hold" else "corrected"
+
+
+def _miss(lookup: Lookup) -> str:
+    return (
+        f"wait up to {duration_text(lookup.wait_ms or 0)}"
+        if lookup.on_miss == "wait"
+        else (lookup.on_miss.replace("_", " "))
+    )
+
+
+def _change(lookup: Lookup) -> str:
+    word = lookup.on_change.replace("_", "-")
+    told = f"on change: {word} for {duration_text(lookup.for_ms or 0)}"
+    if lookup.every_ms is not None:
+        told += f", every {duration_text(lookup.every_ms)}"
+    return told + (f", where {lookup.where.sql}" if lookup.where else "")
+
+
+def _runs(lookup: Lookup) -> str:
+    """Return where a lookup's rows are, and what that means for replay and staleness."""
+    if lookup.read == "event":
+        return "nothing is looked up; the columns are checked"
+    if lookup.read == "database":
+        cache, limits = lookup.cache, lookup.limits
+        rate = "" if limits.per_second is None else f", {limits.per_second:g} a second"
+        return (
+            f"{_store(lookup)} is asked once a batch, {limits.batch} keys a request,"
+            f" {limits.concurrency} at once{rate}; an answer is at most"
+            f" {duration_text(cache.ttl_ms)} old, and of now on replay"
+        )
+    key = ", ".join(lookup.table.key)
+    told = f"its changes are kept as state under {key}, beside the events of the same key"
+    if lookup.as_of == "processing":
+        return f"{told}; on replay an event may meet a newer row"
+    versions = _versions(lookup)
+    if lookup.late == "correct":
+        return f"{told}, {versions}; an event is sent at once and corrected"
+    waits = f"an event waits until they are {duration_text(lookup.max_delay_ms)} past its time"
+    if lookup.idle_ms is None:
+        return f"{told}, {versions}; {waits}; the same on replay"
+    quiet = f"or quiet for {duration_text(lookup.idle_ms)}"
+    return f"{told}, {versions}; {waits}, {quiet}; but for the quiet the same on replay"
+
+
+def _chosen(lookup: Lookup) -> list[str]:
+    """Return what is chosen for a table that is small or lacks keys, or why nothing is."""
+    if lookup.read == "event":
+        return []
+    if lookup.read == "database":
+        return [_broadcast(lookup), _filtered(lookup)]
+    return [
+        "not broadcast, as its changes are state and events meet state by key;"
+        " keys without a row are found absent by the state store's own filter"
+    ]
+
+
+def _broadcast(lookup: Lookup) -> str:
+    """Return when a table of a store is broadcast, or why never."""
+    if why := why_not_whole(lookup):
+        return f"not broadcast, as {why}"
+    return (
+        f"broadcast while it has at most {lookup.limits.batch} rows, as to read it whole then"
+        f" costs no more than one request for keys; read again once"
+        f" {duration_text(whole_ms(lookup))} old"
+    )
+
+
+def _filtered(lookup: Lookup) -> str:
+    """Return when there is a filter of all keys, or why never."""
+    negative = duration_text(lookup.cache.negative_ttl_ms)
+    told = f"a key without a row is not asked for again for {negative}"
+    if why := why_no_filter(lookup):
+        return f"{told}; no filter of all keys, as {why}"
+    return (
+        f"{told}; once most keys have no row, all keys are read into a filter by one request,"
+        f" and those that it lacks are not asked for; read again once {negative} old"
+    )
+
+
+def _versions(lookup: Lookup) -> str:
+    """Return which versions are kept."""
+    if lookup.history_ms is None:
+        return "all versions"
+    return f"the versions of the last {duration_text(lookup.history_ms)} before its watermark"

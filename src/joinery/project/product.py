@@ -1,0 +1,219 @@
+"""What a user declares, as values: relations, products, and how to run them.
+
+The same objects come from YAML and from Python. Names and expressions are still text;
+`joinery.plan.build` resolves them.
+
+Invariant: two projects that declare the same are equal, wherever their parts stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from joinery.errors import Location
+from joinery.project.location import Locations
+from joinery.project.location import Path as SpecPath
+
+if TYPE_CHECKING:
+    from joinery.project.stream import StreamSpec, WatermarkSpec
+
+Options = tuple[tuple[str, object], ...]
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A place that changes come from: `kind` such as `files`, with its options."""
+
+    name: str
+    kind: str
+    options: Options = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """A place for documents.
+
+    Attributes:
+        kind: Such as `files`; empty when `use` names a sink of the project.
+        options: Those of the kind; beside `use`, they replace the named sink's.
+        use: The name of a sink under the project's `sinks`.
+    """
+
+    kind: str = ""
+    options: Options = ()
+    use: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultsSpec:
+    """What relations take where they do not say it themselves."""
+
+    source: str | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSpec:
+    """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types.
+
+    Attributes:
+        append: True for a log of events, whose rows never change; its key may be empty.
+        time: The column that tells when an event was, or from when a version is valid.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    fields: Pairs
+    topic: str | None = None
+    source: str | None = None
+    format: str | None = None
+    derive: Pairs = ()
+    position: str | None = None
+    time_unit: Literal["micros", "millis", "nanos"] = "micros"
+    images: Literal["full", "key"] = "full"
+    unique: tuple[tuple[str, ...], ...] = ()
+    where: str | None = None
+    append: bool = False
+    time: str | None = None
+    watermark: WatermarkSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSpec:
+    """One entry of an `order`."""
+
+    expression: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A product's root, or an entry of `embed`.
+
+    Attributes:
+        on: Child column and parent column, pair by pair; empty at the root.
+        fields: Names and expressions; None means all columns of the relation.
+        keyed: True for `as: map`.
+    """
+
+    name: str
+    cardinality: Literal["root", "one", "many"]
+    relation: str
+    on: Pairs = ()
+    fields: Pairs | None = None
+    values: Pairs = ()
+    where: str | None = None
+    order: tuple[OrderSpec, ...] = ()
+    limit: int | None = None
+    overflow: Literal["count", "fail"] = "count"
+    embed: tuple[NodeSpec, ...] = ()
+    hidden: bool = False
+    keyed: bool = False
+
+    def walk(self) -> Iterator[NodeSpec]:
+        """Yield this node and all below it, parents first."""
+        yield self
+        for child in self.embed:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxSpec:
+    """Which columns of an outbox make an event; by default Debezium's names.
+
+    Attributes:
+        key: The event's key, so that events of one aggregate keep their order.
+        value: The event itself.
+        headers: Names of headers and their columns; None for those there are of
+            `id` and `eventType`, from the columns `id` and `type`.
+    """
+
+    key: str = "aggregateid"
+    value: str = "payload"
+    headers: Pairs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSpec:
+    """One document a root row, and where it goes.
+
+    Attributes:
+        outbox: Set where the root's inserted rows are sent as events, instead of documents.
+    """
+
+    name: str
+    root: NodeSpec
+    sinks: tuple[SinkSpec, ...] = ()
+    group: str | None = None
+    solution: str = "spark-state"
+    solution_options: Options = ()
+    settle_ms: int | None = None
+    ready: tuple[str, ...] = ()
+    outbox: OutboxSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """How the project runs.
+
+    Attributes:
+        trigger_ms: The time between batches; 0 is as fast as possible.
+        checkpoint_interval_ms: How often real-time mode commits what it did.
+        max_rows_per_batch: Of one source; 0 sets no bound.
+        solutions: Options by solution, for products that give none themselves.
+    """
+
+    checkpoint: str = ".joinery/checkpoint"
+    dead_letters: SinkSpec = SinkSpec("files", (("path", ".joinery/dead_letters"),))
+    dead_letters_wait: bool = False
+    trigger_ms: int = 0
+    real_time: bool = False
+    checkpoint_interval_ms: int = 5 * 60 * 1000
+    max_rows_per_batch: int = 200_000
+    max_bytes_per_batch: int | None = None
+    spark: Pairs = ()
+    tombstone_retention_ms: int = 7 * 24 * 60 * 60 * 1000
+    max_record_bytes: int = 8 * 1024 * 1024
+    max_document_bytes: int = 16 * 1024 * 1024
+    http: str | None = None
+    lineage: Pairs = field(default=(), repr=False)
+    solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSpec:
+    """Everything one project declares.
+
+    Attributes:
+        sinks: The project's named sinks.
+        folder: Where relative paths begin.
+        locations: Where the parts stand in their file.
+    """
+
+    name: str
+    sources: tuple[SourceSpec, ...] = ()
+    defaults: DefaultsSpec = DefaultsSpec()
+    relations: tuple[RelationSpec, ...] = ()
+    products: tuple[ProductSpec, ...] = ()
+    streams: tuple[StreamSpec, ...] = ()
+    sinks: tuple[tuple[str, SinkSpec], ...] = ()
+    run: RunSpec = RunSpec()
+    folder: Path = field(default=Path(), compare=False)
+    locations: Locations = field(default_factory=Locations, compare=False, repr=False)
+
+    def locate(self, path: SpecPath, *, key: bool = False) -> Location | None:
+        """Return where the part at `path` stands, or the longest known part of it."""
+        return self.locations.locate(path, key=key)
+
+    def source_of(self, relation: RelationSpec) -> str:
+        """Return the name of the source that a relation reads; empty where there is none."""
+        only = self.sources[0].name if len(self.sources) == 1 else ""
+        return relation.source or self.defaults.source or only
+
+    def path_of(self, text: str) -> Path:
+        """Return the absolute path that `text` names, relative to the project's folder."""
+        return (self.folder / Path(text).expanduser()).absolute()

@@ -1,0 +1,102 @@
+"""Reads sources and sinks: a kind with its options, or the name of a declared sink."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib.metadata import entry_points
+
+from joinery.project import grammar
+from joinery.project.kafka import check_kafka
+from joinery.project.location import Path
+from joinery.project.option import check_options
+from joinery.project.product import Options, SinkSpec, SourceSpec
+from joinery.project.reader import Reader
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+
+_SOURCE_NEEDED = {"files": ("path",)}
+
+
+def read_source(reader: Reader, entry: Entry) -> SourceSpec:
+    """Return the source that an entry of `sources` declares."""
+    what = f'source "{entry.name}"'
+    kinds, known = grammar.SOURCE_KINDS, {"files": grammar.SOURCE_OPTIONS["files"]}
+    kind, options = _kind(
+        reader,
+        entry.value,
+        what,
+        kinds,
+        known=known,
+        needed=_SOURCE_NEEDED,
+    )
+    if kind == "kafka" and isinstance(entry.value, MapTree):
+        check_kafka(reader, entry.value.entries[0], f'"kafka" of {what}')
+    return SourceSpec(entry.name, kind, options)
+
+
+def read_sinks(reader: Reader, tree: Tree, what: str, path: Path) -> tuple[SinkSpec, ...]:
+    """Return the sinks of a product: one, or a list."""
+    if not isinstance(tree, ListTree):
+        return (read_sink(reader, tree, f'"sink" of {what}', path),)
+    return tuple(
+        read_sink(reader, item, f'"sink" of {what}', (*path, index))
+        for index, item in enumerate(tree.items)
+    )
+
+
+def read_sink(
+    reader: Reader, tree: Tree, what: str, path: Path, *, named: bool = False
+) -> SinkSpec:
+    """Return one sink: `{kind: options}`, a name, or `{use: name, option: …}`.
+
+    A `named` one may lack what it needs, since each use can add to it.
+    """
+    if isinstance(tree, Scalar) and isinstance(tree.value, str) and tree.value:
+        reader.alias((*path, "use"), tree)
+        return SinkSpec(use=tree.value)
+    if isinstance(tree, MapTree) and tree.get("use") is not None:
+        entries = reader.entries(tree, what)
+        name = reader.text(next(each.value for each in entries if each.name == "use"), '"use"')
+        options = reader.options(tree, what)
+        return SinkSpec(use=name, options=tuple(each for each in options if each[0] != "use"))
+    kind, options = _kind(
+        reader,
+        tree,
+        what,
+        {*grammar.SINK_KINDS, *_plug_ins()},
+        known=grammar.SINK_OPTIONS,
+        needed={} if named else grammar.SINK_NEEDED,
+    )
+    return SinkSpec(kind, options)
+
+
+def _kind(
+    reader: Reader,
+    tree: Tree,
+    what: str,
+    kinds: Collection[str],
+    *,
+    known: Mapping[str, grammar.Names],
+    needed: Mapping[str, tuple[str, ...]],
+) -> tuple[str, Options]:
+    """Return a kind and its options from `{kind: {option: value}}`."""
+    entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
+    if len(entries) > 1:
+        named = ", ".join(each.name for each in entries)
+        message, hint = f"{what} is of one kind, not of {named}", "Keep one of them."
+        reader.refuse("SPEC_SHAPE", message, entries[1].place, hint=hint)
+        return "", ()
+    if not entries:
+        reader.shape(tree, what, "a map with one kind", "Write one such as {files: {path: out}}.")
+        return "", ()
+    entry = entries[0]
+    part = f'"{entry.name}" of {what}'
+    if entry.name not in kinds:
+        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds, entry.place)
+        return entry.name, ()
+    if entry.name in known:
+        check_options(reader, entry, part, known[entry.name], needed.get(entry.name, ()))
+    return entry.name, reader.options(entry.value, part)
+
+
+def _plug_ins() -> set[str]:
+    return {each.name for each in entry_points(group="joinery.sinks")}

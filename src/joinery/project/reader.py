@@ -1,0 +1,229 @@
+"""Reads the shapes of a tree, and notes every problem instead of stopping at the first.
+
+Invariant: a reading that noted no problem returned what was declared; any other returned
+a harmless stand-in that its caller throws away with the spec.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from joinery.errors import Location, SpecError
+from joinery.project.location import Mark, Path
+from joinery.project.product import Options
+from joinery.project.quantity import duration_ms, size_bytes
+from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+
+_FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+_MOST = 2**31 - 1
+
+_MEANT = {
+    "group_by": "Grouping by a column is not there yet; make what it groups by a relation, and"
+    " the rows an embed of it.",
+}
+
+
+class Reader:
+    """Notes problems, and the places of parts that a shorthand stands for."""
+
+    def __init__(self) -> None:
+        self.problems: list[SpecError] = []
+        self.marks: dict[Path, Mark] = {}
+
+    def refuse(
+        self, code: str, message: str, place: Location | None, *, detail: str = "", hint: str = ""
+    ) -> None:
+        """Note one problem."""
+        self.problems.append(
+            SpecError(message, code=code, detail=detail, hint=hint, location=place)
+        )
+
+    def shape(self, tree: Tree, what: str, wanted: str, hint: str = "") -> None:
+        """Note that `what` is not what it should be."""
+        found = f'"{tree.text}"' if isinstance(tree, Scalar) and tree.text else _kind(tree)
+        self.refuse("SPEC_SHAPE", f"{what} needs {wanted}, not {found}", tree.mark.value, hint=hint)
+
+    def alias(self, path: Path, tree: Tree, key: Location | None = None) -> None:
+        """Remember that the part at `path` stands where `tree` does."""
+        self.marks[path] = replace(tree.mark, key=key or tree.mark.value)
+
+    def entries(self, tree: Tree, what: str) -> tuple[Entry, ...]:
+        """Return the entries of a map, each name once; a null is an empty map."""
+        if isinstance(tree, Scalar) and tree.value is None:
+            return ()
+        if not isinstance(tree, MapTree):
+            self.shape(tree, what, "a map")
+            return ()
+        first: dict[str, Entry] = {}
+        for entry in tree.entries:
+            if entry.name in first:
+                before = first[entry.name].place
+                self.refuse(
+                    "SPEC_DUPLICATE_KEY",
+                    f'{what} has "{entry.name}" twice',
+                    entry.place,
+                    detail=_seen(before, entry.place),
+                    hint="Remove one of the two.",
+                )
+            first.setdefault(entry.name, entry)
+        return tuple(first.values())
+
+    def named(
+        self, tree: Tree, what: str, known: Collection[str], reserved: Collection[str] = ()
+    ) -> Mapping[str, Tree]:
+        """Return the values of a map whose names are all known."""
+        found: dict[str, Tree] = {}
+        for entry in self.entries(tree, what):
+            if entry.name in known:
+                found[entry.name] = entry.value
+            elif entry.name in reserved:
+                self.refuse(
+                    "SPEC_NOT_YET",
+                    f'"{entry.name}" of {what} is reserved and not there yet',
+                    entry.place,
+                    hint=f'Remove "{entry.name}".',
+                )
+            else:
+                self.unknown(f'{what} has no key "{entry.name}"', entry.name, known, entry.place)
+        return found
+
+    def unknown(
+        self, message: str, name: str, known: Collection[str], place: Location | None
+    ) -> None:
+        """Note a name that is not one of `known`, with the nearest of them."""
+        detail = f"Known are {', '.join(known)}." if known else "None are known here."
+        near = difflib.get_close_matches(name, list(known), n=1)
+        hint = _MEANT.get(name, "") or (f'Use "{near[0]}".' if near else "")
+        if name == "where" and "filter" in known:
+            hint = 'Use "filter".'
+        self.refuse("SPEC_UNKNOWN_KEY", message, place, detail=detail, hint=hint)
+
+    def text(self, tree: Tree, what: str) -> str:
+        """Return a text that is not empty."""
+        if isinstance(tree, Scalar) and isinstance(tree.value, str) and tree.value:
+            return tree.value
+        hint = "Put it in quotes." if isinstance(tree, Scalar) and tree.text else ""
+        self.shape(tree, what, "a text", hint)
+        return ""
+
+    def expression(self, tree: Tree, what: str) -> str:
+        """Return the text of an expression; a number or a boolean is one as written."""
+        if isinstance(tree, Scalar) and tree.text.strip():
+            return tree.text
+        cut = (
+            "Put an expression with a comma in quotes."
+            if what.split('" of')[0].endswith(")")
+            else ""
+        )
+        self.shape(tree, what, "an expression", cut)
+        return ""
+
+    def texts(self, tree: Tree, what: str, path: Path) -> tuple[str, ...]:
+        """Return a list of texts."""
+        if not isinstance(tree, ListTree):
+            hint = f"Write [{tree.text}]." if isinstance(tree, Scalar) and tree.text else ""
+            self.shape(tree, what, "a list", hint)
+            return ()
+        return tuple(self.text(item, f"an entry of {what}") for item in tree.items)
+
+    def pairs(self, tree: Tree, what: str) -> tuple[tuple[str, str], ...]:
+        """Return a map from names to expressions."""
+        return tuple(
+            (entry.name, self.expression(entry.value, f'"{entry.name}" of {what}'))
+            for entry in self.entries(tree, what)
+        )
+
+    def word(self, tree: Tree, what: str, known: Collection[str]) -> str:
+        """Return a text that is one of `known`."""
+        text = self.text(tree, what)
+        if text and text not in known:
+            near = difflib.get_close_matches(text, list(known), n=1)
+            hint = f'Use "{near[0]}".' if near else ""
+            listed = f"Known are {', '.join(known)}."
+            message = f'{what} cannot be "{text}"'
+            self.refuse("SPEC_VALUE", message, tree.mark.value, detail=listed, hint=hint)
+        return text
+
+    def flag(self, tree: Tree, what: str) -> bool:
+        """Return a boolean."""
+        if isinstance(tree, Scalar) and isinstance(tree.value, bool):
+            return tree.value
+        self.shape(tree, what, "true or false")
+        return False
+
+    def count(self, tree: Tree, what: str) -> int:
+        """Return a whole number from 1 that an `int` holds."""
+        value = tree.value if isinstance(tree, Scalar) else None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
+            return value
+        large = isinstance(value, int) and value > _MOST
+        self.shape(
+            tree, what, f"a whole number up to {_MOST}" if large else "a whole number from 1"
+        )
+        return 1
+
+    def duration_ms(self, tree: Tree, what: str) -> int:
+        """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
+        found = duration_ms(tree.text) if isinstance(tree, Scalar) else None
+        if found is None:
+            self.shape(tree, what, "a duration", "Write one such as 500ms, 2s, 5m, 1h or 7d.")
+            return 0
+        return found
+
+    def size_bytes(self, tree: Tree, what: str) -> int:
+        """Return a size such as `8 MiB`, or a number of bytes."""
+        size = size_bytes(tree.text) if isinstance(tree, Scalar) else None
+        if size is None:
+            self.shape(tree, what, "a size from 1", "Write one such as 1000000 or 8 MiB.")
+            return 1
+        return size
+
+    def options(self, tree: Tree, what: str) -> Options:
+        """Return the options of a kind, whatever they hold."""
+        return tuple((each.name, _value(each.value)) for each in self.entries(tree, what))
+
+    def folder_name(self, name: str, what: str, place: Location | None) -> None:
+        """Note a name that cannot stand for a folder."""
+        if not _FOLDER_NAME.fullmatch(name):
+            self.refuse(
+                "SPEC_NAME",
+                f'{what} cannot be named "{name}"',
+                place,
+                detail="Its name becomes the name of a folder.",
+                hint="Use letters, digits, _ - and ., a letter first.",
+            )
+
+    def output_name(self, name: str, what: str, place: Location | None) -> None:
+        """Note a name that cannot stand for a field."""
+        if not name or name.startswith("__") or "/" in name:
+            self.refuse(
+                "SPEC_NAME",
+                f'{what} cannot be named "{name}"',
+                place,
+                hint="Use a name without /, that does not begin with __.",
+            )
+
+
+def _seen(before: Location | None, again: Location | None) -> str:
+    if before is None or again is None:
+        return ""
+    where = f"in line {before.line}" if before.file == again.file else f"at {before}"
+    return f"It stands {where} already."
+
+
+def _kind(tree: Tree) -> str:
+    if isinstance(tree, ListTree):
+        return "a list"
+    return "a map" if isinstance(tree, MapTree) else "nothing"
+
+
+def _value(tree: Tree) -> object:
+    if isinstance(tree, Scalar):
+        return tree.value
+    if isinstance(tree, ListTree):
+        return tuple(_value(item) for item in tree.items)
+    return tuple((entry.name, _value(entry.value)) for entry in tree.entries)

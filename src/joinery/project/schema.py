@@ -1,0 +1,168 @@
+"""The JSON Schema of a project file, made from the grammar, so that editors complete it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from joinery.project import grammar, grammar_stream
+
+_VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
+_EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
+_OPTIONS = {"type": ["object", "null"]}
+
+
+def schema_text() -> str:
+    """Return the schema as JSON text."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of a project file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Joinery project",
+        **_object(grammar.PROJECT),
+        "$defs": _definitions(),
+    }
+
+
+def _definitions() -> dict[str, Any]:
+    return {
+        "defaults": _object(grammar.DEFAULTS),
+        "relation": {
+            **_object(grammar.RELATION, required=("fields",)),
+            "anyOf": [
+                {"required": ["key"]},
+                {"properties": {"append": {"const": True}}, "required": ["append"]},
+            ],
+        },
+        "product": {
+            **_object(grammar.PRODUCT),
+            "oneOf": [{"required": ["root"]}, {"required": ["outbox", "sink"]}],
+        },
+        "embed": {
+            **_object(grammar.EMBED, required=("on",)),
+            "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
+        },
+        "emit": _object(grammar.EMIT),
+        **_stream_definitions(),
+        "run": _object(grammar.RUN),
+        "lineage": _object(grammar.LINEAGE, required=("url",)),
+        "source": _kinds(grammar.SOURCE_KINDS, grammar.SOURCE_OPTIONS),
+        "solution": {
+            "anyOf": [
+                {"type": "string", "examples": list(grammar.SOLUTIONS)},
+                _kinds(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+            ],
+        },
+        "solutions": _options_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+        "sink_map": _kinds(grammar.SINK_KINDS, grammar.SINK_OPTIONS),
+        "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},
+        "sinks": {
+            "anyOf": [_reference("sink"), {"type": "array", "items": _reference("sink")}],
+        },
+        "expression": _EXPRESSION,
+        "expressions": {"type": "object", "additionalProperties": _reference("expression")},
+        "fields": {
+            "anyOf": [
+                _reference("expressions"),
+                {
+                    "type": "array",
+                    "items": {"anyOf": [{"type": "string"}, _reference("expressions")]},
+                },
+            ],
+        },
+        "on": {
+            "anyOf": [
+                {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ],
+        },
+        "duration": {"type": "string", "pattern": r"^(\d+\s*(ms|s|m|h|d)|.*\$\{.*)$"},
+        "size": {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "string", "pattern": r"^(\d+\s*(B|KiB|MiB|GiB)?|.*\$\{.*)$"},
+            ],
+        },
+    }
+
+
+def _stream_definitions() -> dict[str, Any]:
+    fields = {"select": _reference("fields"), "with_columns": _reference("expressions")}
+    steps: list[dict[str, Any]] = [
+        _object(grammar_stream.LOOKUP, required=("lookup", "on")),
+        *(_object({name: shape}, required=(name,)) for name, shape in fields.items()),
+        _object({"filter": _reference("expression")}, required=("filter",)),
+        _object({"union": {"type": "string"}}, required=("union",)),
+        _object(
+            {"map": _object(grammar_stream.MAP, required=("function", "output"))}, required=("map",)
+        ),
+    ]
+    return {
+        "stream": _object(grammar_stream.STREAM, required=("from",)),
+        "step": {"anyOf": steps},
+        "watermark": _object(grammar_stream.WATERMARK),
+        "cache": _object(grammar_stream.CACHE),
+        "limits": _object(grammar_stream.LIMITS),
+        "store": {
+            "type": "object",
+            "properties": dict.fromkeys(grammar_stream.STORE_KINDS, _OPTIONS),
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+    }
+
+
+def _reference(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _object(names: grammar.Names, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _or_variable(shape) for name, shape in names.items()},
+        "additionalProperties": False,
+    }
+    return {**made, "required": list(required)} if required else made
+
+
+def _or_variable(shape: grammar.Fragment) -> dict[str, Any]:
+    """Return `shape`, or the environment variable that gives it."""
+    if shape.get("type") not in ("integer", "boolean") and "enum" not in shape:
+        return dict(shape)
+    told = {key: value for key, value in shape.items() if key in ("description", "default")}
+    rest = {key: value for key, value in shape.items() if key not in told}
+    return {**told, "anyOf": [rest, _VARIABLE]}
+
+
+def _use() -> dict[str, Any]:
+    named = {"type": "string", "description": "The name of a sink under sinks."}
+    return {"type": "object", "properties": {"use": named}, "required": ["use"]}
+
+
+def _options_of(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:
+    """Return some kinds, each with its options; a plug-in's kind may have any."""
+    return {
+        "type": "object",
+        "properties": {
+            kind: {"anyOf": [_object(options[kind]), {"type": "null"}]} for kind in kinds
+        },
+        "additionalProperties": _OPTIONS,
+    }
+
+
+def _kinds(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:
+    """Return one kind with its options; a plug-in's kind may have any."""
+    shapes = {kind: _object(options[kind]) if kind in options else _OPTIONS for kind in kinds}
+    return {
+        "type": "object",
+        "properties": {
+            kind: {"anyOf": [shape, {"type": "null"}]} if shape is not _OPTIONS else shape
+            for kind, shape in shapes.items()
+        },
+        "minProperties": 1,
+        "maxProperties": 1,
+    }

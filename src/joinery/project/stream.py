@@ -1,0 +1,166 @@
+"""What a user declares of streams, as values: where events come from, and each step.
+
+Names and expressions are still text; `joinery.plan.build_stream` resolves them.
+
+Invariant: two streams that declare the same are equal, from YAML or from Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from joinery.project.product import Options, Pairs, SinkSpec
+
+Read = Literal["state", "database", "event"]
+AsOf = Literal["processing", "event"]
+OnChange = Literal["keep", "re_emit", "correct"]
+Late = Literal["hold", "correct"]
+Miss = Literal["null", "drop", "dead_letter", "wait"]
+RowFunction = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkSpec:
+    """How far a relation's times may be behind one another.
+
+    Attributes:
+        delay_ms: How much older than the newest time a row may still come.
+        idle_ms: After so long without a row the relation holds nobody up; None waits on.
+    """
+
+    delay_ms: int = 0
+    idle_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """How long an answer of a store may be used again.
+
+    Attributes:
+        rows: The most answers that are kept.
+        ttl_ms: How old an answer may be.
+        negative_ttl_ms: How long a key without a row is not asked for again.
+    """
+
+    rows: int = 100_000
+    ttl_ms: int = 60_000
+    negative_ttl_ms: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a store is spared, also after a restart with an empty cache.
+
+    Attributes:
+        concurrency: The most requests under way.
+        per_second: The most requests a second; None sets no bound.
+        batch: The most keys a request.
+        warm_up_ms: How long the rate rises, from a tenth of `per_second`, after a start.
+    """
+
+    concurrency: int = 4
+    per_second: float | None = None
+    batch: int = 1000
+    warm_up_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRead:
+    """A store that rows are queried from: `kind` such as `postgres`, with its options."""
+
+    kind: str
+    options: Options = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LookupSpec:
+    """Columns of one row of a table for each event.
+
+    Attributes:
+        on: Table column and event column, pair by pair, as in an embed.
+        fields: Over the table's row; None means all columns that `on` does not name.
+        time: The event's time; by default that of the stream's relation.
+        for_ms: How long an event is remembered (`on_change`), or how far it may be behind the
+            table (`as_of: event`).
+        every_ms: How often corrections are sent (`on_change: correct`).
+    """
+
+    table: str
+    on: Pairs = ()
+    fields: Pairs | None = None
+    read: Read = "state"
+    as_of: AsOf = "processing"
+    time: str | None = None
+    late: Late = "hold"
+    on_miss: Miss = "null"
+    wait_ms: int | None = None
+    on_change: OnChange = "keep"
+    for_ms: int | None = None
+    every_ms: int | None = None
+    where: str | None = None
+    cache: Cache = Cache()
+    limits: Limits = Limits()
+    store: StoreRead | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSpec:
+    """Keeps the events for which `where` is true."""
+
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelectSpec:
+    """Replaces all columns by `fields`."""
+
+    fields: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class WithColumnsSpec:
+    """Adds columns, or replaces those of the same name."""
+
+    fields: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec:
+    """Gives each event to a function, which returns its columns anew, or None to drop it.
+
+    Attributes:
+        function: `module:name`, or the function itself where it has no such name.
+        output: The columns it returns and their Spark DDL types.
+    """
+
+    function: str | RowFunction
+    output: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class UnionSpec:
+    """Adds the events of another stream."""
+
+    stream: str
+
+
+StepSpec = LookupSpec | FilterSpec | SelectSpec | WithColumnsSpec | MapSpec | UnionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """Events, what happens to them in order, and where they go.
+
+    Attributes:
+        origin: A relation with `append: true`, or another stream that this one goes on from.
+        correction: The name of a boolean column that tells a correction from a first event.
+    """
+
+    name: str
+    origin: str
+    steps: tuple[StepSpec, ...] = ()
+    sinks: tuple[SinkSpec, ...] = ()
+    group: str | None = None
+    correction: str | None = None

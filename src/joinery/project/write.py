@@ -1,0 +1,294 @@
+"""Writes a spec back as plain data, in the shorthand a user would choose.
+
+Invariant: reading what was written gives an equal spec; defaults are left out.
+
+The parts of a declaration that relations, products and streams write alike.
+
+Writes a stream back as plain data, in the shorthand a user would choose.
+
+Invariant: reading what was written gives an equal stream; defaults are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from joinery.errors import SpecError
+from joinery.project.product import (
+    DefaultsSpec,
+    NodeSpec,
+    Options,
+    OrderSpec,
+    OutboxSpec,
+    Pairs,
+    ProductSpec,
+    ProjectSpec,
+    RelationSpec,
+    RunSpec,
+    SinkSpec,
+)
+from joinery.project.quantity import duration_text
+from joinery.project.stream import (
+    Cache,
+    FilterSpec,
+    Limits,
+    LookupSpec,
+    MapSpec,
+    SelectSpec,
+    StepSpec,
+    StoreRead,
+    StreamSpec,
+    UnionSpec,
+    WatermarkSpec,
+    WithColumnsSpec,
+)
+
+Data = dict[str, Any]
+
+
+def section(name: str, value: Any) -> Data:
+    """Return `value` under `name`, or nothing where it is the default."""
+    return {name: value} if value else {}
+
+
+def fields_data(pairs: Pairs) -> list[Any] | Data:
+    """Return fields as a list while names stand for themselves, else as a map or a mix."""
+    if len({name for name, _ in pairs}) == len(pairs) and all(name != text for name, text in pairs):
+        return dict(pairs) if pairs else []
+    return [name if name == text else {name: text} for name, text in pairs]
+
+
+def on_data(pairs: Pairs) -> list[str] | Data:
+    """Return the pairs of an `on` as a list where the names agree."""
+    if all(child == parent for child, parent in pairs):
+        return [child for child, _ in pairs]
+    return dict(pairs)
+
+
+def kind_data(kind: str, options: Options) -> Data:
+    """Return a kind with its options."""
+    return {kind: plain(options)}
+
+
+def sinks_data(specs: tuple[SinkSpec, ...]) -> Data:
+    """Return sinks under their name: one, a list, or nothing."""
+    sinks = [sink_data(each) for each in specs]
+    return section("sink", sinks[0] if len(sinks) == 1 else sinks)
+
+
+def sink_data(spec: SinkSpec) -> str | Data:
+    """Return one sink: a kind with its options, or the name of a declared one."""
+    if spec.use is None:
+        return kind_data(spec.kind, spec.options)
+    return {"use": spec.use, **plain(spec.options)} if spec.options else spec.use
+
+
+def plain(options: Options) -> Data:
+    """Return options as a map."""
+    return {name: _value(value) for name, value in options}
+
+
+def _value(value: object) -> object:
+    """Return an option as data; a tuple of named pairs was a map."""
+    if not isinstance(value, tuple):
+        return value
+    if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
+        return {name: _value(each) for name, each in value}
+    return [_value(each) for each in value]
+
+
+def stream_data(spec: StreamSpec) -> Data:
+    """Return a stream as the map under its name."""
+    data: Data = {"from": spec.origin}
+    data |= section("steps", [step_data(each) for each in spec.steps])
+    data |= sinks_data(spec.sinks)
+    return data | section("group", spec.group) | section("correction", spec.correction)
+
+
+def watermark_data(spec: WatermarkSpec | None) -> Data:
+    """Return a relation's watermark under its name, or nothing."""
+    if spec is None:
+        return {}
+    data = {"delay": duration_text(spec.delay_ms)} if spec.delay_ms or spec.idle_ms is None else {}
+    return {"watermark": data | _some("idle", spec.idle_ms)}
+
+
+def step_data(spec: StepSpec) -> Data:
+    """Return a step as a map.
+
+    Raises:
+        SpecError: A step calls a function that has no `module:name`.
+    """
+    match spec:
+        case LookupSpec():
+            return _lookup(spec)
+        case FilterSpec(where):
+            return {"filter": where}
+        case SelectSpec(fields):
+            return {"select": fields_data(fields)}
+        case WithColumnsSpec(fields):
+            return {"with_columns": dict(fields)}
+        case UnionSpec(stream):
+            return {"union": stream}
+        case MapSpec():
+            return {"map": {"function": _named(spec.function), "output": dict(spec.output)}}
+
+
+def _lookup(spec: LookupSpec) -> Data:
+    default = LookupSpec(spec.table)
+    data: Data = {"lookup": spec.table, "on": on_data(spec.on)}
+    data |= {} if spec.fields is None else {"fields": fields_data(spec.fields)}
+    for name in ("read", "as_of", "time", "late", "on_miss", "on_change"):
+        if getattr(spec, name) != getattr(default, name):
+            data[name] = getattr(spec, name)
+    if spec.wait_ms is not None:
+        data["on_miss"] = f"wait:{duration_text(spec.wait_ms)}"
+    data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
+    data |= section("where", spec.where)
+    data |= section("cache", _cache(spec.cache)) | section("limits", _limits(spec.limits))
+    return data | ({"store": _store(spec.store)} if spec.store else {})
+
+
+def _store(spec: StoreRead) -> Data:
+    return {spec.kind: {name: _named(each) for name, each in plain(spec.options).items()}}
+
+
+def _cache(spec: Cache) -> Data:
+    default, data = Cache(), Data()
+    data |= {"size": spec.rows} if spec.rows != default.rows else {}
+    data |= {"ttl": duration_text(spec.ttl_ms)} if spec.ttl_ms != default.ttl_ms else {}
+    if spec.negative_ttl_ms != default.negative_ttl_ms:
+        data["negative"] = duration_text(spec.negative_ttl_ms)
+    return data
+
+
+def _limits(spec: Limits) -> Data:
+    default = Limits()
+    names = ("concurrency", "per_second", "batch")
+    data: Data = {
+        name: getattr(spec, name) for name in names if getattr(spec, name) != getattr(default, name)
+    }
+    return data | ({"warm_up": duration_text(spec.warm_up_ms)} if spec.warm_up_ms else {})
+
+
+def _named(value: Any) -> Any:
+    """Return a value as a file holds it; a function is told by name, or not at all."""
+    if not callable(value):
+        return value
+    name = getattr(value, "__qualname__", "function")
+    raise SpecError(
+        f'function "{name}" cannot be written to a project file',
+        code="SPEC_FUNCTION",
+        detail="A project file names a function as module:name.",
+        hint="Define it at the top of a module, and import it from there.",
+    )
+
+
+def _some(name: str, milliseconds: int | None) -> Data:
+    return {} if milliseconds is None else {name: duration_text(milliseconds)}
+
+
+_RUN_SCALARS = (
+    "checkpoint",
+    "dead_letters_wait",
+    "real_time",
+    "max_rows_per_batch",
+    "max_bytes_per_batch",
+    "max_record_bytes",
+    "max_document_bytes",
+    "http",
+)
+
+
+def project_data(spec: ProjectSpec) -> Data:
+    """Return a project as the maps, lists and scalars of its file."""
+    data: Data = {"joinery": 1, "name": spec.name}
+    data |= section(
+        "sources", {each.name: kind_data(each.kind, each.options) for each in spec.sources}
+    )
+    data |= section("defaults", _defaults(spec.defaults))
+    data["relations"] = {each.name: relation_data(each) for each in spec.relations}
+    if spec.products or not spec.streams:
+        data["products"] = {each.name: product_data(each) for each in spec.products}
+    data |= section("streams", {each.name: stream_data(each) for each in spec.streams})
+    data |= section("sinks", {name: sink_data(each) for name, each in spec.sinks})
+    return data | section("run", _run(spec.run))
+
+
+def relation_data(spec: RelationSpec) -> Data:
+    """Return a relation as the map under its name."""
+    data: Data = section("key", list(spec.key)) | {"fields": dict(spec.fields)}
+    for name in ("topic", "source", "format", "position", "where"):
+        data |= section(name, getattr(spec, name))
+    data |= section("derive", dict(spec.derive))
+    data |= section("time_unit", spec.time_unit if spec.time_unit != "micros" else None)
+    data |= section("images", spec.images if spec.images != "full" else None)
+    data |= section("unique", [list(each) for each in spec.unique])
+    data |= section("append", spec.append) | section("time", spec.time)
+    return data | watermark_data(spec.watermark)
+
+
+def product_data(spec: ProductSpec) -> Data:
+    """Return a product as the map under its name."""
+    data: Data = _outbox(spec) if spec.outbox else {"root": spec.root.relation}
+    data |= _shown(spec.root)
+    data |= sinks_data(spec.sinks)
+    data |= section("group", spec.group)
+    if spec.solution_options:
+        data["solution"] = {spec.solution: plain(spec.solution_options)}
+    elif spec.solution != "spark-state":
+        data["solution"] = spec.solution
+    if spec.settle_ms is not None:
+        data["emit"] = {"settle": f"{spec.settle_ms}ms"}
+    return data | section("ready", list(spec.ready))
+
+
+def _outbox(spec: ProductSpec) -> Data:
+    default, outbox = OutboxSpec(), spec.outbox
+    assert outbox is not None  # asked for before
+    told: Data = {"relation": spec.root.relation}
+    told |= section("key", outbox.key if outbox.key != default.key else None)
+    told |= section("value", outbox.value if outbox.value != default.value else None)
+    if outbox.headers is not None:
+        told["headers"] = dict(outbox.headers)
+    return {"outbox": told if len(told) > 1 else spec.root.relation}
+
+
+def embed_data(spec: NodeSpec) -> Data:
+    """Return an embed as the map under its name."""
+    data: Data = {spec.cardinality: spec.relation, "on": on_data(spec.on), **_shown(spec)}
+    data |= section("order", [_order(each) for each in spec.order])
+    data |= section("limit", spec.limit)
+    data |= section("overflow", spec.overflow if spec.overflow != "count" else None)
+    data |= section("hidden", spec.hidden)
+    return data | section("as", "map" if spec.keyed else None)
+
+
+def _shown(spec: NodeSpec) -> Data:
+    data: Data = {} if spec.fields is None else {"fields": fields_data(spec.fields)}
+    data |= section("values", dict(spec.values))
+    data |= section("where", spec.where)
+    return data | section("embed", {each.name: embed_data(each) for each in spec.embed})
+
+
+def _order(spec: OrderSpec) -> str:
+    return f"-{spec.expression}" if spec.descending else spec.expression
+
+
+def _defaults(spec: DefaultsSpec) -> Data:
+    return section("source", spec.source) | section("format", spec.format)
+
+
+def _run(spec: RunSpec) -> Data:
+    default, data = RunSpec(), Data()
+    if spec.dead_letters != default.dead_letters:
+        data["dead_letters"] = sink_data(spec.dead_letters)
+    for name in _RUN_SCALARS:
+        if getattr(spec, name) != getattr(default, name):
+            data[name] = getattr(spec, name)
+    for name in ("trigger", "checkpoint_interval", "tombstone_retention"):
+        if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
+            data[name] = f"{getattr(spec, f'{name}_ms')}ms"
+    data |= section("lineage", dict(spec.lineage))
+    data |= section("solutions", {name: plain(each) for name, each in spec.solutions})
+    return data | section("spark", dict(spec.spark))

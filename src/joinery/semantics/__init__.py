@@ -1,0 +1,1 @@
+"""What documents and events must be, in plain Python: the reference. No network, no clock."""

@@ -1,0 +1,218 @@
+"""Reads the changes of a batch as the kernel writes them: see `ChangeLines` in `kernel/`.
+
+Invariant: changes come in the order of their log.
+
+From the JSON of the kernel back to typed values; the inverse of `semantics/render.py`.
+
+Numbers with a fraction or an exponent are to be read as text, so that decimals stay exact.
+
+Typed values from the plain ones that JSON, or a test, writes.
+
+Invariant: a value that already has its type comes back unchanged.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from joinery.expression.number import single
+from joinery.model.change import Change
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.plan.nodes import Relation
+
+Read = Callable[[Any], Any]
+_WIDE = decimal.Context(prec=80)
+
+
+def json_reader(kind: DataType) -> Read | None:
+    """Return the function from what JSON gives to the value; None where that is the value.
+
+    Example:
+        >>> from joinery.model.type import LONG, Decimal
+        >>> json_reader(LONG), json_reader(Decimal(5, 2))("1.50")
+        (None, Decimal('1.50'))
+    """
+    read = _read(kind)
+    if read is None:
+        return None
+    return lambda value: None if value is None else read(value)
+
+
+def _read(kind: DataType) -> Read | None:
+    match kind:
+        case Struct(fields):
+            return _struct({field.name: json_reader(field.type) for field in fields})
+        case Array(element):
+            each = json_reader(element)
+            return (lambda values: [each(value) for value in values]) if each else None
+        case Map(key, of):
+            return _map(_KEY.get(str(key)) or json_reader(key), json_reader(of))
+        case Decimal(_, scale):
+            exponent = decimal.Decimal(1).scaleb(-scale)
+            return lambda value: _WIDE.quantize(decimal.Decimal(value), exponent)
+        case Atomic(name):
+            return _ATOMIC.get(name)
+
+
+def _struct(fields: dict[str, Read | None]) -> Read | None:
+    typed = {name: read for name, read in fields.items() if read is not None}
+    if not typed:
+        return None
+
+    def read(value: Any) -> Any:
+        for name, each in typed.items():
+            value[name] = each(value[name])
+        return value
+
+    return read
+
+
+def _map(key: Read | None, of: Read | None) -> Read:
+    name: Read = key or (lambda value: value)
+    each: Read = of or (lambda value: value)
+    return lambda value: {name(left): each(right) for left, right in value.items()}
+
+
+_KEY: dict[str, Read] = {
+    **dict.fromkeys(("byte", "short", "int", "long"), int),
+    "boolean": lambda text: text == "true",
+}
+_ATOMIC: dict[str, Read] = {
+    "double": float,
+    "float": lambda value: single(float(value)),
+    "timestamp": dt.datetime.fromisoformat,
+    "timestamp_ntz": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "binary": base64.b64decode,
+}
+
+
+_UPSERT, _TOMBSTONE = 0, 2
+_PLACE = itemgetter(3, 4)
+_TOGETHER = 1000
+_FRACTIONS = ("float", "double")
+
+
+def read_changes(lines: Iterable[bytes], relations: Sequence[Relation]) -> list[Change]:
+    """Return the changes that `lines` tell, in log order.
+
+    Args:
+        lines: Of all parts, in any order.
+        relations: In the order of the kernel's program.
+    """
+    readers = [_Reader(each) for each in relations]
+    exact = any(_has_fractions(field.type) for each in relations for field in each.columns)
+    decode = json.JSONDecoder(parse_float=str if exact else None).decode
+    told: list[list[Any]] = []
+    for some in _slices(lines):
+        told += decode(f"[{b','.join(some).decode()}]")
+    told.sort(key=_PLACE)
+    return [readers[each[0]].change(*each) for each in told]
+
+
+def _slices(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield so many lines at a time as are decoded together: faster than one by one."""
+    rest = iter(lines)
+    while some := list(islice(rest, _TOGETHER)):
+        yield some
+
+
+class _Reader:
+    """Reads the changes of one relation."""
+
+    def __init__(self, relation: Relation) -> None:
+        self._name, self._key = relation.name, relation.key
+        self._columns = [column.name for column in relation.columns]
+        typed = ((column.name, json_reader(column.type)) for column in relation.columns)
+        self._typed: list[tuple[str, Read]] = [(name, read) for name, read in typed if read]
+
+    def change(
+        self,
+        relation: int,
+        op: int,
+        position: int | None,
+        major: int,
+        minor: int,
+        absent: Sequence[int] | None,
+        row: dict[str, Any],
+    ) -> Change:
+        """Return one change; the place of its relation in the program is known."""
+        for name, read in self._typed:
+            value = row[name]
+            if value is not None:
+                row[name] = read(value)
+        key = {column: row[column] for column in self._key}
+        for column in absent or ():
+            row.pop(self._columns[column])
+        after = row if op == _UPSERT else None
+        return Change(self._name, key, after, position, op == _TOMBSTONE, (major, minor))
+
+
+def _has_fractions(kind: DataType) -> bool:
+    match kind:
+        case Struct(fields):
+            return any(_has_fractions(field.type) for field in fields)
+        case Array(element):
+            return _has_fractions(element)
+        case Map(key, of):
+            return _has_fractions(key) or _has_fractions(of)
+        case Decimal():
+            return True
+        case Atomic():
+            return str(kind) in _FRACTIONS
+
+
+def typed(value: Any, type_: DataType) -> Any:
+    """Return `value` as the plan holds a value of `type_`.
+
+    Times and dates may be ISO text (without a zone it is UTC), decimals text or whole
+    numbers, binary base64 text.
+
+    Example:
+        >>> from joinery.model.type import TIMESTAMP
+        >>> typed("2026-01-02T03:04:05Z", TIMESTAMP).isoformat()
+        '2026-01-02T03:04:05+00:00'
+    """
+    if value is None:
+        return None
+    match type_:
+        case Struct(fields):
+            return {field.name: typed(value.get(field.name), field.type) for field in fields}
+        case Array(element):
+            return [typed(each, element) for each in value]
+        case Map(key, of):
+            return {typed(name, key): typed(each, of) for name, each in value.items()}
+        case Decimal(_, scale):
+            exact = decimal.Decimal(value if isinstance(value, int) else str(value))
+            return _WIDE.quantize(exact, decimal.Decimal(1).scaleb(-scale))
+        case Atomic(name):
+            return _atomic(value, name)
+
+
+def _atomic(value: Any, name: str) -> Any:
+    match name, value:
+        case ("timestamp", str()):
+            return _utc(dt.datetime.fromisoformat(value))
+        case ("timestamp_ntz", str()):
+            return dt.datetime.fromisoformat(value)
+        case ("date", str()):
+            return dt.date.fromisoformat(value)
+        case ("binary", str()):
+            return base64.b64decode(value, validate=True)
+        case ("float" | "double", int() | str()):
+            return float(value)
+        case _:
+            return value
+
+
+def _utc(value: dt.datetime) -> dt.datetime:
+    if value.tzinfo is None:
+        return value.replace(tzinfo=dt.UTC)
+    return value.astimezone(dt.UTC)

@@ -1,0 +1,198 @@
+"""The text of a document: a value and its type to JSON, the same in every solution.
+
+Invariant: equal values of one type have equal texts, and object fields stand in the order
+of the type.
+
+A row's key as stores hold it, and back.
+
+Invariant: two keys are the same key exactly when they are equal in Python; so a NaN stands
+as text, as in a join value.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import math
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring as _text
+from math import isfinite
+from operator import itemgetter
+from typing import Any
+
+from joinery.model.change import Row
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
+from joinery.plan.nodes import Relation
+from joinery.semantics.rows import join_value
+from joinery.solutions.stored.state import Key
+
+Render = Callable[[Any], str]
+_WIDE = decimal.Context(prec=80)
+
+
+def document_json(value: Any, type_: DataType) -> str:
+    """Return `value` as compact JSON; null fields are written, non-ASCII text is kept.
+
+    Example:
+        >>> from joinery.model.type import LONG, Field
+        >>> document_json({"id": 1}, Struct((Field("id", LONG), Field("total", Decimal(5, 2)))))
+        '{"id":1,"total":null}'
+    """
+    return renderer(type_)(value)
+
+
+@lru_cache(maxsize=1024)
+def renderer(type_: DataType) -> Render:
+    """Return the function from values of `type_` to their JSON text."""
+    match type_:
+        case Struct(fields):
+            return _or_null(_object(fields))
+        case Array(element):
+            item = renderer(element)
+            return _or_null(lambda value: "[" + ",".join(map(item, value)) + "]")
+        case Map(key, of):
+            return _or_null(_map(scalar_renderer(key), renderer(of)))
+        case Atomic("float" | "double"):
+            plain = scalar_renderer(type_)
+            return _or_null(lambda value: plain(value) if isfinite(value) else _text(plain(value)))
+        case Decimal() | Atomic("boolean" | "byte" | "short" | "int" | "long"):
+            return _or_null(scalar_renderer(type_))
+        case Atomic("string"):
+            return _or_null(_text)
+        case Atomic():
+            quoted = scalar_renderer(type_)
+            return _or_null(lambda value: f'"{quoted(value)}"')
+
+
+def _object(fields: Sequence[Field]) -> Render:
+    parts = [(field.name, f"{_text(field.name)}:", renderer(field.type)) for field in fields]
+
+    def render(value: Any) -> str:
+        get = value.get
+        return "{" + ",".join([head + text(get(name)) for name, head, text in parts]) + "}"
+
+    return render
+
+
+def _map(name: Render, item: Render) -> Render:
+    return lambda value: (
+        "{" + ",".join([f"{_text(name(key))}:{item(of)}" for key, of in value.items()]) + "}"
+    )
+
+
+def _or_null(render: Render) -> Render:
+    return lambda value: "null" if value is None else render(value)
+
+
+def key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
+    """Return the text of a key, under which an `as: map` embed holds its object.
+
+    One column gives its own text, several the JSON text of their array.
+
+    Example:
+        >>> from joinery.model.type import LONG, STRING
+        >>> key_text([7], [LONG]), key_text(["a", 7], [STRING, LONG])
+        ('7', '["a",7]')
+    """
+    if len(values) == 1:
+        return scalar_text(values[0], types[0])
+    return "[" + ",".join(document_json(v, t) for v, t in zip(values, types, strict=True)) + "]"
+
+
+def scalar_text(value: Any, type_: DataType) -> str:
+    """Return the plain text of a value without parts, as JSON holds it but for quotes."""
+    return scalar_renderer(type_)(value)
+
+
+@lru_cache(maxsize=256)
+def scalar_renderer(type_: DataType) -> Render:
+    """Return `scalar_text` for one type."""
+    match type_:
+        case Decimal(_, scale):
+            unit = decimal.Decimal(1).scaleb(-scale)
+            return lambda value: format(_WIDE.quantize(value, unit), "f")
+        case Atomic("boolean"):
+            return lambda value: "true" if value else "false"
+        case Atomic("double"):
+            return _double_text
+        case Atomic("float"):
+            return lambda value: _double_text(value, narrow=True)
+        case Atomic("date"):
+            return lambda value: str(value.isoformat())
+        case Atomic("timestamp"):
+            return _utc_text
+        case Atomic("timestamp_ntz"):
+            return _timestamp_text
+        case Atomic("binary"):
+            return lambda value: base64.b64encode(value).decode("ascii")
+        case Atomic() | Array() | Map() | Struct():
+            return str
+
+
+def _utc_text(value: dt.datetime) -> str:
+    if value.tzinfo is dt.UTC:
+        return value.isoformat()[: -len("+00:00")] + "Z"
+    return _timestamp_text(value.astimezone(dt.UTC)) + "Z"
+
+
+def _timestamp_text(value: dt.datetime) -> str:
+    return value.replace(tzinfo=None).isoformat()
+
+
+def _double_text(value: float, *, narrow: bool = False) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return _shortest_single(value) if narrow else repr(value)
+
+
+def _shortest_single(value: float) -> str:
+    """Return the shortest digits that read back as the same 32-bit number."""
+    packed = struct.pack("f", value)
+    candidates = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
+    return next(
+        (text for text in candidates if struct.pack("f", float(text)) == packed), repr(value)
+    )
+
+
+_FLOATING = (Atomic("float"), Atomic("double"))
+
+
+def key_reader(relation: Relation) -> Callable[[Row], Key]:
+    """Return the function from a row, or a change's key, to the key."""
+    columns = relation.key
+    if _floating(relation):
+        return lambda row: join_value(row, columns) or ()
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda row: (row[only],)
+    return itemgetter(*columns)
+
+
+def key_values(relation: Relation) -> Callable[[Key], Sequence[Any]]:
+    """Return the function from a key to the values of its columns."""
+    floating = _floating(relation)
+    if not floating:
+        return lambda key: key
+    return lambda key: [
+        math.nan if at in floating and value == "NaN" else value for at, value in enumerate(key)
+    ]
+
+
+def key_row(relation: Relation, key: Key) -> Row:
+    """Return a key under the names of its columns."""
+    return dict(zip(relation.key, key_values(relation)(key), strict=True))
+
+
+def key_type(relation: Relation) -> Struct:
+    """Return the type of the sink's key."""
+    return Struct(tuple(Field(column, relation.type_of(column)) for column in relation.key))
+
+
+def _floating(relation: Relation) -> tuple[int, ...]:
+    types = [relation.type_of(column) for column in relation.key]
+    return tuple(at for at, kind in enumerate(types) if kind in _FLOATING)

@@ -1,0 +1,179 @@
+"""The rows that exist at one moment, found by the values of any of their columns.
+
+Invariant: `matching` is SQL equality: null equals nothing, NaN equals NaN, and numbers of
+different widths are equal when their values are.
+
+The names that a node's expressions see, with their types.
+
+Invariant: a later layer hides a name of an earlier one, as the plan's contract says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Protocol
+
+from joinery.expression.evaluate import compile_typed, never_fails, typed_expression
+from joinery.expression.failure import EvaluationError
+from joinery.model.change import Row
+from joinery.model.type import LONG, Atomic, DataType
+from joinery.plan.nodes import Expression, Node, Relation
+
+JoinValue = tuple[Any, ...]
+_FLOATING = (Atomic("float"), Atomic("double"))
+
+
+class Matching(Protocol):
+    """Where rows are looked up."""
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], value: JoinValue | None
+    ) -> Sequence[Row]:
+        """Return the rows of `relation` whose `columns` equal `value`; None matches nothing."""
+
+
+class Rows:
+    """Rows by relation, with an index on each set of columns that was asked for."""
+
+    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        self._rows = rows
+        self._indexes: dict[tuple[str, tuple[str, ...]], dict[JoinValue, list[Row]]] = {}
+
+    def of(self, relation: str) -> Sequence[Row]:
+        """Return all rows of `relation`."""
+        return self._rows.get(relation, ())
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], value: JoinValue | None
+    ) -> Sequence[Row]:
+        """Return the rows of `relation` whose `columns` equal `value`; None matches nothing."""
+        if value is None:
+            return ()
+        if (relation, columns) not in self._indexes:
+            self._indexes[relation, columns] = _index(self.of(relation), columns)
+        return self._indexes[relation, columns].get(value, ())
+
+
+def join_value(row: Row, columns: Iterable[str]) -> JoinValue | None:
+    """Return what `row` joins on, None where one of the columns is null.
+
+    Example:
+        >>> join_value({"a": 1, "b": 2}, ["b", "a"]), join_value({"a": None}, ["a"])
+        ((2, 1), None)
+    """
+    value = tuple(_comparable(row[column]) for column in columns)
+    return None if None in value else value
+
+
+def values_reader(columns: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function from a row to the values of some columns."""
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda row: (row[only],)
+    return itemgetter(*columns)
+
+
+def join_reader(relation: Relation, columns: Sequence[str]) -> Callable[[Row], JoinValue | None]:
+    """Return `join_value` over the columns of a relation, the faster where none is a float."""
+    if any(relation.type_of(column) in _FLOATING for column in columns):
+        return lambda row: join_value(row, columns)
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda row: None if (value := row[only]) is None else (value,)
+    read = itemgetter(*columns)
+    return lambda row: None if None in (value := read(row)) else value
+
+
+def _index(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[JoinValue, list[Row]]:
+    index: dict[JoinValue, list[Row]] = defaultdict(list)
+    for row in rows:
+        value = join_value(row, columns)
+        if value is not None:
+            index[value].append(row)
+    return dict(index)
+
+
+def _comparable(value: Any) -> Any:
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+Scope = Mapping[str, DataType]
+Evaluate = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What an evaluation of documents met on its way.
+
+    Attributes:
+        failures: How many expressions failed, and gave null.
+        multiple: The `one` embeds, by path and join value, with several matching rows.
+    """
+
+    failures: int = 0
+    multiple: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
+
+    def taken(self) -> Findings:
+        """Return what was found, and begin anew."""
+        found = Findings(self.failures, set(self.multiple))
+        self.failures = 0
+        self.multiple.clear()
+        return found
+
+    def since(self, before: Findings) -> Counter[str]:
+        """Return the counters of what was not found before."""
+        return +Counter(
+            expression_errors=max(0, self.failures - before.failures),
+            multiple_matches=len(self.multiple - before.multiple),
+        )
+
+
+def relation_scope(relation: Relation) -> dict[str, DataType]:
+    """Return what a relation's own expressions see: its columns, declared and derived."""
+    return {field.name: field.type for field in relation.row.fields}
+
+
+def fields_scope(node: Node) -> dict[str, DataType]:
+    """Return what `fields` see: the relation's columns, hidden by `one` embeds."""
+    ones = {embed.name: embed.type for embed in node.embeds if embed.cardinality == "one"}
+    return relation_scope(node.relation) | ones
+
+
+def values_scope(node: Node) -> dict[str, DataType]:
+    """Return what `values` see: fields, embeds, totals, aggregates and values."""
+    fields = {each.name: each.expression.type for each in node.fields}
+    embeds = {embed.name: embed.type for embed in node.embeds}
+    totals: dict[str, DataType] = {e.total_name: LONG for e in node.embeds if e.total_name}
+    aggregates = {each.name: each.type for each in node.aggregates}
+    return fields | embeds | totals | aggregates | own_values(node)
+
+
+def own_values(node: Node) -> dict[str, DataType]:
+    """Return the names and types of a node's `values`."""
+    return {each.name: each.expression.type for each in node.values}
+
+
+def rank_scope(node: Node) -> dict[str, DataType]:
+    """Return what `where` and `order` see: the scope of `fields`, hidden by `values`."""
+    return fields_scope(node) | own_values(node)
+
+
+def guarded(expression: Expression, scope: Scope, findings: Findings) -> Evaluate:
+    """Compile `expression` so that a failure gives null and is found."""
+    typed = typed_expression(expression, scope)
+    evaluate = compile_typed(typed)
+    if never_fails(typed):
+        return evaluate
+
+    def value_of(names: Mapping[str, Any]) -> Any:
+        try:
+            return evaluate(names)
+        except EvaluationError:
+            findings.failures += 1
+            return None
+
+    return value_of

@@ -1,0 +1,276 @@
+"""The reference solution of streams: dictionaries, one event after the other, a batch at a time.
+
+It is what the runtime is compared with, so it is slow and plain. A batch's changes of the
+tables apply first, then its events go through the steps in order, each time that one is
+told; of what is left of one identity in the end, the last in the log is sent. So what was
+sent last of an event does not depend on how its log was cut. A store that is queried is
+taken to hold the table's current rows.
+
+Limits: nothing that identifies an event is forgotten. Only portable expressions can be
+evaluated.
+
+Invariant: a batch sends an event at most once, under a version above the event's last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, Protocol
+
+from joinery.model.change import Change, DocumentChange, Row
+from joinery.plan.nodes import Computed, Relation
+from joinery.plan.stream import (
+    PLACE,
+    Filter,
+    Lookup,
+    MapRows,
+    Select,
+    Step,
+    Stream,
+    Union,
+    WithColumns,
+    columns_after,
+)
+from joinery.semantics.current_lookup import CurrentLookup
+from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
+from joinery.semantics.merge import RowMerge
+from joinery.semantics.rows import Findings as ExpressionFindings
+from joinery.semantics.rows import Scope, guarded
+from joinery.semantics.versioned_lookup import VersionedLookup
+from joinery.solutions.protocol import DeadDocument, Emissions
+
+Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]
+
+
+class Waits(Protocol):
+    """Where events may wait."""
+
+    @property
+    def waiting(self) -> int:
+        """How many do."""
+
+
+class StreamReference:
+    """Runs `streams`, by computing every event in Python.
+
+    Args:
+        streams: One stream, or several that share their relations.
+    """
+
+    def __init__(self, streams: Stream | Sequence[Stream]) -> None:
+        many = [streams] if isinstance(streams, Stream) else list(streams)
+        self._pipelines = [_Pipeline(each) for each in many]
+        self._versions: dict[tuple[str, Identity], int] = {}
+
+    def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
+        """Apply `batch`, whose changes are in log order, and return what it sends."""
+        found = Findings()
+        documents: list[DocumentChange] = []
+        dead: list[DeadDocument] = []
+        for pipeline in self._pipelines:
+            mine = Findings(counters=found.counters)
+            sent = pipeline.run(batch, timestamp_us, mine)
+            documents += [self._emission(pipeline.stream, each, timestamp_us) for each in sent]
+            dead += [_dead(pipeline.stream, each) for each in mine.dead]
+        return Emissions(tuple(documents), tuple(dead), dict(+found.counters))
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait in a lookup."""
+        return sum(pipeline.waiting for pipeline in self._pipelines)
+
+    def _emission(self, stream: Stream, event: Event, timestamp_us: int) -> DocumentChange:
+        named = (stream.name, event.identity)
+        self._versions[named] = max(timestamp_us, self._versions.get(named, 0) + 1)
+        value = {field.name: event.row[field.name] for field in stream.columns}
+        if stream.correction:
+            value[stream.correction] = event.correction
+        return DocumentChange(stream.name, event.key, value, self._versions[named])
+
+
+def _dead(stream: Stream, each: DeadEvent) -> DeadDocument:
+    return DeadDocument(stream.name, each.event.key, each.reason, each.detail)
+
+
+class _Pipeline:
+    """The steps of one stream, with the state of its lookups."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self._failed = ExpressionFindings()
+        self._log = _Log(stream.relation, self._failed)
+        self._steps: list[Work] = []
+        self._waits: list[Waits] = []
+        columns = stream.relation.row.fields
+        for step in stream.steps:
+            scope = {each.name: each.type for each in columns}
+            self._steps.append(self._work(step, scope))
+            columns = columns_after(columns, step)
+
+    def run(self, batch: Sequence[Change], time_us: int, found: Findings) -> list[Event]:
+        """Return the events that leave after the last step, each identity once."""
+        events = self.passed(batch, time_us, found)
+        last: dict[Identity, Event] = {}
+        for each in sorted(events, key=_place):
+            last[each.identity] = each
+        found.counters["superseded"] += len(events) - len(last)
+        return [each for each in events if each is last[each.identity]]
+
+    def passed(self, batch: Sequence[Change], time_us: int, found: Findings) -> list[Event]:
+        """Return the events that leave after the last step, as often as they are told."""
+        failures = self._failed.failures
+        events = self._log.events(batch, found)
+        for step in self._steps:
+            events = step(batch, events, time_us, found)
+        found.counters["expression_errors"] += self._failed.failures - failures
+        return events
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait in a lookup, those of united streams included."""
+        return sum(each.waiting for each in self._waits)
+
+    def _work(self, step: Step, scope: dict[str, Any]) -> Work:
+        match step:
+            case Lookup(read="event"):
+                return _unchanged
+            case Lookup(as_of="event"):
+                versioned = VersionedLookup(step, self._failed)
+                self._waits.append(versioned)
+                return versioned.process
+            case Lookup():
+                current = CurrentLookup(step, scope, self._failed)
+                self._waits.append(current)
+                return current.process
+            case Filter(where):
+                return partial(_filtered, guarded(where, scope, self._failed))
+            case Select(fields):
+                return partial(_computed, self._evaluators(fields, scope), False)
+            case WithColumns(fields):
+                return partial(_computed, self._evaluators(fields, scope), True)
+            case MapRows():
+                return partial(_mapped, step, function_of(step))
+            case Union(other):
+                united = _Pipeline(other)
+                self._waits.append(united)
+                return partial(_united, united)
+
+    def _evaluators(self, fields: Sequence[Computed], scope: Scope) -> dict[str, Any]:
+        return {each.name: guarded(each.expression, scope, self._failed) for each in fields}
+
+
+class _Log:
+    """The events of an append-only relation: a topic with a file for each batch."""
+
+    def __init__(self, relation: Relation, failed: ExpressionFindings) -> None:
+        self._relation = relation
+        self._merge = RowMerge(relation, failed)
+        self._files = 0
+
+    def events(self, batch: Sequence[Change], found: Findings) -> list[Event]:
+        """Return a batch's events in the order of the log."""
+        events: list[Event] = []
+        mine = [change for change in batch if change.relation == self._relation.name]
+        for line, change in enumerate(mine, 1):
+            if change.after is None:
+                found.counters["deletes_ignored"] += 1
+            else:
+                events += self._event(change, line)
+        self._files += 1
+        return events
+
+    def _event(self, change: Change, line: int) -> list[Event]:
+        """Return the event of a line, unless the relation's `where` keeps it out."""
+        told = {**(change.after or {}), **change.key}
+        names = (column.name for column in self._relation.columns)
+        row = self._merge.derived({name: told.get(name) for name in names})
+        text = f"{self._relation.topic}/{self._files:06d}.jsonl/{line}"
+        key: Row = {name: change.key[name] for name in self._relation.key} or {PLACE.name: text}
+        place = Place(arrived=True, log=self._relation.name, number=line)
+        return [Event(key, row, place)] if self._merge.visible(row) else []
+
+
+def _place(event: Event) -> Place:
+    return event.place
+
+
+def _unchanged(
+    batch: Sequence[Change], events: list[Event], time_us: int, found: Findings
+) -> list[Event]:
+    return events
+
+
+def _filtered(
+    where: Callable[[Row], Any],
+    batch: Sequence[Change],
+    events: list[Event],
+    time_us: int,
+    found: Findings,
+) -> list[Event]:
+    return [event for event in events if where(event.row) is True]
+
+
+def _computed(
+    evaluators: Mapping[str, Callable[[Row], Any]],
+    added: bool,
+    batch: Sequence[Change],
+    events: list[Event],
+    time_us: int,
+    found: Findings,
+) -> list[Event]:
+    return [
+        event.with_row(
+            {
+                **(event.row if added else {}),
+                **{name: evaluate(event.row) for name, evaluate in evaluators.items()},
+            }
+        )
+        for event in events
+    ]
+
+
+def _mapped(
+    step: MapRows,
+    function: Callable[[Row], Row | None],
+    batch: Sequence[Change],
+    events: list[Event],
+    time_us: int,
+    found: Findings,
+) -> list[Event]:
+    """Give each event to the user's function; one that it fails on is a dead letter."""
+    out: list[Event] = []
+    for event in events:
+        try:
+            made = function(dict(event.row))
+        except Exception as error:
+            detail = f"The function {step.name} raised {type(error).__name__}."
+            found.dead.append(DeadEvent(event, "map_failed", detail))
+            continue
+        if made is None:
+            found.counters["events_dropped"] += 1
+        else:
+            out.append(
+                event.with_row({each.name: made.get(each.name) for each in step.output.fields})
+            )
+    return out
+
+
+def _united(
+    other: _Pipeline, batch: Sequence[Change], events: list[Event], time_us: int, found: Findings
+) -> list[Event]:
+    """Add the other stream's events, in the order in which those of one identity stand."""
+    return sorted(events + other.passed(batch, time_us, found), key=_place)
+
+
+def function_of(step: MapRows) -> Callable[[Row], Row | None]:
+    """Return the function of a step, imported where it is told by name."""
+    if not isinstance(step.function, str):
+        return step.function
+    module, _, name = step.function.partition(":")
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    made: Callable[[Row], Row | None] = found
+    return made

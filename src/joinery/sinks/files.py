@@ -1,0 +1,72 @@
+"""The files sink: one file of JSON lines a batch, under `<path>/<product>`.
+
+Invariant: name order is emission order, and no line stands there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks.line import read_rows
+from joinery.sinks.option import check_names, path_option
+from joinery.sinks.protocol import Guarantee, Promise, SinkError, StagedBatch, Written
+
+_GUARANTEE = Guarantee(
+    summary="Every emission stands there once, in order; a batch run again replaces its file.",
+    keeps="log",
+    gaps={
+        Promise.FENCE: "a folder cannot refuse a writer; the lease is checked before the rename",
+    },
+)
+
+
+class FilesSink:
+    """Keeps every emission of one product, batch by batch."""
+
+    guarantee = _GUARANTEE
+
+    def __init__(self, path: Path) -> None:
+        self.target = f"files {path}"
+        self._folder = BatchFolder(path)
+
+    def open(self) -> None:
+        """Create the folder."""
+        try:
+            self._folder.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Put the batch's file in place; a batch without documents leaves none."""
+        try:
+            self._folder.put(
+                batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
+            )
+        except OSError as error:
+            raise self._failed(error) from error
+        return Written()
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys whose newest line is no tombstone."""
+        newest: dict[str, tuple[int, bool]] = {}
+        for row in read_rows(self._folder.standing()):
+            if row.version >= newest.get(row.key, (0, False))[0]:
+                newest[row.key] = (row.version, row.value is not None)
+        yield from (key for key, (_, stands) in newest.items() if stands)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _failed(self, error: OSError) -> SinkError:
+        return SinkError(
+            f'sink "files" could not write into {self._folder.path}: {error.strerror or error}',
+            hint="Choose a writable folder, and make sure its disk has free space.",
+        )
+
+
+def files_sink(product: str, options: Mapping[str, object], folder: Path) -> FilesSink:
+    """Make the sink `{files: {path: …}}`."""
+    check_names("files", options, ("path",))
+    return FilesSink(path_option("files", options, folder) / product)

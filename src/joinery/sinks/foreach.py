@@ -1,0 +1,334 @@
+"""The foreach sink: a user's own Python function, called with lists of documents.
+
+The function runs in a process of its own, so that a document which makes it crash, hang or
+fail can be singled out by halving the list, and becomes a dead letter of reason `poison`.
+
+Limits: at least once. After a crash or a failure the function is called again with the same
+documents, at the same versions.
+
+Invariant: a document is counted as written only after a call that held it returned.
+
+The process of a user's function, seen from the run: started, called, killed, started anew.
+
+Invariant: whatever the function does to its process, a call returns what became of it
+within its time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from joinery.sinks.line import StagedRow, read_chunks
+from joinery.sinks.option import SinkOptionError, check_names, count_option, text_option
+from joinery.sinks.protocol import (
+    Guarantee,
+    Promise,
+    Refusal,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+)
+
+_START_S = 60.0
+_WORKER = "joinery.sinks.foreach_worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What became of a call.
+
+    Attributes:
+        outcome: `taken`; `later` where the function asks to wait; `failed` where it
+            raised, crashed or took too long.
+        detail: Why, as one line.
+        refused: The places of documents that the function refuses, each with its reason.
+    """
+
+    outcome: Literal["taken", "later", "failed"]
+    detail: str = ""
+    refused: tuple[tuple[int, str], ...] = ()
+
+
+class FunctionProcess:
+    """A process that serves one function.
+
+    Args:
+        function: `module:function`.
+        folder: Where it runs.
+        timeout_s: The longest call.
+    """
+
+    def __init__(self, function: str, folder: Path, *, timeout_s: float) -> None:
+        self._function = function
+        self._folder = folder
+        self._timeout_s = timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+
+    def start(self) -> None:
+        """Start it and import the function.
+
+        Raises:
+            SinkError: The function cannot be imported.
+        """
+        self._unread = b""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", _WORKER, self._function],
+            cwd=self._folder,
+            env={**os.environ, "PYTHONPATH": _search_path()},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # an interrupt at the terminal ends the run, not a call
+        )
+        try:
+            answer = self._answer(self._process, _START_S)
+        except TimeoutError:
+            self._process.kill()
+            answer = {"outcome": "unusable", "detail": f"Its import took longer than {_START_S} s"}
+        if answer is None or answer["outcome"] != "ready":
+            self.stop()
+            raise SinkError(
+                f'function "{self._function}" cannot be used',
+                detail=f"{answer['detail']}." if answer else "Its process ended at once.",
+                hint=f"It is imported from {self._folder}, and from what is installed.",
+            )
+
+    def call(self, batch: StagedBatch, rows: Sequence[StagedRow]) -> Called:
+        """Call the function with `rows`, in a fresh process where the last one ended."""
+        if self._process is None:
+            self.start()
+        process = self._process
+        assert process is not None
+        request = {
+            "product": batch.product,
+            "key": batch.key.ddl,
+            "value": batch.value.ddl,
+            "rows": rows,
+        }
+        try:
+            _pipe(process.stdin).write(json.dumps(request).encode() + b"\n")
+            _pipe(process.stdin).flush()
+            answer = self._answer(process, self._timeout_s)
+        except BrokenPipeError:
+            answer = None
+        except TimeoutError:
+            process.kill()
+            self.stop()
+            return Called("failed", f"it took longer than {self._timeout_s:g} s")
+        if answer is None:
+            return Called("failed", self._end(process))
+        refused = tuple((place, why) for place, why in answer.get("refused", ()))
+        return Called(answer["outcome"], answer.get("detail", ""), refused)
+
+    def stop(self) -> None:
+        """End the process: in good order where it can, else at once."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        _close(process.stdin)
+        try:
+            process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        _close(process.stdout)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> str:
+        """Clear away a process that has ended, and say how."""
+        code = process.wait()
+        self.stop()
+        return f"its process ended by signal {-code}" if code < 0 else f"it exited with {code}"
+
+    def _answer(self, process: subprocess.Popen[bytes], within_s: float) -> dict[str, Any] | None:
+        """Return the next answer; None where the process ended.
+
+        Raises:
+            TimeoutError: It takes longer.
+        """
+        until = time.monotonic() + within_s
+        out = _pipe(process.stdout)
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([out], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            read = os.read(out.fileno(), 1 << 16)
+            if not read:
+                return None
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise SinkError("the function's process has no pipe")
+    return stream
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    try:
+        if stream is not None:
+            stream.close()
+    except BrokenPipeError:
+        return
+
+
+def _search_path() -> str:
+    """Return where the process finds modules: where this one does."""
+    return os.pathsep.join(each for each in sys.path if each)
+
+
+POISON = "poison"
+_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_MOST_POISON = 100
+_TRIES_ALONE = 3
+_GUARANTEE = Guarantee(
+    summary="The function is called with each document at least once; its version tells repeats.",
+    keeps="log",
+    gaps={
+        Promise.FENCE: "the function is not told which run calls it",
+        Promise.ATOMIC: "a batch is several calls",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeachOptions:
+    """What a project file may say of the sink.
+
+    Attributes:
+        function: `module:function`, imported from the folder or from what is installed.
+        folder: Where the function's process runs, and its imports begin.
+        batch: The most documents of one call.
+        timeout_s: A call that takes longer is a failure.
+    """
+
+    function: str
+    folder: Path
+    batch: int = 500
+    timeout_s: float = 300.0
+
+
+class ForeachSink:
+    """Calls a function with the documents of each batch."""
+
+    guarantee = _GUARANTEE
+
+    def __init__(self, options: ForeachOptions) -> None:
+        self._options = options
+        self._process: FunctionProcess | None = None
+        self.target = f"foreach {options.function}"
+
+    def open(self) -> None:
+        """Start the function's process and import the function.
+
+        Raises:
+            SinkError: It cannot be imported.
+        """
+        self._process = FunctionProcess(
+            self._options.function, self._options.folder, timeout_s=self._options.timeout_s
+        )
+        self._process.start()
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Call the function with all documents of `batch`."""
+        refused: list[Refusal] = []
+        for rows in read_chunks(batch.files, rows=self._options.batch):
+            refused += self._deliver(batch, rows)
+            poison = sum(1 for each in refused if each.reason == POISON)
+            if poison > _MOST_POISON:
+                raise SinkError(
+                    f"{self.target} fails on too many documents",
+                    detail=f"{poison} of one batch, the last so: {refused[-1].detail}",
+                    hint="Mend the function; the batch is sent again at the next start.",
+                )
+        return Written(refused=tuple(refused))
+
+    def close(self) -> None:
+        """End the function's process."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def _deliver(self, batch: StagedBatch, rows: Sequence[StagedRow]) -> list[Refusal]:
+        """Deliver `rows`, halving a list that fails until the document is found."""
+        refused: list[Refusal] = []
+        waiting = deque([list(rows)])
+        while waiting:
+            some = waiting.popleft()
+            called = self._call(batch, some)
+            if called.outcome == "taken":
+                refused += (
+                    Refusal(some[place], "document_refused", why) for place, why in called.refused
+                )
+            elif len(some) > 1:
+                middle = len(some) // 2
+                waiting.extendleft((some[middle:], some[:middle]))
+            else:
+                refused += self._alone(batch, some)
+        return refused
+
+    def _alone(self, batch: StagedBatch, one: list[StagedRow]) -> list[Refusal]:
+        """Give a document that failed alone some more tries before it counts as poison."""
+        called = Called("failed")
+        for _ in range(_TRIES_ALONE):
+            called = self._call(batch, one)
+            if called.outcome == "taken":
+                return [Refusal(one[0], "document_refused", why) for _, why in called.refused]
+        return [Refusal(one[0], POISON, called.detail)]
+
+    def _call(self, batch: StagedBatch, rows: Sequence[StagedRow]) -> Called:
+        if self._process is None:
+            raise SinkError(f"{self.target} is not open")
+        batch.check()
+        called = self._process.call(batch, rows)
+        if called.outcome == "later":
+            raise SinkUnavailableError(f"{self.target} asks to wait", detail=f"{called.detail}.")
+        return called
+
+
+OPTIONS = ("function", "folder", "batch", "timeout")
+
+
+def foreach_sink(product: str, options: Mapping[str, object], folder: Path) -> ForeachSink:
+    """Make the sink `{foreach: {function: module:function}}`."""
+    kind = "foreach"
+    check_names(kind, options, OPTIONS)
+    function = text_option(kind, options, "function", "?")
+    if not _NAME.fullmatch(function):
+        raise SinkOptionError(
+            'option "function" of sink "foreach" is not a module:function',
+            hint="Write {foreach: {function: my_module:deliver}}.",
+        )
+    chosen = text_option(kind, options, "folder", ".")
+    return ForeachSink(
+        ForeachOptions(
+            function=function,
+            folder=(folder / Path(chosen).expanduser()).absolute(),
+            batch=count_option(kind, options, "batch", 500),
+            timeout_s=_seconds(kind, options),
+        )
+    )
+
+
+def _seconds(kind: str, options: Mapping[str, object]) -> float:
+    text = text_option(kind, options, "timeout", "5m")
+    found = re.fullmatch(r"(\d+)\s*(ms|s|m|h)", text.strip())
+    if found is None or int(found[1]) == 0:
+        raise SinkOptionError(
+            f'option "timeout" of sink "{kind}" is not a duration', hint="Write 30s or 5m."
+        )
+    return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}[found[2]]

@@ -1,0 +1,403 @@
+"""The kafka sink: every emission as a record of a compacted topic, partitioned by key.
+
+A record has the root key and the document, or null, as JSON or as Avro, and the header
+`joinery.version`. A batch is one transaction unless `transactions: false`.
+
+Limits: a log cannot compare versions; a reader takes the highest of each key. Emissions of
+an interrupted batch may stand twice, with equal versions and contents.
+
+Invariant: nothing is committed once another run of the query has begun to write.
+
+Reads a topic of documents once, to tell which keys stand in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from joinery.clients.kafka import (
+    ANSWER_S,
+    Brokers,
+    Topic,
+    client_properties,
+    create_topic,
+    describe_topic,
+)
+from joinery.clients.kafka_producer import UNNAMED, Producer, Record
+from joinery.clients.schema_registry import SchemaRegistry
+from joinery.project.schema_registry import registry_options
+from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
+from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
+from joinery.sinks.option import (
+    SinkOptionError,
+    check_names,
+    count_option,
+    flag_option,
+    map_option,
+    text_option,
+)
+from joinery.sinks.protocol import (
+    Guarantee,
+    Promise,
+    Refusal,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+)
+
+_QUIET_S = 30.0
+
+
+def standing_keys(brokers: Brokers, topic: str) -> Iterator[str]:
+    """Yield the keys of a topic whose newest record is no tombstone.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+    """
+    from confluent_kafka import Consumer, KafkaException
+
+    consumer = Consumer(
+        {
+            **brokers.settings(),
+            "group.id": "joinery-keys",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    standing: dict[bytes, None] = {}
+    try:
+        for key, stands in _records(consumer, topic):
+            if stands:
+                standing[key] = None
+            else:
+                standing.pop(key, None)
+    except KafkaException as error:
+        raise _away(brokers, topic, brokers.masked(str(error))) from error
+    except TimeoutError as error:
+        raise _away(brokers, topic, "It does not answer.") from error
+    finally:
+        consumer.close()
+    yield from (key.decode() for key in standing)
+
+
+def _records(consumer: Any, topic: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield the key of each record up to the ends of now, and whether it has a value."""
+    from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
+
+    found = consumer.list_topics(topic, ANSWER_S).topics[topic]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    left = set(found.partitions)
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in left])
+    heard = time.monotonic()
+    while left:
+        message = consumer.poll(1.0)
+        if message is None:
+            if time.monotonic() - heard > _QUIET_S:
+                raise TimeoutError
+            continue
+        heard = time.monotonic()
+        error = message.error()
+        if error is None and message.key() is not None:
+            yield message.key(), message.value() is not None
+        elif error is not None and error.name() == "_PARTITION_EOF":
+            left.discard(message.partition())
+        elif error is not None:
+            raise KafkaException(error)
+
+
+def _away(brokers: Brokers, topic: str, why: str) -> SinkUnavailableError:
+    return SinkUnavailableError(
+        f"could not read kafka topic {topic} at {brokers.bootstrap}", detail=why
+    )
+
+
+VERSION_HEADER = "joinery.version"
+_log = logging.getLogger(__name__)
+_OPTIONS = (
+    "topic",
+    "bootstrap",
+    "properties",
+    "create",
+    "partitions",
+    "replication",
+    "transactions",
+    "format",
+    "registry",
+)
+_CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
+_SETTINGS: dict[str, Any] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "compression.type": "lz4",
+    "message.timeout.ms": 60_000,
+    # As Kafka's Java client partitions, so that a key has one partition whoever writes it.
+    "partitioner": "murmur2_random",
+    "queue.buffering.max.kbytes": 64 << 10,
+    "queue.buffering.max.messages": 200_000,
+}
+_TRANSACTION_MS = 300_000
+_CHECK_EVERY = 5_000
+_MOST_HEADERS = 1_000
+_SUMMARY = (
+    "Every emission stands in the log; for a reader of committed records a batch appears whole."
+)
+_NEITHER = {
+    Promise.FENCE: "without transactions the broker knows no runs; the lease is checked",
+    Promise.ATOMIC: "without transactions records appear one after the other",
+}
+
+
+class KafkaSink:
+    """Appends the documents of one product to a topic."""
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        topic: str,
+        *,
+        create: bool = True,
+        partitions: int | None = None,
+        replication: int | None = None,
+        transactions: bool = True,
+        encoding: Encoding | None = None,
+    ) -> None:
+        self.target = f"kafka topic {topic} at {brokers.bootstrap}"
+        self.guarantee = Guarantee(
+            summary=_SUMMARY, keeps="log", gaps={} if transactions else _NEITHER
+        )
+        self._brokers = brokers
+        self._topic = topic
+        self._create = create
+        self._partitions = partitions
+        self._replication = replication
+        self._transactions = transactions
+        self._encoding = encoding or JsonEncoding()
+        self._standing: Topic | None = None
+        self._producer: Producer | None = None
+        self._producer_of = ""
+
+    def open(self) -> None:
+        """Find the topic, or create it compacted."""
+        standing = describe_topic(self._brokers, self._topic)
+        if standing is None:
+            standing = self._created()
+        if not standing.compacted:
+            facts = {"topic": self._topic}
+            _log.warning("topic is not compacted, so old documents are lost", extra=facts)
+        self._standing = standing
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Produce all documents of `batch`, and wait until the brokers have them."""
+        self._encoding.prepare(batch)
+        producer = self._producer_for(batch)
+        refused: dict[str, Refusal] = {}
+        named = not self._transactions
+        while not self._sent(producer, batch, refused, named=named):
+            # What the brokers refused spoiled the transaction: once more, to hear what it was,
+            # then without it.
+            named = True
+        return Written(refused=tuple(refused.values()))
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the topic; none where keys are in Avro."""
+        if isinstance(self._encoding, JsonEncoding):
+            yield from standing_keys(self._brokers, self._topic)
+
+    def close(self) -> None:
+        """Close the producer."""
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    def _created(self) -> Topic:
+        if not self._create:
+            raise SinkError(
+                f'there is no topic "{self._topic}" at {self._brokers.bootstrap}',
+                hint="Create it, or leave create: false out.",
+            )
+        create_topic(
+            self._brokers,
+            self._topic,
+            partitions=self._partitions,
+            replication=self._replication,
+            settings=_CREATED,
+        )
+        return Topic(max_bytes=int(_CREATED["max.message.bytes"]))
+
+    def _producer_for(self, batch: StagedBatch) -> Producer:
+        """Return the producer of the batch's query; a fresh one fences those before it."""
+        if self._producer is None or self._producer_of != batch.query_id:
+            self.close()
+            standing = self._standing or Topic()
+            settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
+            if self._transactions:
+                settings["transaction.timeout.ms"] = _TRANSACTION_MS
+            self._producer = Producer(
+                self._brokers, transactional_id=self._transactional_id(batch), **settings
+            )
+            self._producer_of = batch.query_id
+        return self._producer
+
+    def _transactional_id(self, batch: StagedBatch) -> str | None:
+        name = f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
+        return name if self._transactions else None
+
+    def _sent(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal], *, named: bool
+    ) -> bool:
+        """Send all but `refused`, to which is added what cannot be taken.
+
+        Args:
+            producer: Of the batch's query.
+            batch: What to send.
+            refused: What not to send, by key.
+            named: Let the brokers' refusals tell the key, which costs as much as sending.
+
+        Returns:
+            False where nothing was taken because of documents that are in `refused` now, or
+            would be if they were named.
+        """
+        producer.begin()
+        try:
+            if isinstance(self._encoding, JsonEncoding):
+                self._queue_parts(producer, batch, refused, named=named)
+            else:
+                self._queue_rows(producer, batch, refused)
+            batch.check()
+        except BaseException:
+            producer.abandon()
+            raise
+        unsendable = producer.finish()
+        if UNNAMED in unsendable:
+            return False
+        if unsendable:
+            rows = (row for row in read_rows(batch.files) if row.key in unsendable)
+            refused |= {
+                row.key: Refusal(row, "document_refused", unsendable[row.key]) for row in rows
+            }
+        return not (unsendable and self._transactions)
+
+    def _queue_parts(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal], *, named: bool
+    ) -> None:
+        """Queue all documents as they are staged."""
+        topic, headers = self._topic, _VersionHeaders()
+        records = (
+            (key, value, headers[version])
+            for key, value, version in read_parts(batch.files)
+            if not refused or key.decode() not in refused
+        )
+        large = (
+            self._send_named(producer, records, batch)
+            if named
+            else producer.send_all(topic, records)
+        )
+        for key, value, ((_, version),) in large:
+            text = None if value is None else value.decode()
+            row = StagedRow(key.decode(), text, int(version))
+            refused[row.key] = Refusal(row, "document_too_large", self._limit())
+
+    def _send_named(
+        self, producer: Producer, records: Iterable[Record], batch: StagedBatch
+    ) -> Iterator[Record]:
+        """Queue records under their keys; yield those that are too large."""
+        for number, record in enumerate(records):
+            if not self._transactions and number % _CHECK_EVERY == 0:
+                batch.check()
+            key, value, headers = record
+            if not producer.send(self._topic, key, value, headers, label=key.decode()):
+                yield record
+
+    def _queue_rows(
+        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal]
+    ) -> None:
+        """Queue all documents in the topic's encoding."""
+        for chunk in read_chunks(batch.files):
+            if not self._transactions:
+                batch.check()
+            for row in chunk:
+                if row.key in refused:
+                    continue
+                if refusal := self._send(producer, row):
+                    refused[row.key] = refusal
+
+    def _send(self, producer: Producer, row: StagedRow) -> Refusal | None:
+        """Queue one document; return why it can never be taken."""
+        headers = [(VERSION_HEADER, str(row.version).encode())]
+        try:
+            key, value = self._encoding.encode(row)
+        except ValueError as error:
+            return Refusal(row, "document_refused", f"It cannot be written in Avro: {error}.")
+        if producer.send(self._topic, key, value, headers, label=row.key):
+            return None
+        return Refusal(row, "document_too_large", self._limit())
+
+    def _limit(self) -> str:
+        most = (self._standing or Topic()).max_bytes
+        return f'Topic "{self._topic}" takes at most {most} bytes (max.message.bytes).'
+
+
+class _VersionHeaders(dict[bytes, list[tuple[str, bytes]]]):
+    """The headers of each version; those of a batch have few."""
+
+    def __missing__(self, version: bytes) -> list[tuple[str, bytes]]:
+        if len(self) >= _MOST_HEADERS:
+            self.clear()
+        headers = self[version] = [(VERSION_HEADER, version)]
+        return headers
+
+
+def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> KafkaSink:
+    """Make the sink `{kafka: {topic: …, bootstrap: …}}`."""
+    return KafkaSink(
+        brokers_of(options),
+        text_option("kafka", options, "topic", ""),
+        create=flag_option("kafka", options, "create", True),
+        partitions=count_of(options, "partitions"),
+        replication=count_of(options, "replication"),
+        transactions=flag_option("kafka", options, "transactions", True),
+        encoding=_encoding(options),
+    )
+
+
+def _encoding(options: Mapping[str, object]) -> Encoding:
+    """Return how keys and documents are written."""
+    if text_option("kafka", options, "format", "json") == "json":
+        return JsonEncoding()
+    registry = options.get("registry")
+    if isinstance(registry, Mapping):
+        registry = tuple(registry.items())
+    known = registry_options(registry)
+    if known is None:
+        raise SinkOptionError('sink "kafka" in Avro needs "registry"')
+    return AvroEncoding(SchemaRegistry(known), text_option("kafka", options, "topic", ""))
+
+
+def brokers_of(options: Mapping[str, object]) -> Brokers:
+    """Return the brokers of a sink, once its options are known to be good."""
+    check_names("kafka", options, _OPTIONS)
+    for name in ("topic", "bootstrap"):
+        if not options.get(name):
+            raise SinkOptionError(f'sink "kafka" needs "{name}"')
+    brokers = Brokers(
+        text_option("kafka", options, "bootstrap", ""),
+        {name: _text(value) for name, value in map_option("kafka", options, "properties").items()},
+    )
+    client_properties(brokers.properties)
+    return brokers
+
+
+def count_of(options: Mapping[str, object], name: str) -> int | None:
+    """Return a number from 1; None where it is left out."""
+    return count_option("kafka", options, name, 1) if name in options else None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,133 @@
+"""Root keys as JSON text: written from a table's columns, and brought to one form.
+
+Two writers may write one number or one escape differently, so keys are compared by
+`canonical_key`.
+
+The text that stands for a root key where a target wants one: its value, or a JSON list.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from joinery.model.type import Atomic, Struct
+from joinery.model.type import Decimal as DecimalType
+
+
+def key_object(key: Struct, values: Sequence[object]) -> str:
+    """Return the JSON object of a root key from the values of its columns.
+
+    Args:
+        key: The key's columns and types.
+        values: As a database gives them: numbers also as text, booleans also as 0 and 1.
+
+    Example:
+        >>> from joinery.model.type import Field
+        >>> columns = (Field("owner", Atomic("string")), Field("number", Atomic("long")))
+        >>> key_object(Struct(columns), ("ann", 7))
+        '{"owner":"ann","number":7}'
+    """
+    parts = (
+        f"{json.dumps(each.name, ensure_ascii=False)}:{_value_text(each.type, value)}"
+        for each, value in zip(key.fields, values, strict=True)
+    )
+    return f"{{{','.join(parts)}}}"
+
+
+def _value_text(type: object, value: object) -> str:
+    if isinstance(type, DecimalType):
+        return str(value)
+    name = type.name if isinstance(type, Atomic) else ""
+    if name == "boolean":
+        return "true" if value else "false"
+    if name in ("byte", "short", "int", "long", "float", "double"):
+        return str(value)
+    if isinstance(value, datetime):
+        return f'"{_iso(value)}"'
+    if isinstance(value, bytes):
+        return f'"{base64.b64encode(value).decode()}"'
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _iso(value: datetime) -> str:
+    """Return a time as documents hold it: in UTC with a Z, where it has a zone."""
+    if value.tzinfo is None:
+        return value.isoformat()
+    return f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+def canonical_key(text: str) -> str:
+    """Return a key's JSON text in the one form that equal keys share.
+
+    Example:
+        >>> canonical_key('{"id": 1.50}') == canonical_key('{"id":1.5}')
+        True
+    """
+    values = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    return json.dumps(values, default=_number, separators=(",", ":"))
+
+
+def _number(value: object) -> str:
+    if not isinstance(value, Decimal):
+        raise TypeError(f"a key holds {type(value).__name__}")
+    return f"{value.normalize():f}"
+
+
+_NUMBERS = ("byte", "short", "int", "long", "float", "double", "boolean")
+
+
+def key_text(key: Mapping[str, object]) -> str:
+    """Return the one value of `key` as text, or the JSON text of the list of its values.
+
+    Different keys of one relation have different texts, none of them empty: a text that is
+    empty or begins with a quote is shown as JSON.
+
+    Example:
+        >>> key_text({"email": "ada@example.org"})
+        'ada@example.org'
+        >>> key_text({"owner": "ada", "number": 7})
+        '["ada",7]'
+    """
+    if len(key) == 1:
+        (value,) = key.values()
+        plain = isinstance(value, str) and value and value[0] != '"'
+        return str(value) if plain else _json(value)
+    return f"[{','.join(_json(value) for value in key.values())}]"
+
+
+def key_of_text(text: str, key: Struct) -> str:
+    """Return the JSON object of the root key that a text stands for.
+
+    Args:
+        text: As `key_text` gives it.
+        key: The key's columns and types.
+
+    Raises:
+        ValueError: No key of these columns has this text.
+
+    Example:
+        >>> from joinery.model.type import Field
+        >>> columns = (Field("owner", Atomic("string")), Field("number", Atomic("long")))
+        >>> key_of_text('["ada",7]', Struct(columns)), key_of_text("ada", Struct(columns[:1]))
+        ('{"owner":"ada","number":7}', '{"owner":"ada"}')
+    """
+    if len(key.fields) == 1:
+        type = key.fields[0].type
+        number = isinstance(type, DecimalType) or (
+            isinstance(type, Atomic) and type.name in _NUMBERS
+        )
+        shown = number or text.startswith('"')
+        values = [json.loads(text, parse_float=Decimal) if shown else text]
+    else:
+        values = json.loads(text, parse_float=Decimal)
+    return key_object(key, values)
+
+
+def _json(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

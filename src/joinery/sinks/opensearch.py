@@ -1,0 +1,407 @@
+"""The opensearch sink: the current document of each key in an index, ready to be searched.
+
+The id is the key's text, the version an external one, so the index itself leaves out what
+is older. It forgets the versions of deleted documents after some minutes; a side index,
+`joinery-deleted.<index>`, remembers them, and is asked before each bulk.
+
+Limits: a batch becomes visible document by document, after the index's next refresh.
+
+Invariant: a delete stands in the side index before its document leaves the index, and an
+older epoch is refused at the next bulk.
+
+The mapping of an OpenSearch index, derived from a document's type.
+
+| type | field |
+| --- | --- |
+| string | `text`, and `<field>.keyword` for exact matches, sorting and aggregation |
+| boolean, byte, short, int, long, float, double | the same, as the server calls them |
+| decimal | `double` (the document itself keeps every digit) |
+| date, timestamp | `date` |
+| binary | `binary` |
+| struct | an object |
+| list of structs | `nested`, so that a query sees one element at a time; or objects |
+| map | `flat_object`: one field, however many keys |
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.sinks.key import key_of_text
+from joinery.sinks.line import StagedRow, read_chunks
+from joinery.sinks.opensearch_server import (
+    HASHED,
+    Access,
+    Action,
+    Outcome,
+    SearchServer,
+    body_of,
+    body_of_deletes,
+    id_of,
+)
+from joinery.sinks.option import (
+    SinkOptionError,
+    check_names,
+    count_option,
+    flag_option,
+    map_option,
+    optional_text,
+    text_option,
+)
+from joinery.sinks.protocol import (
+    FencedError,
+    Guarantee,
+    Promise,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+)
+
+_LONGEST_KEYWORD = 8191  # characters: a term may have 32,766 bytes
+_TEXT: Mapping[str, Any] = {
+    "type": "text",
+    "fields": {"keyword": {"type": "keyword", "ignore_above": _LONGEST_KEYWORD}},
+}
+_NUMBERS = {
+    **{name: name for name in ("byte", "short", "long", "float", "double")},
+    "int": "integer",
+}
+_DATES = ("date", "timestamp", "timestamp_ntz")
+
+
+def mapping_of(document: Struct, *, nested: bool = True, map_type: str) -> dict[str, Any]:
+    """Return the mapping of an index that holds documents of this type.
+
+    Args:
+        document: The document's type.
+        nested: False maps a list of structs as objects, whose fields are searched together.
+        map_type: The server's word for a map in one field.
+
+    Example:
+        >>> from joinery.model.type import DATE, LONG, Field
+        >>> type = Struct((Field("id", LONG), Field("at", DATE)))
+        >>> mapping_of(type, map_type="flat_object")["properties"]
+        {'id': {'type': 'long'}, 'at': {'type': 'date', 'ignore_malformed': True}}
+    """
+    properties = _Mapper(nested, map_type).properties(document)
+    return {"dynamic": False, "properties": properties}
+
+
+def merged(derived: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `derived` with what the user chose: a field is replaced whole, properties merge."""
+    result = dict(derived)
+    for name, value in chosen.items():
+        stood = result.get(name)
+        deeper = name == "properties" or _has_properties(value)
+        result[name] = merged(stood, value) if deeper and isinstance(stood, Mapping) else value
+    return result
+
+
+def _has_properties(value: object) -> bool:
+    return isinstance(value, Mapping) and "properties" in value
+
+
+class _Mapper:
+    def __init__(self, nested: bool, map_type: str) -> None:
+        self._list = {"type": "nested"} if nested else {"type": "object"}
+        self._map_type = map_type
+
+    def properties(self, type: Struct) -> dict[str, Any]:
+        return {each.name: self._field(each.type) for each in type.fields}
+
+    def _field(self, type: DataType) -> Mapping[str, Any]:
+        if isinstance(type, Array):
+            element = _innermost(type)
+            if isinstance(element, Struct):
+                return {**self._list, "properties": self.properties(element)}
+            return self._field(element)
+        if isinstance(type, Struct):
+            return {"type": "object", "properties": self.properties(type)}
+        if isinstance(type, Map):
+            return {"type": self._map_type}
+        return _simple(type)
+
+
+def _innermost(type: DataType) -> DataType:
+    """Return the element of a list; lists in a list are one list to the index."""
+    return _innermost(type.element) if isinstance(type, Array) else type
+
+
+def _simple(type: Atomic | Decimal) -> Mapping[str, Any]:
+    if isinstance(type, Decimal):
+        return {"type": "double"}
+    if type.name in _NUMBERS:
+        return {"type": _NUMBERS[type.name]}
+    if type.name in _DATES:
+        # A year that the index cannot hold leaves the field out of it, not the document.
+        return {"type": "date", "ignore_malformed": True}
+    if type.name in ("boolean", "binary"):
+        return {"type": type.name}
+    return _TEXT if type.name == "string" else {"type": "object", "enabled": False}
+
+
+_CHUNK_ROWS = 2_000
+_CHUNK_CHARACTERS = 4 << 20
+_SWEEP_S = 3600.0
+_DELETED, _EPOCH = "deleted:", "epoch:"
+_SETTINGS: Mapping[str, Any] = {
+    "index.gc_deletes": "10m",
+    "index.mapping.nested_objects.limit": 100_000,
+}
+_FORBIDDEN = frozenset('\\/*?"<>| ,#:')
+_LONGEST_INDEX = 200  # bytes; a server takes 255, the side index puts a word in front
+_GUARANTEE = Guarantee(
+    summary="The index holds the newest document of each key, after its next refresh.",
+    gaps={Promise.ATOMIC: "an index has no transactions: documents become visible one by one"},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSearchOptions:
+    """What a project file may say of the sink, but for how the server is reached.
+
+    Attributes:
+        index: Its name; the side index is named after it.
+        create: Create the index, and add fields that the product gains.
+        refresh: Make each batch visible before it counts as written.
+        nested: False maps lists of structs as objects.
+        settings: Of the index, when it is created.
+        mapping: Merged into the derived one.
+    """
+
+    index: str
+    create: bool = True
+    refresh: bool = False
+    nested: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    mapping: Mapping[str, Any] = field(default_factory=dict)
+
+
+class OpenSearchSink:
+    """Keeps the newest document of each key in one index."""
+
+    guarantee = _GUARANTEE
+
+    def __init__(self, access: Access, options: OpenSearchOptions) -> None:
+        self._access = access
+        self._options = options
+        self._index = options.index
+        self._side = f"joinery-deleted.{options.index}"
+        self._server: SearchServer | None = None
+        self._prepared = False
+        self._epoch: tuple[str, int] | None = None
+        self._swept_at = time.monotonic()
+        self.target = f"opensearch {access.shown}, index {options.index}"
+
+    def open(self) -> None:
+        """Connect."""
+        self._prepared, self._epoch = False, None
+        self._server = SearchServer(self._access, self.target)
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Send the documents of `batch` in bulks, some at once."""
+        server = self._server
+        if server is None:
+            raise SinkError(f"{self.target} is not open")
+        if not self._prepared:
+            self._prepare(server, batch)
+        self._take_over(server, batch)
+        written = self._send(partial(self._send_chunk, server, batch), batch)
+        if self._options.refresh:
+            server.ask(lambda client: client.indices.refresh(index=self._index))
+        self._sweep(server, batch.forget_before)
+        return written
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the index.
+
+        A key whose text is too long for an id is not told: the index holds its hash alone.
+        """
+        server = self._server
+        if server is None:
+            raise SinkError(f"{self.target} is not open")
+        if not self._prepared:
+            self._prepare(server, batch)
+        server.ask(lambda client: client.indices.refresh(index=self._index))
+        for id in server.ids(self._index):
+            if not id.startswith(HASHED):
+                yield key_of_text(id, batch.key)
+
+    def close(self) -> None:
+        """Release the connections."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def _send(self, send: partial[Outcome], batch: StagedBatch) -> Written:
+        """Send chunk by chunk, as many at once as there are connections."""
+        whole = Outcome()
+        chunks = read_chunks(batch.files, rows=_CHUNK_ROWS, characters=_CHUNK_CHARACTERS)
+        with ThreadPoolExecutor(self._access.connections) as pool:
+            running: deque[Future[Outcome]] = deque()
+            for chunk in chunks:
+                if len(running) > self._access.connections:
+                    whole = whole.plus(running.popleft().result())
+                running.append(pool.submit(send, chunk))
+            for each in running:
+                whole = whole.plus(each.result())
+        return Written(refused=tuple(whole.refused), older=whole.older)
+
+    def _send_chunk(
+        self, server: SearchServer, batch: StagedBatch, rows: Sequence[StagedRow]
+    ) -> Outcome:
+        actions = [Action(id_of(row), row) for row in rows]
+        newest = self._newer_than_deletes(server, batch, actions)
+        gone = [each for each in newest if each.row.value is None]
+        batch.check()
+        server.bulk(self._side, gone, partial(body_of_deletes, prefix=_DELETED))
+        batch.check()
+        outcome = server.bulk(self._index, newest, body_of)
+        outcome.older += len(actions) - len(newest)
+        return outcome
+
+    def _newer_than_deletes(
+        self, server: SearchServer, batch: StagedBatch, actions: Sequence[Action]
+    ) -> list[Action]:
+        """Return what is not older than a remembered delete of its key."""
+        ids = [_EPOCH + batch.query_id, *(_DELETED + each.id for each in actions)]
+        params = {"_source": "false", "filter_path": "docs.found,docs._version,docs.error.reason"}
+        answer = server.ask(
+            lambda client: client.mget(index=self._side, body={"ids": ids}, params=params)
+        )
+        epoch, *deleted = [self._version(each) for each in answer["docs"]]
+        if epoch > batch.epoch:
+            raise self._replaced(batch)
+        pairs = zip(actions, deleted, strict=True)
+        return [action for action, version in pairs if action.row.version >= version]
+
+    def _version(self, told: Mapping[str, Any]) -> int:
+        if "error" in told:
+            raise SinkUnavailableError(
+                f"could not read the side index of {self.target}",
+                detail=f"{told['error'].get('reason')}.",
+            )
+        return int(told["_version"]) if told.get("found") else -1
+
+    def _take_over(self, server: SearchServer, batch: StagedBatch) -> None:
+        """Write the batch's epoch where every bulk of an older one looks for it."""
+        mine = (batch.query_id, batch.epoch)
+        if self._epoch == mine:
+            return
+        line = Action(_EPOCH + batch.query_id, StagedRow("{}", "{}", batch.epoch))
+        if server.bulk(self._side, [line], body_of).older:
+            raise self._replaced(batch)
+        self._epoch = mine
+
+    def _prepare(self, server: SearchServer, batch: StagedBatch) -> None:
+        """Create both indexes, or add the fields that the product gained."""
+        shards = {
+            name: value
+            for name, value in self._options.settings.items()
+            if name.removeprefix("index.").startswith("number_of_")
+        }
+        version = {"dynamic": False, "properties": {"version": {"type": "long"}}}
+        server.create(
+            self._side, {"settings": {"index.hidden": True, **shards}, "mappings": version}
+        )
+        if self._options.create:
+            derived = mapping_of(batch.value, nested=self._options.nested, map_type=server.map_type)
+            mapping = merged(derived, self._options.mapping)
+            settings = {**_SETTINGS, **self._options.settings}
+            if not server.create(self._index, {"settings": settings, "mappings": mapping}):
+                self._add_fields(server, mapping)
+        self._prepared = True
+
+    def _add_fields(self, server: SearchServer, mapping: Mapping[str, Any]) -> None:
+        try:
+            server.ask(lambda client: client.indices.put_mapping(index=self._index, body=mapping))
+        except SinkUnavailableError:
+            raise
+        except SinkError as error:
+            raise SinkError(
+                f'index "{self._index}" maps a field in another way than the product does',
+                detail=error.detail,
+                hint="Name another index, or delete this one and build it anew.",
+            ) from error
+
+    def _sweep(self, server: SearchServer, forget_before: int) -> None:
+        """Now and then forget the deletes that are past their retention."""
+        now = time.monotonic()
+        if forget_before <= 0 or now - self._swept_at < _SWEEP_S:
+            return
+        self._swept_at = now
+        old = {"query": {"range": {"version": {"lt": forget_before}}}}
+        params = {"conflicts": "proceed", "wait_for_completion": "false"}
+        server.ask(lambda client: client.delete_by_query(index=self._side, body=old, params=params))
+
+    def _replaced(self, batch: StagedBatch) -> FencedError:
+        return FencedError(f'another run of "{batch.query}" writes index "{self._index}"')
+
+
+OPTIONS = (
+    "url",
+    "index",
+    "user",
+    "password",
+    "ca_certs",
+    "verify_certs",
+    "connections",
+    "create",
+    "refresh",
+    "nested",
+    "settings",
+    "mapping",
+)
+
+
+def opensearch_sink(product: str, options: Mapping[str, object], folder: Path) -> OpenSearchSink:
+    """Make the sink `{opensearch: {url: …, index: …}}`; the index is the product's name."""
+    kind = "opensearch"
+    check_names(kind, options, OPTIONS)
+    urls = text_option(kind, options, "url", "http://127.0.0.1:9200").split(",")
+    certificates = optional_text(kind, options, "ca_certs")
+    access = Access(
+        urls=tuple(_with_scheme(each.strip()) for each in urls),
+        user=optional_text(kind, options, "user"),
+        password=optional_text(kind, options, "password"),
+        ca_certs=str(folder / certificates) if certificates else "",
+        verify_certs=flag_option(kind, options, "verify_certs", True),
+        connections=count_option(kind, options, "connections", 2),
+    )
+    chosen = OpenSearchOptions(
+        index=_index(text_option(kind, options, "index", product.lower())),
+        create=flag_option(kind, options, "create", True),
+        refresh=flag_option(kind, options, "refresh", False),
+        nested=flag_option(kind, options, "nested", True),
+        settings=map_option(kind, options, "settings"),
+        mapping=map_option(kind, options, "mapping"),
+    )
+    return OpenSearchSink(access, chosen)
+
+
+def _with_scheme(url: str) -> str:
+    return url if "://" in url else f"http://{url}"
+
+
+def _index(name: str) -> str:
+    if (
+        name != name.lower()
+        or _FORBIDDEN & set(name)
+        or name[0] in "-_+."
+        or len(name.encode()) > _LONGEST_INDEX
+    ):
+        raise SinkOptionError(
+            f'an index cannot be named "{name}"',
+            detail='Index names are lower case, without spaces or any of \\ / * ? " < > | , # :',
+            hint="Name one with the option `index`.",
+        )
+    return name

@@ -1,0 +1,334 @@
+"""Sends the events of an outbox to the topics of their aggregates, each once and in order.
+
+A batch is one transaction of Kafka, which also notes the batch's number for a consumer group
+of the query's own: a batch that runs again after a crash finds its number, and sends nothing.
+
+Limits: the brokers forget the number after `offsets.retention.minutes` (7 days by default);
+an event that a connector tells again in another partition is another event.
+
+Invariant: for a reader of committed records each event stands once, and those of one
+partition of the outbox's log stand in its order.
+
+How far the events of an outbox were sent: by partition of its log, the highest position.
+
+A connector that begins again tells events that it has told before. They stand later in the
+log, with the positions they had, so an event at or below the highest position is a repeat;
+of those at that very position (rows of one statement) their identities are kept.
+
+Invariant: the marks of a batch depend on its events and on the marks of the batch before,
+so a batch that runs again sends the same events.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joinery.clients.kafka import Brokers, create_topic, describe_topic
+from joinery.clients.kafka_producer import Note, Producer
+from joinery.model.type import BINARY, DataType
+from joinery.sinks.kafka import brokers_of, count_of
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.option import flag_option
+from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
+
+NO_POSITION = -1
+_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The highest position of a partition, and the identities of its events there."""
+
+    position: int = NO_POSITION
+    ids: frozenset[str] = frozenset()
+
+    def seen(self, position: int, id_: str) -> bool:
+        """Say whether an event was told before; one without a position never was."""
+        if position == NO_POSITION:
+            return False
+        return position < self.position or (position == self.position and id_ in self.ids)
+
+    def past(self, position: int, id_: str) -> Mark:
+        """Return the mark after one more event, which was not seen."""
+        if position == NO_POSITION:
+            return self
+        ids = self.ids if position == self.position else frozenset[str]()
+        return Mark(position, ids | {id_})
+
+
+Marks = Mapping[int, Mark]
+
+
+class MarkFolder:
+    """The marks of the last batches, a file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def before(self, batch_id: int) -> Marks:
+        """Return the marks of the batch before; none where that was the first."""
+        known = [each for each in self._numbers() if each < batch_id]
+        if not known:
+            return {}
+        told = json.loads(self._file(max(known)).read_text(encoding="utf-8"))
+        return {
+            int(partition): Mark(each["position"], frozenset(each["ids"]))
+            for partition, each in told.items()
+        }
+
+    def keep(self, batch_id: int, marks: Marks) -> None:
+        """Keep the marks of a batch, durably, and forget those of old ones."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        told = {
+            str(partition): {"position": mark.position, "ids": sorted(mark.ids)}
+            for partition, mark in sorted(marks.items())
+        }
+        aside = self._file(batch_id).with_suffix(".new")
+        with aside.open("w", encoding="utf-8") as file:
+            json.dump(told, file)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(self._file(batch_id))
+        for old in _but_newest(self._numbers()):
+            self._file(old).unlink(missing_ok=True)
+
+    def _numbers(self) -> list[int]:
+        return [int(each.stem) for each in self._folder.glob("*.json")]
+
+    def _file(self, batch_id: int) -> Path:
+        return self._folder / f"{batch_id}.json"
+
+
+def _but_newest(numbers: Iterable[int]) -> list[int]:
+    return sorted(numbers)[:-_KEPT]
+
+
+POSITION_HEADER = "joinery.position"
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_COLUMN = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventShape:
+    """What of an outbox's row makes an event; names are columns.
+
+    Attributes:
+        topic: With columns in braces.
+        id: The columns that tell events apart.
+        headers: Names of headers, and their columns.
+    """
+
+    topic: str
+    id: tuple[str, ...]
+    key: str
+    value: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event as a record of Kafka."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+
+
+class OutboxSink:
+    """Sends the events of one outbox.
+
+    Args:
+        brokers: Where.
+        shape: What makes an event.
+        marks: A folder of this query's own.
+        create: Create a topic that is missing.
+        one_log: The places of events are all in one log, as those of files are.
+        partitions, replication: Of topics that are created.
+    """
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        shape: EventShape,
+        marks: Path,
+        *,
+        create: bool = True,
+        one_log: bool = False,
+        partitions: int | None = None,
+        replication: int | None = None,
+    ) -> None:
+        self.target = f"kafka topics {shape.topic} at {brokers.bootstrap}"
+        self.guarantee = Guarantee(
+            summary="For a reader of committed records each event stands once, in order.",
+            keeps="log",
+        )
+        self._brokers, self._shape, self._marks = brokers, shape, marks
+        self._create, self._one_log = create, one_log
+        self._partitions, self._replication = partitions, replication
+        self._topics: set[str] = set()
+        self._producer: Producer | None = None
+        self._producer_of = ""
+
+    def open(self) -> None:
+        """Topics are looked for when their first event comes."""
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Send the events of `batch` that were not sent before."""
+        marks = MarkFolder(self._marks / batch.query_id)
+        reading = _Reading(self._shape, batch, marks.before(batch.batch_id), self._one_log)
+        events = list(reading)
+        refused = {each.row.key: each for each in reading.refused}
+        if events:
+            producer = self._producer_for(batch)
+            while not self._sent(producer, batch, events, refused):
+                # What the brokers refused spoiled the transaction: once more without it.
+                pass
+        marks.keep(batch.batch_id, reading.marks)
+        return Written(refused=tuple(refused.values()), older=reading.repeated)
+
+    def close(self) -> None:
+        """Close the producer."""
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    def _producer_for(self, batch: StagedBatch) -> Producer:
+        """Return the producer of the batch's query; a fresh one fences those before it."""
+        if self._producer is None or self._producer_of != batch.query_id:
+            self.close()
+            name = f"joinery-{batch.query_id}-{batch.product}-outbox"
+            self._producer = Producer(self._brokers, transactional_id=name)
+            self._producer_of = batch.query_id
+        return self._producer
+
+    def _sent(
+        self,
+        producer: Producer,
+        batch: StagedBatch,
+        events: list[tuple[StagedRow, Event]],
+        refused: dict[str, Refusal],
+    ) -> bool:
+        """Send all but `refused`, to which is added what cannot be taken."""
+        left = [each for each in events if each[0].key not in refused]
+        if not left:
+            return True
+        for topic in {event.topic for _, event in left} - self._topics:
+            self._find(topic)
+        note = Note(f"joinery-{batch.query_id}-{batch.product}", events[0][1].topic)
+        if (producer.noted(note) or 0) > batch.batch_id:
+            return True
+        producer.begin()
+        try:
+            for row, event in left:
+                if not producer.send(
+                    event.topic, event.key, event.value, event.headers, label=row.key
+                ):
+                    detail = f'The event is larger than topic "{event.topic}" takes.'
+                    refused[row.key] = Refusal(row, "document_too_large", detail)
+            producer.note(note, batch.batch_id + 1)
+            batch.check()
+        except BaseException:
+            producer.abandon()
+            raise
+        unsendable = producer.finish()
+        for row, _ in left:
+            if row.key in unsendable:
+                refused[row.key] = Refusal(row, "document_refused", unsendable[row.key])
+        return not unsendable
+
+    def _find(self, topic: str) -> None:
+        """Find a topic, or create it."""
+        if describe_topic(self._brokers, topic) is None:
+            if not self._create:
+                raise SinkError(
+                    f'there is no topic "{topic}" at {self._brokers.bootstrap}',
+                    hint="Create it, or leave create: false out.",
+                )
+            create_topic(
+                self._brokers,
+                topic,
+                partitions=self._partitions,
+                replication=self._replication,
+                settings={},
+            )
+        self._topics.add(topic)
+
+
+def outbox_sink(
+    options: Mapping[str, object], shape: EventShape, marks: Path, *, one_log: bool
+) -> OutboxSink:
+    """Make the sink of an outbox from the options of `kafka`."""
+    return OutboxSink(
+        brokers_of(options),
+        shape,
+        marks,
+        create=flag_option("kafka", options, "create", True),
+        one_log=one_log,
+        partitions=count_of(options, "partitions"),
+        replication=count_of(options, "replication"),
+    )
+
+
+class _Reading:
+    """The events of one batch that were not told before; counts and refuses the others."""
+
+    def __init__(self, shape: EventShape, batch: StagedBatch, before: Marks, one_log: bool) -> None:
+        self._shape, self._batch, self._one_log = shape, batch, one_log
+        self._types = {each.name: each.type for each in batch.value.fields}
+        self.marks: dict[int, Mark] = dict(before)
+        self.refused: list[Refusal] = []
+        self.repeated = 0
+
+    def __iter__(self) -> Iterator[tuple[StagedRow, Event]]:
+        for row in read_rows(self._batch.files):
+            columns = json.loads(row.value or "{}", parse_float=str)  # keeps all digits
+            place = row.key_values()
+            partition = 0 if self._one_log else int(str(place["partition"]))
+            id_ = json.dumps([columns.get(each) for each in self._shape.id])
+            mark = self.marks.get(partition, Mark())
+            if mark.seen(row.version, id_):
+                self.repeated += 1
+                continue
+            self.marks[partition] = mark.past(row.version, id_)
+            event = self._event(row, columns)
+            if event is not None:
+                yield row, event
+
+    def _event(self, row: StagedRow, columns: Mapping[str, Any]) -> Event | None:
+        shape = self._shape
+        topic = _COLUMN.sub(lambda found: str(columns.get(found[1]) or "?"), shape.topic)
+        if not _TOPIC.fullmatch(topic):
+            detail = f'Its columns make no name of a topic of "{shape.topic}".'
+            self.refused.append(Refusal(row, "unroutable", detail))
+            return None
+        headers = [
+            (name, encoded)
+            for name, column in shape.headers
+            if (encoded := self._encoded(column, columns)) is not None
+        ]
+        headers.append((POSITION_HEADER, str(row.version).encode()))
+        return Event(
+            topic, self._encoded(shape.key, columns), self._encoded(shape.value, columns), headers
+        )
+
+    def _encoded(self, column: str, columns: Mapping[str, Any]) -> bytes | None:
+        return _bytes_of(columns.get(column), self._types[column])
+
+
+def _bytes_of(value: Any, type_: DataType) -> bytes | None:
+    """Return a value as a record carries it: a number or a boolean as JSON writes it."""
+    if value is None:
+        return None
+    if type_ == BINARY:
+        return base64.b64decode(value)
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value).encode()

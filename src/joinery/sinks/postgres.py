@@ -1,0 +1,247 @@
+"""The postgres sink: the current documents of one product as a table of PostgreSQL.
+
+The table has the root key's columns, and either `document` (jsonb) and `version`, or a column
+a field and `joinery_version`. A delete is remembered in `<table>__deleted`.
+
+Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
+transaction a connection, and a lower epoch is refused. Over one connection that is the batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+from zlib import crc32
+
+from joinery.clients.postgres import connect, database_errors, failure, shown
+from joinery.sinks.key import key_object
+from joinery.sinks.line import StagedRow, read_chunks
+from joinery.sinks.option import (
+    SinkOptionError,
+    check_names,
+    count_option,
+    optional_text,
+    text_option,
+)
+from joinery.sinks.postgres_part import PostgresPart
+from joinery.sinks.postgres_table import MAX_NAME_BYTES, Mode, PostgresTable
+from joinery.sinks.protocol import FencedError, Guarantee, Promise, SinkError, StagedBatch, Written
+
+if TYPE_CHECKING:
+    import psycopg
+
+_OPTIONS = ("url", "table", "schema", "mode", "connections")
+_MODES = ("jsonb", "columns")
+_CHUNK_ROWS = 10_000
+_AHEAD = 2
+_FORGET_EVERY_S = 60.0
+_ONE = Guarantee(
+    summary="The table holds the newest document of each key; a batch is one transaction."
+)
+_MANY = Guarantee(
+    summary="The table holds the newest document of each key.",
+    gaps={Promise.ATOMIC: "each of several connections commits its share of a batch"},
+)
+
+
+class PostgresSink:
+    """Keeps the newest document of each key.
+
+    Args:
+        url: `postgresql://…`, or what else libpq takes.
+        table: Its name.
+        schema: Empty for the first of the search path.
+        mode: The table's form.
+        connections: How many share a batch, each with keys of its own.
+    """
+
+    def __init__(
+        self, url: str, table: str, *, schema: str = "", mode: Mode = "jsonb", connections: int = 1
+    ) -> None:
+        self.target = f"postgres table {table} at {shown(url)}"
+        self.guarantee = _ONE if connections == 1 else _MANY
+        self._url = url
+        self._name, self._schema, self._mode = table, schema, mode
+        self._wanted = connections
+        self._connections: list[psycopg.Connection[Any]] = []
+        self._parts: list[PostgresPart] = []
+        self._table: PostgresTable | None = None
+        self._claimed: tuple[str, int] | None = None
+        self._forgot_at = 0.0
+
+    def open(self) -> None:
+        """Connect; the table is created with the first batch, which tells its columns."""
+        self.close()
+        try:
+            for number in range(self._wanted):
+                connection = connect(self._url)
+                self._connections.append(connection)
+                self._parts.append(PostgresPart(connection, self._url, number))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Apply `batch`."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        with self._told():
+            table = self._prepared(batch)
+            try:
+                for part in self._parts:
+                    part.begin(table, batch)
+                self._apply(batch)
+                self._forget(table, batch)
+                for part in self._parts:
+                    batch.check()
+                    part.commit()
+            except BaseException:
+                for part in self._parts:
+                    with suppress(*database_errors()):
+                        part.abandon()
+                raise
+        return Written(
+            refused=tuple(each for part in self._parts for each in part.refused),
+            older=sum(part.older for part in self._parts),
+        )
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the table."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        with self._told():
+            query = self._prepared(batch).keys()
+            with self._connections[0].transaction():
+                cursor = self._connections[0].cursor(name="joinery_keys")
+                cursor.itersize = _CHUNK_ROWS
+                for values in cursor.execute(query):
+                    yield key_object(batch.key, values)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections:
+            connection.close()
+        self._connections, self._parts = [], []
+        self._table, self._claimed = None, None
+
+    def _apply(self, batch: StagedBatch) -> None:
+        chunks = read_chunks(batch.files, rows=_CHUNK_ROWS)
+        if len(self._parts) == 1:
+            for chunk in chunks:
+                self._parts[0].apply(chunk)
+            return
+        with _Lanes(len(self._parts)) as lanes:
+            for chunk in chunks:
+                for number, rows in enumerate(_split(chunk, len(self._parts))):
+                    if rows:
+                        lanes.give(number, self._parts[number], rows)
+
+    def _forget(self, table: PostgresTable, batch: StagedBatch) -> None:
+        if time.monotonic() - self._forgot_at > _FORGET_EVERY_S:
+            self._parts[0].forget(table, batch.forget_before)
+            self._forgot_at = time.monotonic()
+
+    def _prepared(self, batch: StagedBatch) -> PostgresTable:
+        """Return the table, there and claimed for this run."""
+        first = self._connections[0]
+        if self._table is None:
+            table = PostgresTable(
+                self._name, self._schema, key=batch.key, value=batch.value, mode=self._mode
+            )
+            with first.transaction():
+                table.create(first)
+            self._table = table
+        if self._claimed != (batch.query_id, batch.epoch):
+            with first.transaction():
+                _claim(first, self._table, batch, len(self._parts))
+            self._claimed = (batch.query_id, batch.epoch)
+        return self._table
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what the driver raises as errors of a sink."""
+        try:
+            yield
+        except database_errors() as error:
+            what = f'could not write table "{self._name}" of'
+            raise failure(error, self._url, what) from error
+
+
+class _Lanes:
+    """Applies chunks in a thread a part, in order, a few ahead of the reading."""
+
+    def __init__(self, count: int) -> None:
+        self._threads = [ThreadPoolExecutor(1, "joinery-postgres") for _ in range(count)]
+        self._given: list[deque[Future[None]]] = [deque() for _ in range(count)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def give(self, number: int, part: PostgresPart, rows: Sequence[StagedRow]) -> None:
+        """Let a part apply rows; waits where it has enough to do, and raises what it met."""
+        given = self._given[number]
+        while len(given) >= _AHEAD:
+            given.popleft().result()
+        given.append(self._threads[number].submit(part.apply, rows))
+
+    def __exit__(self, *failed: object) -> None:
+        for thread in self._threads:
+            thread.shutdown(cancel_futures=failed[0] is not None)
+        if failed[0] is None:
+            for given in self._given:
+                for each in given:
+                    each.result()
+
+
+def _split(rows: Sequence[StagedRow], count: int) -> list[list[StagedRow]]:
+    """Return the rows in parts, each key always in the same."""
+    parts: list[list[StagedRow]] = [[] for _ in range(count)]
+    for row in rows:
+        parts[crc32(row.key.encode()) % count].append(row)
+    return parts
+
+
+def _claim(
+    connection: psycopg.Connection[Any], table: PostgresTable, batch: StagedBatch, parts: int
+) -> None:
+    """Note that this run writes the table; one that wrote before ends its batch first, or fails.
+
+    Raises:
+        FencedError: A later run has claimed it.
+    """
+    newest = connection.execute(table.newest(batch.query_id)).fetchone()
+    if newest and newest[0] is not None and newest[0] > batch.epoch:
+        raise FencedError(f'another run of "{batch.query}" writes table "{table.name}"')
+    for part in range(parts):
+        connection.execute(table.note_part(batch.query_id, part, batch.epoch))
+    connection.execute(table.claim(batch.query_id, batch.epoch))
+
+
+def postgres_sink(product: str, options: Mapping[str, object], folder: Path) -> PostgresSink:
+    """Make the sink `{postgres: {url: …, table: …, mode: jsonb | columns}}`."""
+    check_names("postgres", options, _OPTIONS)
+    if not options.get("url"):
+        raise SinkOptionError(
+            'sink "postgres" needs a url', hint="Write {postgres: {url: postgresql://…}}."
+        )
+    mode = text_option("postgres", options, "mode", "jsonb")
+    if mode not in _MODES:
+        raise SinkOptionError(f'option "mode" of sink "postgres" is none of {", ".join(_MODES)}')
+    table = text_option("postgres", options, "table", product)
+    if len(f"{table}__deleted".encode()) > MAX_NAME_BYTES or "\0" in table:
+        raise SinkOptionError(
+            f'PostgreSQL cannot name a table "{table}__deleted"',
+            hint=f"A name has at most {MAX_NAME_BYTES} bytes.",
+        )
+    return PostgresSink(
+        text_option("postgres", options, "url", ""),
+        table,
+        schema=optional_text("postgres", options, "schema"),
+        mode=cast(Mode, mode),
+        connections=count_option("postgres", options, "connections", 1),
+    )

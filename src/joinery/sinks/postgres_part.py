@@ -1,0 +1,167 @@
+"""One connection's share of a batch: copied, then applied by guarded statements.
+
+Invariant: a document that the database refuses is left out alone, and told; nothing of a
+share is seen before `commit`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from joinery.clients.postgres import database_errors, reason, refuses_document
+from joinery.model.type import BINARY, Struct
+from joinery.sinks.line import StagedRow
+from joinery.sinks.postgres_table import PostgresTable, Statements
+from joinery.sinks.protocol import FencedError, Refusal, SinkError, StagedBatch
+
+if TYPE_CHECKING:
+    import psycopg
+
+_MOST_REFUSED = 1_000
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+class PostgresPart:
+    """Writes the rows of some keys over one connection.
+
+    Args:
+        connection: Its own.
+        url: For messages.
+        number: Of this part, from 0.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any], url: str, number: int) -> None:
+        self._connection = connection
+        self._url = url
+        self._number = number
+        self._staged = False
+        self.refused: list[Refusal] = []
+        self.older = 0
+
+    def begin(self, table: PostgresTable, batch: StagedBatch) -> None:
+        """Begin a batch, unless a later run has claimed the table.
+
+        Raises:
+            FencedError: It has.
+        """
+        self.refused, self.older = [], 0
+        self._lines = line_writer(batch.key)
+        self._statements = table.statements()
+        locked = table.locked_epoch(batch.query_id, self._number)
+        found = self._connection.execute(locked).fetchone()
+        if found is None or found[0] > batch.epoch:
+            raise FencedError(f'another run of "{batch.query}" writes table "{table.name}"')
+        self._connection.execute(
+            table.note_batch(
+                batch.query_id, self._number, batch_id=batch.batch_id, epoch=batch.epoch
+            )
+        )
+        if not self._staged:
+            self._connection.execute(self._statements.stage)
+
+    def apply(self, rows: Sequence[StagedRow]) -> None:
+        """Apply rows; where the database refuses one, the others are applied without it."""
+        rows = newest(rows)
+        try:
+            with self._connection.transaction():
+                self._load(self._statements, rows)
+        except database_errors() as error:
+            if not refuses_document(error):
+                raise
+            self._refuse(rows, error)
+
+    def forget(self, table: PostgresTable, before: int) -> None:
+        """Forget deletes with a version below `before`."""
+        self._connection.execute(table.forget(before))
+
+    def commit(self) -> None:
+        """Make the share visible and durable."""
+        self._connection.commit()
+        self._staged = True
+
+    def abandon(self) -> None:
+        """Take the share back."""
+        if not self._connection.closed:
+            self._connection.rollback()
+
+    def _load(self, statements: Statements, rows: Sequence[StagedRow]) -> None:
+        with self._connection.cursor() as cursor:
+            with cursor.copy(statements.copy) as copy:
+                copy.write("".join(map(self._lines, rows)))
+            upserts = sum(1 for row in rows if row.value is not None)
+            if upserts:
+                cursor.execute(statements.upsert)
+                if cursor.rowcount < upserts:
+                    self.older += self._count(cursor, statements)
+            if upserts < len(rows):
+                cursor.execute(statements.delete)
+                cursor.execute(statements.remember)
+            cursor.execute(statements.clear)
+
+    def _count(self, cursor: psycopg.Cursor[Any], statements: Statements) -> int:
+        found = cursor.execute(statements.older).fetchone()
+        return int(found[0]) if found else 0
+
+    def _refuse(self, rows: Sequence[StagedRow], error: Exception) -> None:
+        if len(rows) > 1:
+            half = len(rows) // 2
+            self.apply(rows[:half])
+            self.apply(rows[half:])
+            return
+        self.refused.append(Refusal(rows[0], "document_refused", reason(error, self._url)))
+        if len(self.refused) > _MOST_REFUSED:
+            raise SinkError(
+                f"the table refuses more than {_MOST_REFUSED} documents of one batch",
+                detail=reason(error, self._url),
+                hint="Check the table's constraints.",
+            ) from error
+
+
+def newest(rows: Sequence[StagedRow]) -> Sequence[StagedRow]:
+    """Return each key once: a log may tell an event twice, which one statement cannot write.
+
+    Example:
+        >>> twice = [StagedRow('{"a":1}', "{}", 7), StagedRow('{"a":1}', '{"b":2}', 7)]
+        >>> newest(twice)
+        [StagedRow(key='{"a":1}', value='{"b":2}', version=7)]
+    """
+    found: dict[str, StagedRow] = {}
+    for row in rows:
+        if row.key not in found or found[row.key].version <= row.version:
+            found[row.key] = row
+    return rows if len(found) == len(rows) else list(found.values())
+
+
+def line_writer(key: Struct) -> Callable[[StagedRow], str]:
+    r"""Return the function that writes a row as a line of COPY's text format.
+
+    A document needs its backslashes doubled and no more: JSON holds no raw control character.
+
+    Example:
+        >>> from joinery.model.type import LONG, STRING, Field
+        >>> line_writer(Struct((Field("a", STRING), Field("b", LONG))))(
+        ...     StagedRow('{"a":"x\\ty","b":2}', None, 7)
+        ... )
+        'x\\ty\t2\t\\N\t7\n'
+    """
+    decode = json.JSONDecoder(parse_float=str, parse_int=str).decode
+    binary = {each.name for each in key.fields if each.type == BINARY}
+    names = [each.name for each in key.fields]
+
+    def line(row: StagedRow) -> str:
+        values = decode(row.key)
+        cells = [_cell(values[name], hex=name in binary) for name in names]
+        document = "\\N" if row.value is None else row.value.replace("\\", "\\\\")
+        return "\t".join((*cells, document, str(row.version))) + "\n"
+
+    return line
+
+
+def _cell(value: Any, *, hex: bool) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    text = f"\\x{base64.b64decode(value).hex()}" if hex else str(value)
+    return text.translate(_ESCAPES)

@@ -1,0 +1,387 @@
+"""The tables of one product in PostgreSQL, and the statements that load a batch into them.
+
+Beside the table stand `<table>__deleted`, the versions of deleted documents, and
+`joinery_batches`, which run wrote last. A batch is copied into a temporary table, from which
+one guarded statement each upserts, deletes and remembers.
+
+Invariant: identifiers are composed by the driver, never formatted; a statement with a name of
+the user's takes no parameters, since a % in a name would be read as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from joinery.model.type import Atomic, DataType, Decimal, Field, Struct
+from joinery.sinks.protocol import SinkError
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.sql import Composable, Composed
+
+Mode = Literal["jsonb", "columns"]
+FENCE = "joinery_batches"
+STAGED = "joinery_staged"
+MAX_NAME_BYTES = 63
+_TYPES = {
+    "boolean": "boolean",
+    "byte": "smallint",
+    "short": "smallint",
+    "int": "integer",
+    "long": "bigint",
+    "float": "real",
+    "double": "double precision",
+    "string": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamp with time zone",
+    "timestamp_ntz": "timestamp without time zone",
+    "void": "text",
+}
+_FIND = """SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+    WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"""
+_LZ4 = """SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The SQL of one table; `copy` goes into the temporary table, the others read it."""
+
+    stage: Composed
+    copy: Composed
+    upsert: Composed
+    delete: Composed
+    remember: Composed
+    older: Composed
+    clear: Composed
+
+
+class PostgresTable:
+    """The table of a product, in one of two forms.
+
+    Args:
+        name: The table's.
+        schema: Empty for the first of the search path.
+        key: The root key's columns.
+        value: The document's type.
+        mode: `jsonb` for the document in one column, `columns` for a column a field.
+    """
+
+    def __init__(self, name: str, schema: str, *, key: Struct, value: Struct, mode: Mode) -> None:
+        self.name = name
+        self._schema = schema
+        self._key = key.fields
+        self._mode = mode
+        names = {each.name for each in key.fields}
+        self._fields = tuple(each for each in value.fields if each.name not in names)
+        self._version = "version" if mode == "jsonb" else "joinery_version"
+        self._check_names()
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The table's columns and their types, as PostgreSQL writes them."""
+        shown = [("document", "jsonb")] if self._mode == "jsonb" else _typed(self._fields)
+        return (*_typed(self._key), *shown, (self._version, "bigint"))
+
+    def create(self, connection: psycopg.Connection[Any]) -> None:
+        """Create the tables that are missing, and add the columns that are missing.
+
+        Raises:
+            SinkError: The table stands there with other types.
+        """
+        from psycopg.sql import SQL, Identifier
+
+        # One at a time, since two that create a table at once make one of them fail.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('joinery'), 0)")
+        standing = self._standing(connection)
+        if not standing:
+            connection.execute(self._create(lz4=_has_lz4(connection)))
+        else:
+            self._migrate(connection, standing)
+        side = self._at(f"{self.name}__deleted")
+        connection.execute(
+            SQL("CREATE TABLE IF NOT EXISTS {} ({}, version bigint NOT NULL, {})").format(
+                side, self._defined(_typed(self._key)), self._primary()
+            )
+        )
+        connection.execute(
+            SQL("CREATE INDEX IF NOT EXISTS {} ON {} (version)").format(
+                Identifier(f"{self.name}__forget"), side
+            )
+        )
+        connection.execute(
+            SQL(
+                "CREATE TABLE IF NOT EXISTS {} (table_name text, query_id text, part integer,"
+                " batch_id bigint NOT NULL, epoch bigint NOT NULL,"
+                " PRIMARY KEY (table_name, query_id, part))"
+            ).format(self._fence)
+        )
+
+    @property
+    def _fence(self) -> Composable:
+        return self._at(FENCE)
+
+    def statements(self) -> Statements:
+        """Return the statements that load a batch."""
+        from psycopg.sql import SQL, Identifier
+
+        staged, side, table = Identifier(STAGED), self._at(f"{self.name}__deleted"), self._at()
+        keys = _listed(each.name for each in self._key)
+        version = Identifier(self._version)
+        names = [each.name for each in self._key]
+        same_side = _same(side, staged, names)
+        same_table = _same(table, staged, names)
+        typed = SQL(", ").join(
+            SQL("{} {}").format(Identifier(name), SQL(type)) for name, type in _typed(self._key)
+        )
+        return Statements(
+            stage=SQL("CREATE TEMP TABLE {} ({}, document jsonb, version bigint)").format(
+                staged, typed
+            ),
+            copy=SQL("COPY {} ({}, document, version) FROM STDIN").format(staged, keys),
+            upsert=self._upsert(staged, side, same_side),
+            delete=SQL(
+                "DELETE FROM {table} USING {staged}"
+                " WHERE {staged}.document IS NULL AND {same} AND {table}.{own} < {staged}.version"
+            ).format(table=table, staged=staged, same=same_table, own=version),
+            remember=SQL(
+                "INSERT INTO {side} ({keys}, version) SELECT {keys}, version FROM {staged}"
+                " WHERE document IS NULL ON CONFLICT ({keys}) DO UPDATE"
+                " SET version = EXCLUDED.version WHERE {side}.version < EXCLUDED.version"
+            ).format(side=side, keys=keys, staged=staged),
+            older=SQL(
+                "SELECT count(*) FROM {staged} WHERE document IS NOT NULL AND ("
+                "EXISTS (SELECT FROM {table} WHERE {same} AND {table}.{own} > {staged}.version)"
+                " OR EXISTS (SELECT FROM {side}"
+                " WHERE {gone} AND {side}.version > {staged}.version))"
+            ).format(
+                staged=staged, table=table, same=same_table, own=version, side=side, gone=same_side
+            ),
+            clear=SQL("TRUNCATE {}").format(staged),
+        )
+
+    def forget(self, before: int) -> Composed:
+        """Return the statement that forgets deletes with a version below `before`."""
+        from psycopg.sql import SQL, Literal
+
+        side = self._at(f"{self.name}__deleted")
+        return SQL("DELETE FROM {} WHERE version < {}").format(side, Literal(before))
+
+    def keys(self) -> Composed:
+        """Return the query for the root keys of all documents."""
+        from psycopg.sql import SQL
+
+        names = _listed(each.name for each in self._key)
+        return SQL("SELECT {} FROM {}").format(names, self._at())
+
+    def newest(self, query_id: str) -> Composed:
+        """Return the query for the highest epoch that wrote the table."""
+        from psycopg.sql import SQL
+
+        return SQL("SELECT max(epoch) FROM {} WHERE {}").format(self._fence, self._runs(query_id))
+
+    def note_part(self, query_id: str, part: int, epoch: int) -> Composed:
+        """Return the statement that notes one part of a run, where none is noted."""
+        from psycopg.sql import SQL, Literal
+
+        return SQL("INSERT INTO {} VALUES ({}) ON CONFLICT DO NOTHING").format(
+            self._fence,
+            SQL(", ").join(map(Literal, (self.name, query_id, part, -1, epoch))),
+        )
+
+    def claim(self, query_id: str, epoch: int) -> Composed:
+        """Return the statement that raises the epoch of all parts."""
+        from psycopg.sql import SQL, Literal
+
+        return SQL("UPDATE {0} SET epoch = {1} WHERE {2} AND epoch < {1}").format(
+            self._fence, Literal(epoch), self._runs(query_id)
+        )
+
+    def locked_epoch(self, query_id: str, part: int) -> Composed:
+        """Return the query that locks a part and gives its epoch."""
+        from psycopg.sql import SQL, Literal
+
+        return SQL("SELECT epoch FROM {} WHERE {} AND part = {} FOR UPDATE").format(
+            self._fence, self._runs(query_id), Literal(part)
+        )
+
+    def note_batch(self, query_id: str, part: int, *, batch_id: int, epoch: int) -> Composed:
+        """Return the statement that notes the batch that a part writes."""
+        from psycopg.sql import SQL, Literal
+
+        return SQL("UPDATE {} SET batch_id = {}, epoch = {} WHERE {} AND part = {}").format(
+            self._fence, Literal(batch_id), Literal(epoch), self._runs(query_id), Literal(part)
+        )
+
+    def _runs(self, query_id: str) -> Composed:
+        from psycopg.sql import SQL, Literal
+
+        return SQL("table_name = {} AND query_id = {}").format(
+            Literal(self.name), Literal(query_id)
+        )
+
+    def _upsert(self, staged: Composable, side: Composable, same_side: Composable) -> Composed:
+        from psycopg.sql import SQL, Identifier
+
+        names = [name for name, _ in self.columns]
+        keys = [each.name for each in self._key]
+        rest = [name for name in names if name not in keys]
+        chosen: list[Composable] = [SQL("{}.{}").format(staged, Identifier(name)) for name in keys]
+        chosen += self._shown(staged)
+        return SQL(
+            "INSERT INTO {table} AS kept ({names}) SELECT {chosen}, {staged}.version"
+            " FROM {staged}{fields} WHERE {staged}.document IS NOT NULL AND NOT EXISTS"
+            " (SELECT FROM {side} WHERE {same} AND {side}.version >= {staged}.version)"
+            " ON CONFLICT ({keys}) DO UPDATE SET {changed}"
+            " WHERE kept.{version} < EXCLUDED.{version}"
+        ).format(
+            table=self._at(),
+            names=_listed(names),
+            chosen=SQL(", ").join(chosen),
+            staged=staged,
+            fields=self._record(staged),
+            side=side,
+            same=same_side,
+            keys=_listed(keys),
+            changed=SQL(", ").join(SQL("{0} = EXCLUDED.{0}").format(Identifier(n)) for n in rest),
+            version=Identifier(self._version),
+        )
+
+    def _shown(self, staged: Composable) -> list[Composable]:
+        """Return what stands beside the key: the document, or each of its fields."""
+        from psycopg.sql import SQL, Identifier
+
+        if self._mode == "jsonb":
+            return [SQL("{}.document").format(staged)]
+        return [
+            SQL("decode(field.{}, 'base64')" if _binary(each) else "field.{}").format(
+                Identifier(each.name)
+            )
+            for each in self._fields
+        ]
+
+    def _record(self, staged: Composable) -> Composable:
+        """Return the document as a row of its fields, to be joined."""
+        from psycopg.sql import SQL, Identifier
+
+        if self._mode == "jsonb" or not self._fields:
+            return SQL("")
+        typed = SQL(", ").join(
+            SQL("{} {}").format(
+                Identifier(each.name), SQL("text" if _binary(each) else _type(each.type))
+            )
+            for each in self._fields
+        )
+        return SQL(" CROSS JOIN LATERAL jsonb_to_record({}.document) AS field ({})").format(
+            staged, typed
+        )
+
+    def _create(self, *, lz4: bool) -> Composed:
+        from psycopg.sql import SQL
+
+        return SQL("CREATE TABLE {} ({}, {}) WITH (fillfactor = 85)").format(
+            self._at(), self._defined(self.columns, lz4=lz4), self._primary()
+        )
+
+    def _defined(self, columns: Iterable[tuple[str, str]], *, lz4: bool = False) -> Composed:
+        from psycopg.sql import SQL, Identifier
+
+        keys = {each.name for each in self._key}
+        defined = []
+        for name, type in columns:
+            more = ' COLLATE "C"' if name in keys and type == "text" else ""
+            more += " COMPRESSION lz4" if lz4 and type == "jsonb" else ""
+            more += " NOT NULL" if name in (self._version, *keys) else ""
+            defined.append(SQL("{} {}{}").format(Identifier(name), SQL(type), SQL(more)))
+        return SQL(", ").join(defined)
+
+    def _primary(self) -> Composed:
+        from psycopg.sql import SQL
+
+        return SQL("PRIMARY KEY ({})").format(_listed(each.name for each in self._key))
+
+    def _standing(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+        """Return the columns of the table as it stands; none where it does not."""
+        found = connection.execute(_FIND, (self._at().as_string(connection),))
+        return {str(name): str(type) for name, type in found}
+
+    def _migrate(self, connection: psycopg.Connection[Any], standing: dict[str, str]) -> None:
+        """Add the columns that a product gained; the table's other columns are left alone."""
+        from psycopg.sql import SQL, Identifier
+
+        keys = {each.name for each in self._key}
+        for name, type in self.columns:
+            found = standing.get(name)
+            if found is None and self._mode == "columns" and name not in {*keys, self._version}:
+                connection.execute(
+                    SQL("ALTER TABLE {} ADD COLUMN {} {}").format(
+                        self._at(), Identifier(name), SQL(type)
+                    )
+                )
+            elif found != type:
+                raise SinkError(
+                    f'table "{self.name}" does not fit the product: "{name}" has to be {type}',
+                    detail=f"It is {found}." if found else "There is no such column.",
+                    hint="Name another one with the option `table`; drop it only if a run of"
+                    " Joinery made it and nobody else uses it.",
+                )
+
+    def _at(self, name: str = "") -> Composable:
+        from psycopg.sql import Identifier
+
+        named = name or self.name
+        return Identifier(self._schema, named) if self._schema else Identifier(named)
+
+    def _check_names(self) -> None:
+        names = [name for name, _ in self.columns]
+        for name in (*names, f"{self.name}__deleted"):
+            if len(name.encode()) > MAX_NAME_BYTES or "\0" in name or not name:
+                raise SinkError(
+                    f'PostgreSQL cannot name a table or column "{name}"',
+                    detail=f"A name has from 1 to {MAX_NAME_BYTES} bytes.",
+                    hint="Name it otherwise in fields, or with the option `table`.",
+                )
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SinkError(
+                f'"{twice}" is the name of a key column, and of one that table "{self.name}" needs',
+                hint="Use the other mode, jsonb or columns.",
+            )
+
+
+def _typed(fields: Sequence[Field]) -> list[tuple[str, str]]:
+    return [(each.name, _type(each.type)) for each in fields]
+
+
+def _type(type: DataType) -> str:
+    """Return the type of a column, as PostgreSQL's `format_type` writes it."""
+    if isinstance(type, Decimal):
+        return f"numeric({type.precision},{type.scale})"
+    return _TYPES[type.name] if isinstance(type, Atomic) else "jsonb"
+
+
+def _binary(field: Field) -> bool:
+    return _type(field.type) == "bytea"
+
+
+def _listed(names: Iterable[str]) -> Composed:
+    from psycopg.sql import SQL, Identifier
+
+    return SQL(", ").join(map(Identifier, names))
+
+
+def _same(one: Composable, other: Composable, names: Iterable[str]) -> Composed:
+    """Return the condition that two tables have the same key."""
+    from psycopg.sql import SQL, Identifier
+
+    return SQL(" AND ").join(
+        SQL("{one}.{name} = {other}.{name}").format(one=one, other=other, name=Identifier(name))
+        for name in names
+    )
+
+
+def _has_lz4(connection: psycopg.Connection[Any]) -> bool:
+    found = connection.execute(_LZ4).fetchone()
+    return bool(found and found[0])

@@ -1,0 +1,218 @@
+"""What a sink takes: the staged documents of one batch, whole, by key, with a version.
+
+Invariant: a batch may be written again after a crash, with the same versions and contents;
+writing it twice must leave what writing it once leaves.
+
+What a sink promises, in code: the conformance suite holds it to that, the docs tell it.
+
+Invariant: a sink that does not keep a promise names it as a gap, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from joinery.errors import RunError
+from joinery.model.type import Struct
+from joinery.sinks.line import StagedRow
+
+
+class Promise(StrEnum):
+    """One thing that a sink can promise."""
+
+    REPLAY = "replay"
+    """A batch written twice leaves what writing it once leaves."""
+    NEWEST = "newest"
+    """An older version never replaces a newer one."""
+    DELETES = "deletes"
+    """A delete is remembered: an older document cannot come back."""
+    FENCE = "fence"
+    """The target itself refuses a run that was replaced, whatever that run believes."""
+    ATOMIC = "atomic"
+    """A reader of the target sees a batch whole, or nothing of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What a sink promises.
+
+    Attributes:
+        summary: A sentence for users: what the target holds after any crash.
+        keeps: `current` for the newest document of each key; `log` for every emission in
+            order, of which a reader takes the highest version of each key.
+        gaps: The promises that are not kept, each with the reason.
+    """
+
+    summary: str
+    keeps: Literal["current", "log"] = "current"
+    gaps: Mapping[Promise, str] = field(default_factory=dict)
+
+    def promises(self, promise: Promise) -> bool:
+        """Return whether `promise` is kept."""
+        return promise not in self.gaps
+
+
+class SinkError(RunError):
+    """A sink could not take a batch, and will not by waiting: access, schema, settings."""
+
+    code = "RUN_SINK"
+
+
+class SinkUnavailableError(SinkError):
+    """A target cannot be reached or is overloaded: the same write may succeed later."""
+
+    code = "RUN_SINK_UNAVAILABLE"
+
+
+class FencedError(RunError):
+    """Another run has taken over; this one may write nothing more."""
+
+    code = "RUN_FENCED"
+
+
+def _always_ours() -> None:
+    """The check of a batch that nobody else can take over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedBatch:
+    """The documents of one product that one batch changed, each key once.
+
+    Attributes:
+        product: The product's name.
+        query: The query that runs it.
+        query_id: The identity of the query's checkpoint; a fresh checkpoint has another.
+        batch_id: Rises by one; repeats when a batch runs again.
+        files: Lines `{"key": {…}, "value": {…} | null, "version": n}`, UTF-8; to be read
+            by `read_rows` or `read_chunks` of `joinery.sinks.line`.
+        key: The root key's columns and types.
+        value: The document's type.
+        epoch: Rises with each run of the query; a lower one is a run that was replaced.
+        forget_before: The memory of a delete with a lower version may be dropped.
+        check: Raises `FencedError` once another run has taken over. To be called right
+            before what was written becomes visible.
+    """
+
+    product: str
+    query: str
+    query_id: str
+    batch_id: int
+    files: tuple[Path, ...]
+    key: Struct
+    value: Struct
+    epoch: int = 0
+    forget_before: int = 0
+    check: Callable[[], None] = _always_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A document that its target will never take, such as one beyond its size.
+
+    Attributes:
+        row: What was refused; the target keeps the last good document.
+        reason: Of the dead letter: `document_refused`, `document_too_large`.
+        detail: The target's own words, without secrets.
+    """
+
+    row: StagedRow
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a batch.
+
+    Attributes:
+        refused: Become dead letters; the rest of the batch was taken.
+        older: Documents left out because the target has a newer version.
+    """
+
+    refused: tuple[Refusal, ...] = ()
+    older: int = 0
+
+
+class Sink(Protocol):
+    """A place for the documents of one product.
+
+    Opened, then written a batch at a time from one thread, in the order of their ids, then
+    closed, also after an error; it may be opened again after that. What `write` took when
+    it returns is durable.
+    """
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the sink promises."""
+
+    @property
+    def target(self) -> str:
+        """Where documents go, for messages: kind, name and address, never a secret."""
+
+    def open(self) -> None:
+        """Connect, and create what is missing.
+
+        Raises:
+            SinkUnavailableError: The target cannot be reached now.
+            SinkError: It cannot be used at all.
+        """
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Take all documents of `batch`, never replacing a newer version by an older one.
+
+        Raises:
+            SinkUnavailableError: It may succeed later; some documents may have been taken.
+                The sink is closed and opened before the batch is written again.
+            SinkError: It will not succeed without a change of the target or the project.
+            FencedError: Another run has taken over.
+        """
+
+    def close(self) -> None:
+        """Release connections; without effect where nothing is open."""
+
+
+@runtime_checkable
+class ListingSink(Protocol):
+    """A sink that can tell which documents its target holds; a rebuild sweeps by that."""
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents of a product, as the batch's lines write them.
+
+        Args:
+            batch: Names the product and its key's columns; its files are not read.
+        """
+
+
+@runtime_checkable
+class WrappingSink(Protocol):
+    """A sink that stands in front of another, and may list what that one's target holds."""
+
+    def listing(self) -> ListingSink | None:
+        """Return what lists the target's documents, None where the wrapped sink cannot."""
+
+
+def listing_of(sink: Sink) -> ListingSink | None:
+    """Return what lists the documents of a sink's target, None where nothing can."""
+    if isinstance(sink, WrappingSink):
+        return sink.listing()
+    return sink if isinstance(sink, ListingSink) else None
+
+
+class SinkFactory(Protocol):
+    """Makes the sink of one product; the object behind an entry point of `joinery.sinks`."""
+
+    def __call__(self, product: str, options: Mapping[str, object], folder: Path) -> Sink:
+        """Return the sink, not yet opened.
+
+        Args:
+            product: The product's name.
+            options: What the project file gives under the sink's kind.
+            folder: Where relative paths begin.
+
+        Raises:
+            SpecError: If an option is missing, has another type, or is not known.
+        """

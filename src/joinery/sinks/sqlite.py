@@ -1,0 +1,327 @@
+"""The sqlite sink: the current documents of one product as a table that SQL can query.
+
+The table has the root key's columns, and either `document` (JSON text) and `version`, or a
+column a field and `joinery_version`. A delete is remembered in `<table>__deleted`, so that an
+older document cannot come back.
+
+Invariant: documents, the memory of deletes and (query id, batch id, epoch) change in one
+transaction, and a lower epoch is refused.
+
+The table of one product in SQLite, and the statements that keep it.
+
+Invariant: all statements take the key's values, then the document or a delete's version,
+then the version.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
+from joinery.sinks.key import key_object
+from joinery.sinks.line import read_rows
+from joinery.sinks.option import SinkOptionError, check_names, path_option, text_option
+from joinery.sinks.protocol import (
+    FencedError,
+    Guarantee,
+    SinkError,
+    SinkUnavailableError,
+    StagedBatch,
+    Written,
+)
+
+Mode = Literal["document", "columns"]
+_AFFINITY = {
+    **dict.fromkeys(("boolean", "byte", "short", "int", "long"), "INTEGER"),
+    **dict.fromkeys(("float", "double"), "REAL"),
+}
+
+
+class SqliteTable:
+    """A table in one of two forms.
+
+    Args:
+        name: The table's.
+        key: The root key's columns.
+        value: The document's type.
+        mode: `document` for JSON text in one column, `columns` for a column a field.
+    """
+
+    def __init__(self, name: str, *, key: Struct, value: Struct, mode: Mode) -> None:
+        self._name, self._key, self._mode = name, key.fields, mode
+        keys = {each.name for each in key.fields}
+        self._fields = tuple(each for each in value.fields if each.name not in keys)
+        self._version = "version" if mode == "document" else "joinery_version"
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The table's columns and their affinities."""
+        own = [("document", "TEXT")] if self._mode == "document" else _typed(self._fields)
+        return (*_typed(self._key), *own, (self._version, "INTEGER"))
+
+    def create(self, database: sqlite3.Connection) -> None:
+        """Create the tables that are missing, and add the columns that are missing.
+
+        Raises:
+            SinkError: The table stands there with other columns.
+        """
+        keys = ", ".join(quoted_name(each.name) for each in self._key)
+        defined = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in self.columns)
+        sides = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in _typed(self._key))
+        database.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._place} ({defined}, PRIMARY KEY ({keys}))"
+        )
+        database.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._side} ({sides}, version INTEGER NOT NULL,"
+            f" PRIMARY KEY ({keys})) WITHOUT ROWID"
+        )
+        self._migrate(database)
+
+    @property
+    def upsert(self) -> str:
+        """Insert a document, or replace an older one; not below its delete."""
+        shown = {"document": self._document}
+        if self._mode == "columns":
+            shown = {each.name: self._extracted(each) for each in self._fields}
+        names = [each.name for each in self._key]
+        columns = ", ".join(quoted_name(name) for name in (*names, *shown, self._version))
+        values = ", ".join((*self._numbered, *shown.values(), self._last))
+        changed = ", ".join(
+            f"{quoted_name(name)} = excluded.{quoted_name(name)}"
+            for name in (*shown, self._version)
+        )
+        version = quoted_name(self._version)
+        return (
+            f"INSERT INTO {self._place} ({columns}) SELECT {values} WHERE NOT EXISTS"
+            f" (SELECT 1 FROM {self._side} WHERE {self._same} AND version >= {self._last})"
+            f" ON CONFLICT ({self._keys}) DO UPDATE SET {changed}"
+            f" WHERE excluded.{version} > {self._place}.{version}"
+        )
+
+    @property
+    def delete(self) -> str:
+        """Delete a document that is older."""
+        version = quoted_name(self._version)
+        return f"DELETE FROM {self._place} WHERE {self._same} AND {version} < {self._document}"
+
+    @property
+    def remember(self) -> str:
+        """Remember a delete's version."""
+        values = ", ".join((*self._numbered, self._document))
+        return (
+            f"INSERT INTO {self._side} VALUES ({values}) ON CONFLICT ({self._keys})"
+            " DO UPDATE SET version = excluded.version WHERE excluded.version > version"
+        )
+
+    def _migrate(self, database: sqlite3.Connection) -> None:
+        standing = {row[1] for row in database.execute(f"PRAGMA table_info({self._place})")}
+        wanted = dict(self.columns)
+        fields = {each.name for each in self._fields} if self._mode == "columns" else set()
+        lost = standing - wanted.keys() if self._mode == "document" else set()
+        if lost or not standing >= wanted.keys() - fields:
+            raise SinkError(
+                f'table "{self._name}" has other columns than the product\'s key',
+                detail=f"It has {_listed(standing)}; needed are {_listed(set(wanted))}.",
+                hint="Name another one with the option `table`; drop it only if a run of Joinery"
+                " made it and nobody else uses it.",
+            )
+        for name in sorted(fields - standing):
+            column = f"{quoted_name(name)} {wanted[name]}"
+            database.execute(f"ALTER TABLE {self._place} ADD COLUMN {column}")
+
+    def _extracted(self, field: Field) -> str:
+        """Return the value of a field of the document; what SQLite has no type for, as text."""
+        path = "'$." + quoted_name(field.name).replace("'", "''") + "'"
+        if isinstance(field.type, Array | Map | Struct | Decimal):
+            return f"nullif({self._document} -> {path}, 'null')"
+        return f"{self._document} ->> {path}"
+
+    @property
+    def _place(self) -> str:
+        return quoted_name(self._name)
+
+    @property
+    def _side(self) -> str:
+        return quoted_name(f"{self._name}__deleted")
+
+    @property
+    def _keys(self) -> str:
+        return ", ".join(quoted_name(each.name) for each in self._key)
+
+    @property
+    def _numbered(self) -> tuple[str, ...]:
+        return tuple(f"?{at}" for at in range(1, len(self._key) + 1))
+
+    @property
+    def _document(self) -> str:
+        return f"?{len(self._key) + 1}"
+
+    @property
+    def _last(self) -> str:
+        return f"?{len(self._key) + 2}"
+
+    @property
+    def _same(self) -> str:
+        pairs = zip(self._key, self._numbered, strict=True)
+        return " AND ".join(f"{quoted_name(each.name)} = {at}" for each, at in pairs)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQLite quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _typed(fields: tuple[Field, ...]) -> list[tuple[str, str]]:
+    return [(each.name, _affinity(each.type)) for each in fields]
+
+
+def _affinity(type: DataType) -> str:
+    return _AFFINITY.get(type.name, "TEXT") if isinstance(type, Atomic) else "TEXT"
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+_FENCE = """CREATE TABLE IF NOT EXISTS joinery_batches (
+    table_name TEXT, query_id TEXT, batch_id INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    PRIMARY KEY (table_name, query_id))"""
+_MODES = ("document", "columns")
+_WAIT_S = 30.0
+_GUARANTEE = Guarantee(
+    summary="The table holds the newest document of each key; a batch is one transaction.",
+)
+
+
+class SqliteSink:
+    """Keeps the newest document of each key."""
+
+    guarantee = _GUARANTEE
+
+    def __init__(self, path: Path, table: str, mode: Mode = "document") -> None:
+        self.target = f"sqlite {path}, table {table}"
+        self._path = path
+        self._table = table
+        self._mode: Mode = mode
+        self._database: sqlite3.Connection | None = None
+        self._prepared_table: SqliteTable | None = None
+
+    def open(self) -> None:
+        """Open the database file, creating it where it is missing."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute(_FENCE)
+        except (sqlite3.Error, OSError) as error:
+            raise self._failed(error) from error
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Apply `batch` in one transaction."""
+        if self._database is None:
+            raise SinkError(f'sink "sqlite" for table "{self._table}" is not open')
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._apply(self._database, batch)
+                batch.check()
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return Written()
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the root keys of all documents in the table."""
+        if self._database is not None:
+            self._prepared(self._database, batch)
+            columns = ", ".join(quoted_name(each.name) for each in batch.key.fields)
+            place = quoted_name(self._table)
+            for values in self._database.execute(f"SELECT {columns} FROM {place}"):
+                yield key_object(batch.key, values)
+
+    def close(self) -> None:
+        """Close the database file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _apply(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
+        table = self._prepared(database, batch)
+        self._fence(database, batch)
+        names = [each.name for each in batch.key.fields]
+        gone: list[tuple[object, ...]] = []
+        database.executemany(table.upsert, _upserts(batch, names, gone))
+        database.executemany(table.delete, gone)
+        database.executemany(table.remember, gone)
+
+    def _prepared(self, database: sqlite3.Connection, batch: StagedBatch) -> SqliteTable:
+        if self._prepared_table is None:
+            table = SqliteTable(self._table, key=batch.key, value=batch.value, mode=self._mode)
+            table.create(database)
+            self._prepared_table = table
+        return self._prepared_table
+
+    def _fence(self, database: sqlite3.Connection, batch: StagedBatch) -> None:
+        place = (self._table, batch.query_id)
+        stood = database.execute(
+            "SELECT epoch FROM joinery_batches WHERE table_name = ? AND query_id = ?", place
+        ).fetchone()
+        if stood and stood[0] > batch.epoch:
+            raise FencedError(f'another run of "{batch.query}" writes table "{self._table}"')
+        database.execute(
+            "INSERT OR REPLACE INTO joinery_batches VALUES (?, ?, ?, ?)",
+            (*place, batch.batch_id, batch.epoch),
+        )
+
+    def _failed(self, error: Exception) -> SinkError:
+        kind = SinkUnavailableError if _passing(error) else SinkError
+        return kind(
+            f'could not write table "{self._table}" of {self._path}',
+            detail=f"{error}.",
+            hint="Free the database file or the disk, then start the run again.",
+        )
+
+
+def sqlite_sink(product: str, options: Mapping[str, object], folder: Path) -> SqliteSink:
+    """Make the sink `{sqlite: {path: …, table: …, mode: …}}`; the table is the product's name.
+
+    Raises:
+        SinkOptionError: An option is missing, or is not what it should be.
+    """
+    check_names("sqlite", options, ("path", "table", "mode"))
+    table = text_option("sqlite", options, "table", product)
+    mode = text_option("sqlite", options, "mode", "document")
+    if mode not in _MODES:
+        raise SinkOptionError(f'option "mode" of sink "sqlite" is none of {", ".join(_MODES)}')
+    return SqliteSink(path_option("sqlite", options, folder), table, cast(Mode, mode))
+
+
+def _upserts(
+    batch: StagedBatch, names: list[str], gone: list[tuple[object, ...]]
+) -> Iterator[tuple[object, ...]]:
+    """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
+    for row in read_rows(batch.files):
+        key = row.key_values()
+        values = tuple(_stored(key[name]) for name in names)
+        if row.value is None:
+            gone.append((*values, row.version))
+        else:
+            yield (*values, row.value, row.version)
+
+
+def _stored(value: object) -> object:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _passing(error: Exception) -> bool:
+    """Return whether waiting may help: another writer holds the file, or the disk is full."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)

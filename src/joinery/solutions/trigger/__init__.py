@@ -1,0 +1,1 @@
+"""The solution rdbms-trigger: documents made by SQL in the database itself."""

@@ -1,0 +1,176 @@
+"""What `rdbms-trigger` adds to an explanation: its statements, their plans, missing indexes.
+
+Statements as a terminal shows them, indented by their parentheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from joinery.clients.postgres import connect
+from joinery.plan.explain.page import Section
+from joinery.plan.nodes import Product, Relation
+from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
+from joinery.solutions.trigger.open import (
+    POSTGRES,
+    dialect_of,
+    layout_of,
+    path_of,
+    statements_of,
+)
+from joinery.solutions.trigger.postgres_inspect import PostgresInspector
+from joinery.solutions.trigger.sqlite_inspect import SqliteInspector
+from joinery.solutions.trigger.statement.affected import ProductStatements, Queue
+from joinery.solutions.trigger.statement.dialect import QueryLayout, quoted
+
+_STEP = "  "
+
+
+def indented(sql: str) -> str:
+    r"""Return `sql` with each line indented by the parentheses that are open before it.
+
+    Example:
+        >>> print(indented("SELECT (\nSELECT '(' \nFROM t)\nFROM u"))
+        SELECT (
+          SELECT '('
+          FROM t)
+        FROM u
+    """
+    lines, depth, inside = [""], 0, ""
+    for sign in sql:
+        if sign == "\n" and not inside:
+            lines.append(_STEP * depth)
+            continue
+        if inside:
+            inside = "" if sign == inside else inside
+        elif sign in "'\"":
+            inside = sign
+        depth += {"(": 1, ")": -1}.get(sign, 0) if not inside else 0
+        lines[-1] += sign
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+SOLUTION = "rdbms-trigger"
+
+
+class Inspector(Protocol):
+    """A database that is looked at, and not changed."""
+
+    def index_columns(self, relation: Relation) -> Sequence[Columns]:
+        """Return the columns of each index, the primary key's first; none without a table."""
+
+    def plan(self, sql: str, given: str, relation: Relation, columns: Columns) -> Sequence[str]:
+        """Return the lines of a statement's plan; `given` is what it reads besides tables."""
+
+    def close(self) -> None:
+        """Leave the database."""
+
+
+def explain_statements(
+    products: Sequence[Product], database: str = "", name: str = ""
+) -> tuple[Section, ...]:
+    """Return the statements of one query's products; nothing for another solution.
+
+    Args:
+        products: All products of the query.
+        database: Where to ask for plans and indexes; empty asks none.
+        name: Leads the names of the tables; the query's by default.
+
+    Raises:
+        StoreError: The database cannot be asked.
+    """
+    if any(each.solution != SOLUTION or each.outbox for each in products):
+        return ()
+    options: Mapping[str, object] = dict(products[0].solution_options)
+    if database:
+        options = {**options, "database": database}
+    name = name or products[0].query
+    layout = layout_of(name, options)
+    inspector = _inspector(database, layout) if database else None
+    try:
+        sections = [_section(each, name, options, inspector) for each in products]
+        if options.get("publish") == "queue":
+            relations = dict.fromkeys(each for product in products for each in product.relations)
+            made = (f"{each};" for each in Queue(layout, tuple(relations)).create())
+            sections.append(Section("queue, as the ingester makes it", "\n".join(made)))
+        if inspector is not None:
+            sections.append(Section("indexes", "\n".join(_missing(products, layout, inspector))))
+    finally:
+        if inspector is not None:
+            inspector.close()
+    return tuple(sections)
+
+
+def missing_indexes(
+    products: Sequence[Product], layout: QueryLayout, inspector: Inspector
+) -> dict[str, str]:
+    """Return the statements that make the indexes a query lacks, by relation and columns."""
+    found: dict[str, str] = {}
+    for name, table in relation_tables(products).items():
+        standing = inspector.index_columns(table.relation)
+        for columns in table.indexes if standing else ():
+            if not any(set(each[: len(columns)]) == set(columns) for each in standing):
+                index = quoted(f"{rows_name(layout.query, name)} by {' '.join(columns)}"[:63])
+                listed = ", ".join(map(quoted, columns))
+                place = layout.table(table.relation)
+                what = f"{name} ({', '.join(columns)})"
+                found[what] = f"CREATE INDEX {index} ON {place} ({listed});"
+    return found
+
+
+def _inspector(database: str, layout: QueryLayout) -> Inspector:
+    if database.startswith(POSTGRES):
+        return PostgresInspector(connect(database), layout)
+    return SqliteInspector(Path(path_of(database)), layout)
+
+
+def _section(
+    product: Product, name: str, options: Mapping[str, object], inspector: Inspector | None
+) -> Section:
+    statements = statements_of(product, name, options)
+    title = f"sql of {product.name} in {dialect_of(options).name}"
+    return Section(title, "\n".join(_lines(product, statements, inspector)))
+
+
+def _lines(
+    product: Product, statements: ProductStatements, inspector: Inspector | None
+) -> Iterator[str]:
+    for reason in statements.reasons:
+        yield f"-- {reason}"
+    root = product.root.relation
+    for each in statements.affected:
+        yield f"-- roots that changed rows of {each.relation.name} affect, at {each.path}"
+        if not each.sql:
+            yield "-- (their own keys)"
+            continue
+        yield indented(each.sql) + ";"
+        if inspector is not None:
+            yield from _plan(inspector.plan(each.sql, each.changed, each.relation, each.columns))
+    if statements.documents:
+        yield "-- documents of roots"
+        yield indented(statements.documents) + ";"
+        if inspector is not None:
+            yield from _plan(
+                inspector.plan(statements.documents, statements.wanted, root, root.key)
+            )
+
+
+def _plan(lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"--   {line}" for line in lines)
+
+
+def _missing(
+    products: Sequence[Product], layout: QueryLayout, inspector: Inspector
+) -> Iterator[str]:
+    relations = [each.relation for each in relation_tables(products).values()]
+    absent = [each.name for each in relations if not inspector.index_columns(each)]
+    if absent:
+        yield f"The first run makes the tables of {', '.join(absent)}, with their indexes."
+    missing = missing_indexes(products, layout, inspector)
+    for what, statement in missing.items():
+        yield f"warning: {what} has no index, so that each batch reads the whole table. Make it:"
+        yield f"  {statement}"
+    if not missing and not absent:
+        yield "Every join has its index."

@@ -1,0 +1,145 @@
+"""The lambda of the queue: publishes what changed rows alter, whoever wrote them; no Spark.
+
+A batch is what stands in the queue. It is acknowledged in the database first and given to the
+sinks then; a listener begins by giving them the last batch again, with the same versions.
+
+Invariant: an image that left the queue is in the documents that the database remembers as sent.
+
+What a batch sends, staged as lines for sinks outside Spark.
+
+Invariant: the same documents give the same bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from joinery.delivery.outlet import Outlet
+from joinery.plan.nodes import Product
+from joinery.semantics.render import document_json, key_row, key_type
+from joinery.sinks.protocol import StagedBatch
+from joinery.solutions.stored.state import Batch, Emitted, Key, Outcome, SentDocument, StoreSolution
+
+
+def stage_documents(
+    product: Product, documents: Mapping[Key, SentDocument], folder: Path
+) -> tuple[Path, ...]:
+    """Write a product's documents below `folder`, and return the file, or none without any."""
+    if not documents:
+        return ()
+    relation = product.root.relation
+    kind = key_type(relation)
+    file = folder / product.name / "part-00000.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(
+            f'{{"key":{document_json(key_row(relation, key), kind)},'
+            f'"value":{sent.text or "null"},"version":{sent.version}}}\n'
+            for key, sent in documents.items()
+        )
+    return (file,)
+
+
+log = logging.getLogger(__name__)
+
+
+class ChangeQueue(Protocol):
+    """The queue of one query."""
+
+    def last(self) -> Batch | None:
+        """Return the batch that was acknowledged last, None where there was none."""
+
+    def next(self) -> Batch | None:
+        """Return the batch to do now, None while the queue is empty."""
+
+    def wait(self, seconds: float) -> None:
+        """Return when something is put into the queue, or after a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one batch did, by product."""
+
+    documents: Mapping[str, int]
+    dead: Mapping[str, int]
+
+
+class Listener:
+    """Publishes one query's documents.
+
+    Args:
+        products: Of the query.
+        solution: Takes a batch out of the queue; its changes stand there.
+        queue: Tells which batch that is.
+        outlets: By product.
+    """
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        solution: StoreSolution,
+        queue: ChangeQueue,
+        outlets: Mapping[str, Outlet],
+    ) -> None:
+        self._products = tuple(products)
+        self._solution, self._queue, self._outlets = solution, queue, outlets
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be something to publish, or after a time."""
+        self._queue.wait(seconds)
+
+    def repeat(self) -> None:
+        """Give sinks the last batch again, which they may not have received."""
+        last = self._queue.last()
+        if last is not None:
+            self._write(self._solution.apply((), last), last)
+
+    def publish(self) -> Published | None:
+        """Publish what is in the queue; None where it is empty."""
+        batch = self._queue.next()
+        if batch is None:
+            return None
+        outcome = self._solution.apply((), batch)
+        self._write(outcome, batch)
+        emitted = outcome.emitted.items()
+        told = Published(
+            {name: len(each.documents) for name, each in emitted},
+            {name: len(each.dead) for name, each in emitted if each.dead},
+        )
+        log.info("queue published", extra={"batch": batch.number, "documents": told.documents})
+        return told
+
+    def close(self) -> None:
+        """Leave the database and the sinks."""
+        self._solution.close()
+        for outlet in self._outlets.values():
+            outlet.close()
+
+    def _write(self, outcome: Outcome, batch: Batch) -> None:
+        with TemporaryDirectory(prefix="joinery-queue-") as folder:
+            for product in self._products:
+                emitted = outcome.emitted.get(product.name, Emitted())
+                for key, (reason, detail) in emitted.dead.items():
+                    log.error("document kept back", extra=_letter(product, key, reason, detail))
+                files = stage_documents(product, emitted.documents, Path(folder))
+                self._outlets[product.name].write(
+                    StagedBatch(
+                        product=product.name,
+                        query=product.query,
+                        query_id=batch.query_id,
+                        batch_id=batch.number,
+                        files=files,
+                        key=key_type(product.root.relation),
+                        value=product.root.output,
+                        epoch=batch.epoch,
+                    )
+                )
+
+
+def _letter(product: Product, key: object, reason: str, detail: str) -> dict[str, str]:
+    return {"product": product.name, "key": str(key), "reason": reason, "detail": detail}

@@ -1,0 +1,241 @@
+"""`rdbms-trigger` in PostgreSQL: the tables of `rdbms-store`, and statements over them.
+
+Texts with a NUL are held escaped, which SQL does not see through: from the first such text on,
+documents are assembled from rows.
+
+Invariant: a statement runs in the batch's transaction, on the batch's connection.
+
+The queue of changed rows in PostgreSQL, taken a batch at a time by one listener.
+
+Invariant: images leave the queue in the transaction that remembers what was sent because of
+them; a listener that was replaced takes none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from joinery.clients.postgres import connect, database_errors, passes
+from joinery.plan.nodes import Product, Relation
+from joinery.semantics.render import key_reader
+from joinery.solutions.relational.postgres import PostgresState
+from joinery.solutions.relational.postgres_database import (
+    column_type,
+    copy_rows,
+    escaped_cells,
+    failure,
+    from_cell,
+    quoted,
+    to_cell,
+    unescaped_cells,
+)
+from joinery.solutions.relational.value import rows_from, values_to_cells
+from joinery.solutions.stored.owner import NOBODY, Owner
+from joinery.solutions.stored.state import Batch, Emitted, FencedError, Key
+from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
+from joinery.solutions.trigger.statement.dialect import QueryLayout
+from joinery.solutions.trigger.tactic import Given, fields_of
+
+
+class PostgresTriggerState(PostgresState):
+    """The rows and documents of one query's products, and what SQL makes of them."""
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        url: str,
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
+    ) -> None:
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
+        with self._told():
+            self._link.execute(f"SET search_path = {quoted(schema)}, public")
+
+    @property
+    def computes(self) -> bool:
+        """Whether values stand in the tables as they are."""
+        return not self._escaped
+
+    def select(self, sql: str, given: Given, relation: Relation) -> Sequence[tuple[Any, ...]]:
+        """Run a statement over a temporary table of what it is given."""
+        with self._told():
+            self._give(given)
+            return self._keyed(sql, relation)
+
+    def define(self, statements: Iterable[str]) -> None:
+        """Run statements that make something beside the tables, all or none."""
+        with self._told(), self._transaction():
+            for statement in statements:
+                self._link.execute(statement.encode())
+
+    def refusal(self, sql: str, given: Given) -> str:
+        """Return why the database cannot run a statement; empty where it can."""
+        with self._told():
+            self._give(given)
+        try:
+            self._link.execute(f"EXPLAIN {sql}".encode())
+        except database_errors() as error:
+            if passes(error):
+                raise failure(error, self._url) from error
+            return str(error).splitlines()[0]
+        return ""
+
+    def _keyed(self, sql: str, relation: Relation) -> Sequence[tuple[Any, ...]]:
+        """Run a statement and return its rows, the key of `relation` read."""
+        cells = self._link.execute(sql.encode()).fetchall()
+        if self._escaped:
+            cells = [*map(unescaped_cells, cells)]
+        key_of, width = key_reader(relation), len(relation.key)
+        keys = rows_from(fields_of(relation, relation.key), from_cell)(cells)
+        return [(key_of(key), *cell[width:]) for key, cell in zip(keys, cells, strict=True)]
+
+    def _give(self, given: Given) -> None:
+        table = f"pg_temp.{quoted(given.table)}"
+        typed = ", ".join(f"{quoted(e.name)} {column_type(e.type)}" for e in given.fields)
+        convert = values_to_cells(given.fields, to_cell)
+        cells = [*given.values] if convert is None else [*map(convert, given.values)]
+        if self._escaped:
+            cells = [*map(escaped_cells, cells)]
+        self._link.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({typed})")
+        self._link.execute(f"TRUNCATE {table}")
+        copy_rows(self._link, table, given.fields, cells)
+        self._link.execute(f"ANALYZE {table}")
+
+
+QUERY_ID = "queue"
+_MOST = 100_000
+
+
+def queue_of(products: Sequence[Product], query: str, schema: str) -> Queue:
+    """Return the queue of a query."""
+    relations = dict.fromkeys(each for product in products for each in product.relations)
+    return Queue(QueryLayout(query, schema), tuple(relations))
+
+
+class PostgresIngestState(PostgresTriggerState):
+    """The tables of a query whose documents a listener publishes: rows in, nothing sent."""
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        url: str,
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
+    ) -> None:
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
+        queue = queue_of(products, name or products[0].query, schema)
+        self.define(queue.create())
+
+    def emitted(self, batch: Batch) -> Mapping[str, Emitted]:
+        """Return nothing: no batch sends."""
+        return {}
+
+
+class PostgresQueueState(PostgresTriggerState):
+    """What a listener takes out of the queue, over the same tables.
+
+    Args:
+        products: Of the query.
+        url: Of the database.
+        statements: By product, how changed rows lead to roots.
+        schema: Of the tables.
+        name: Of the query.
+        owner: Who keeps join state in the tables.
+    """
+
+    def __init__(
+        self,
+        products: Sequence[Product],
+        url: str,
+        statements: Mapping[str, ProductStatements],
+        *,
+        schema: str = "joinery",
+        name: str = "",
+        owner: Owner = NOBODY,
+    ) -> None:
+        super().__init__(products, url, schema=schema, name=name, owner=owner)
+        self._queue = queue_of(products, name or products[0].query, schema)
+        self._statements = statements
+        self._roots: Mapping[str, Relation] = {e.name: e.root.relation for e in products}
+        self._waiting = connect(url)
+        self._waiting.autocommit = True
+        self.define(self._queue.create())
+        with self._told():
+            taken = self._link.execute(
+                f"UPDATE {self._queue.counter} SET epoch = epoch + 1 RETURNING epoch".encode()
+            ).fetchone()
+            self._epoch = int(taken[0]) if taken else 0
+            self._waiting.execute(f"LISTEN {CHANNEL}".encode())
+
+    def last(self) -> Batch | None:
+        """Return the batch that was acknowledged last, None where there was none."""
+        with self._told():
+            number = self._number()[0]
+        return Batch(QUERY_ID, number, self._epoch, 0) if number else None
+
+    def next(self) -> Batch | None:
+        """Return the batch to do now, None while the queue is empty."""
+        with self._told():
+            found = f"SELECT EXISTS (SELECT 1 FROM {self._queue.table})"
+            row = self._link.execute(found.encode()).fetchone()
+            if not (row and row[0]):
+                return None
+            number = self._number()[0]
+        return Batch(QUERY_ID, number + 1, self._epoch, time.time_ns() // 1000)
+
+    def wait(self, seconds: float) -> None:
+        """Return when something is put into the queue, or after a time."""
+        with self._told():
+            for _ in self._waiting.notifies(timeout=seconds, stop_after=1):
+                return
+
+    def begin(self, batch: Batch) -> bool:
+        """Take the oldest images out of the queue, unless the batch was acknowledged before."""
+        with self._told():
+            self._roll_back()
+            self._link.execute("BEGIN")
+            number, epoch = self._number(" FOR UPDATE")
+            if epoch > batch.epoch:
+                raise FencedError(
+                    "another listener publishes from this queue",
+                    detail=f"It is number {epoch}, this one {batch.epoch}.",
+                )
+            self._learn()
+            if batch.number <= number:
+                self._roll_back()
+                return True
+            for statement in self._queue.take(_MOST):
+                self._link.execute(statement.encode())
+        return False
+
+    def pending(self) -> Mapping[str, Collection[Key]]:
+        """Return the roots that the taken images affect."""
+        with self._told():
+            return {
+                product: {
+                    key
+                    for each in self._statements[product].affected
+                    for key, *_ in self._keyed(self._queue.roots(each), relation)
+                }
+                for product, relation in self._roots.items()
+            }
+
+    def _end(self, batch: Batch) -> None:
+        """Note which batch was the last; the images it took are gone with it."""
+        self._link.execute(f"UPDATE {self._queue.counter} SET number = {batch.number}".encode())
+
+    def close(self) -> None:
+        """Close both connections; a batch that was begun is as if it had not been."""
+        super().close()
+        self._waiting.close()
+
+    def _number(self, rest: str = "") -> tuple[int, int]:
+        asked = f"SELECT number, epoch FROM {self._queue.counter}{rest}"
+        row: Any = self._link.execute(asked.encode()).fetchone()
+        return int(row[0]), int(row[1])

@@ -1,0 +1,1 @@
+"""The SQL of rdbms-trigger: documents, affected keys, expressions, dialects."""

@@ -1,0 +1,421 @@
+"""Runs one query: each batch through the kernel, then into sinks and dead letters.
+
+A batch goes: lease, stage (one Spark action), sinks, dead letters, progress. Spark commits
+it only after all of that; whatever fails on the way leaves it uncommitted.
+
+Invariant: a batch is committed only after every sink has its documents, and nothing is
+written once the lease is lost.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from joinery.dead_letters.folder import DeadLetterWriter, PatientLetters
+from joinery.delivery.lease import Lease
+from joinery.delivery.outlet import Delaying, Outcome, Outlet
+from joinery.delivery.patient_sink import PatientSink, SinkLetters
+from joinery.delivery.sent_mark import SentMark
+from joinery.delivery.spool import SpoolingSink, SpoolPlace
+from joinery.errors import JoineryError, RunError
+from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
+from joinery.plan.nodes import Product, Relation
+from joinery.sinks.protocol import Sink, SinkUnavailableError, StagedBatch
+from joinery.solutions.stored.state import StoreUnavailableError
+from joinery.spark.batch.delay import Delay, undelayed
+from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.recovery.attempt import Attempts
+from joinery.spark.source.source import BatchLabel, Topic
+
+if TYPE_CHECKING:
+    from joinery.spark.batch.query_kernel import LoweredQuery
+    from joinery.spark.streams.asking import Asking
+    from joinery.spark.uncommitted import PendingRoots
+
+_DEAD_LETTERS = "dead_letters"
+_WEEK_MS = 7 * 24 * 60 * 60 * 1000
+
+
+class KernelLike(Protocol):
+    """What a query needs of the kernel, opened for its products."""
+
+    @property
+    def relations(self) -> Sequence[Relation]:
+        """The relations that the products read."""
+
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
+        """Return the tagged rows that the products' levels give for a raw stream."""
+
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> Mapping[str, Any]:
+        """Run a batch once, write its lines below `folder`, and return its summary."""
+
+
+class BatchRefusedError(RunError):
+    """A batch was not begun because the run is ending."""
+
+    code = "RUN_ENDING"
+
+
+class BatchUnfinishedError(RunError):
+    """A run was asked to end while what a batch needs was away, so the batch is not finished."""
+
+    code = "RUN_UNFINISHED"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSinks:
+    """A product and where its documents go; `spools` is empty, or has a place or None a sink."""
+
+    product: Product
+    sinks: tuple[Sink, ...]
+    spools: tuple[SpoolPlace | None, ...] = ()
+
+
+class QueryRun:
+    """The batches of one query.
+
+    Args:
+        name: The query's name.
+        members: Its products.
+        lowered: The same products, lowered.
+        lease: Taken before the first batch.
+        dead_letters: Where its dead letters go.
+        staging: A folder that is this query's own.
+        board: Told of each batch, and of what is waited for.
+        tombstone_retention_ms: How long sinks remember a delete.
+        wait_for_letters: Wait while the place of dead letters is not there; else end.
+        sent: Remembers where its products' documents were sent.
+        attempts: Remembers batches whose own work failed.
+        delay: Makes the outlets of its products, which may wait before they send.
+        asking: Makes what asks the stores of its streams, where they have some.
+
+    Attributes:
+        lost: By relation, records that the log lost before the run; told with the next batch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[ProductSinks],
+        *,
+        lowered: LoweredQuery,
+        lease: Lease,
+        dead_letters: DeadLetterWriter,
+        staging: Path,
+        board: ProgressBoard,
+        tombstone_retention_ms: int = _WEEK_MS,
+        wait_for_letters: bool = False,
+        sent: SentMark | None = None,
+        attempts: Attempts | None = None,
+        delay: Delay = undelayed,
+        asking: Callable[[QueryRun], Asking | None] = lambda query: None,
+    ) -> None:
+        self.name = name
+        self.lowered = lowered
+        self.lease = lease
+        self.members = tuple(members)
+        self.failure: Exception | None = None
+        self.lost: Counts = {}
+        self.ending = threading.Event()
+        self.replaced = threading.Event()
+        lease.when_asked(self._give_way)
+        self._staging = staging
+        self._board = board
+        self._sent = sent
+        self._attempts = attempts
+        self._keeping = threading.Lock()
+        self._dead_letters = (
+            PatientLetters(
+                dead_letters,
+                ended=self.ended,
+                tell=partial(self._board.wait, dead_letters.target),
+            )
+            if wait_for_letters
+            else dead_letters
+        )
+        self._retention_ms = tombstone_retention_ms
+        self._delay = delay
+        self._spools: list[SpoolingSink] = []
+        self._outlets = tuple((each, self._outlet(each)) for each in self.members)
+        self.asking = asking(self)
+
+    def _outlet(self, member: ProductSinks) -> Outlet:
+        """Return the way to sinks that wait for their targets until the run ends."""
+        delaying = Delaying(
+            make=partial(self._batch_of, member),
+            tell=partial(self._tell_flushed, member.product.name),
+            on_error=self._fail,
+            ended=self.ended,
+            end=self.ending.set,
+            warn=self._board.warn,
+        )
+        places = member.spools or (None,) * len(member.sinks)
+        sinks = [
+            self._patient(member.product.name, sink, place, delaying)
+            for sink, place in zip(member.sinks, places, strict=True)
+        ]
+        return self._delay(member.product, sinks, delaying)
+
+    def _patient(
+        self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
+    ) -> Sink:
+        """Return a sink that waits for its target, behind its spool where it has one."""
+        tell = partial(self._board.wait, sink.target)
+        if place is None:
+            return PatientSink(sink, product, ended=self.ended, tell=tell)
+        closing = threading.Event()
+        patient = PatientSink(
+            sink, product, ended=lambda: closing.is_set() or self.ended(), tell=tell
+        )
+        spool = SpoolingSink(
+            patient,
+            product,
+            place,
+            delaying,
+            closing=closing,
+            tell=partial(self._board.wait, f"spool of {sink.target}"),
+        )
+        self._spools.append(spool)
+        return spool
+
+    def _give_way(self) -> None:
+        """End after the batch that is under way: a rebuild takes this query over."""
+        self.replaced.set()
+        self.ending.set()
+
+    def ended(self) -> bool:
+        """Return whether the query is to end, or may not go on."""
+        return self.ending.is_set() or self.lease.lost is not None
+
+    @property
+    def died_of(self) -> str:
+        """Why the batch at hand could not be worked off; empty where it could, so far."""
+        failures = self._attempts.read() if self._attempts is not None else None
+        return failures.why if failures is not None else ""
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """The products of this query."""
+        return tuple(each.product for each in self.members)
+
+    @property
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Where documents go, by product."""
+        return {
+            each.product.name: tuple(sink.target for sink in each.sinks) for each in self.members
+        }
+
+    def open(self) -> None:
+        """Open all sinks, and clear what a run that crashed had staged."""
+        shutil.rmtree(self._staging, ignore_errors=True)
+        for _, outlet in self._outlets:
+            outlet.open()
+        if self.asking is not None:
+            self.asking.open()
+
+    def drain(self) -> None:
+        """Send what outlets still hold and may send; called at the end of `--once`."""
+        for member, outlet in self._outlets:
+            self._tell_flushed(member.product.name, outlet.drain())
+        self.drain_spools()
+
+    def drain_spools(self) -> None:
+        """Wait until all spools are empty.
+
+        Raises:
+            SinkUnavailableError: The query is to end, and one is not.
+        """
+        for spool in self._spools:
+            spool.drain()
+
+    def close(self) -> None:
+        """Close all sinks and give the lease back."""
+        try:
+            for _, outlet in self._outlets:
+                outlet.close()
+            self._dead_letters.close()
+            if self.asking is not None:
+                self.asking.close()
+        finally:
+            if self.lease.epoch and self.lease.lost is None:
+                shutil.rmtree(self._staging, ignore_errors=True)
+            self.lease.release()
+
+    def run_batch(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+        """Take one batch through to the sinks; Spark calls this."""
+        try:
+            if self.ending.is_set():
+                raise BatchRefusedError(f'query "{self.name}" is ending')
+            self._take(kernel, frame, batch_id)
+        except (SinkUnavailableError, StoreUnavailableError) as error:
+            if not self.ending.is_set():
+                self.failure = self.failure or error
+                raise
+            ended = self._ended_waiting(error)
+            self.failure = self.failure or ended
+            raise ended from error
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    def _ended_waiting(self, error: JoineryError) -> RunError:
+        """Return why a batch ends that waited for something; a rebuild sends all of it anew."""
+        if self.replaced.is_set():
+            return BatchRefusedError(f'query "{self.name}" gave way while it waited')
+        return BatchUnfinishedError(
+            f"asked to end before its batch was finished: {error.message}",
+            detail=error.detail,
+            hint="Start the run again once it is there: the batch runs again.",
+        )
+
+    def _take(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        self.lease.check()
+        folder = self._staging / f"{self.lease.epoch}-{batch_id}"
+        shutil.rmtree(folder, ignore_errors=True)
+        query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
+        label = BatchLabel(query_id, batch_id, self.lease.epoch)
+        summary = self._stage(kernel, frame, folder, label)
+        staged = time.monotonic()
+        counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
+        dead = _parts(folder / _DEAD_LETTERS)
+        letters = sum(_count_lines(part) for part in dead)
+        self._keep(dead, query_id=query_id, batch_id=batch_id)
+        written = time.monotonic()
+        if self._sent is not None:
+            self._sent.note(summary.get("documents", {}), self.targets)
+        relations, columns = split_columns(summary.get("relations", {}))
+        self._board.add(
+            BatchProgress(
+                query=self.name,
+                batch_id=batch_id,
+                relations=self._with_lost(with_ages(relations, round(time.time() * 1000))),
+                columns=columns,
+                documents=summary.get("documents", {}),
+                counters=counters,
+                dead=letters,
+                store=summary.get("store", {}),
+                seconds=written - started,
+                ended_at=time.time(),
+                durations_ms={
+                    "stage": round((staged - started) * 1000),
+                    "sinks": round((written - staged) * 1000),
+                },
+                lookups=summary.get("lookups", {}),
+            )
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _stage(
+        self, kernel: KernelLike, frame: DataFrame, folder: Path, label: BatchLabel
+    ) -> Mapping[str, Any]:
+        """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
+        if self._attempts is None:
+            return kernel.stage(frame, folder, label)
+        with self._attempts.at_work(label.number, counts=lambda: not self.ended()):
+            return kernel.stage(frame, folder, label)
+
+    def died(self) -> None:
+        """Count the batch at work as failed, since Spark's process is gone."""
+        if self._attempts is not None and not self.ended():
+            self._attempts.died()
+
+    def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
+        """Return the counts with what the log lost before the run, which is counted once."""
+        lost, self.lost = self.lost, {}
+        counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
+        return {**relations, **counted}
+
+    def _write(
+        self, folder: Path, query_id: str, batch_id: int, counters: Mapping[str, Counts]
+    ) -> dict[str, Counts]:
+        """Write a staged batch to all sinks and return `counters` with theirs."""
+        counted = {product: dict(counts) for product, counts in counters.items()}
+        letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
+        for member, outlet in self._outlets:
+            files = _parts(folder / member.product.name)
+            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
+            for target, written in outlet.write(batch):
+                letters.add(batch.product, target, written.refused)
+                mine = counted.setdefault(batch.product, {})
+                _count(mine, "refused", len(written.refused))
+                _count(mine, "older", written.older)
+        return {product: counts for product, counts in counted.items() if counts}
+
+    def _batch_of(
+        self, member: ProductSinks, *, query_id: str, batch_id: int, files: tuple[Path, ...]
+    ) -> StagedBatch:
+        return StagedBatch(
+            product=member.product.name,
+            query=self.name,
+            query_id=query_id,
+            batch_id=batch_id,
+            files=files,
+            key=member.product.key,
+            value=member.product.output,
+            epoch=self.lease.epoch,
+            forget_before=_micros(time.time()) - self._retention_ms * 1000,
+            check=self.lease.check,
+        )
+
+    def _tell_flushed(self, product: str, outcomes: Sequence[Outcome]) -> None:
+        """Keep the dead letters of documents that went out between two batches."""
+        refused = [(target, written.refused) for target, written in outcomes if written.refused]
+        if not refused:
+            return
+        with tempfile.TemporaryDirectory(prefix="joinery-letters-") as folder:
+            part = Path(folder, "part-00000.jsonl")
+            letters = SinkLetters(part)
+            for target, each in refused:
+                letters.add(product, target, each)
+            self._keep((part,), query_id=f"{product}-{uuid.uuid4()}", batch_id=0)
+
+    def _keep(self, parts: Sequence[Path], *, query_id: str, batch_id: int) -> None:
+        """Keep dead letters; what cannot be kept now ends the query, unless it may wait."""
+        with self._keeping:
+            self._dead_letters.put(
+                parts, query_id=query_id, batch_id=batch_id, check=self.lease.check
+            )
+
+    def _fail(self, error: Exception) -> None:
+        """Note why the query cannot go on, and let it end."""
+        if self.ending.is_set() and isinstance(error, SinkUnavailableError):
+            return  # what was not sent is held for the next run
+        self.failure = self.failure or error
+        self.ending.set()
+
+
+def _count(counts: dict[str, int], name: str, more: int) -> None:
+    if more:
+        counts[name] = counts.get(name, 0) + more
+
+
+def _micros(seconds: float) -> int:
+    return int(seconds * 1_000_000)
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob("part-*.jsonl"))) if folder.is_dir() else ()
+
+
+def _count_lines(part: Path) -> int:
+    with part.open("rb") as lines:
+        return sum(1 for _ in lines)

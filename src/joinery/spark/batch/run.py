@@ -1,0 +1,395 @@
+"""Runs a project: one streaming query a product or group, watched until it ends.
+
+Invariant: however a run ends, what it had committed stays, and the next run goes on there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from joinery.dead_letters.place import letter_reader
+from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
+from joinery.model.phase import Phase, Phases
+from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.warning import RunWarning, Warnings
+from joinery.plan.nodes import Plan
+from joinery.plan.stream import outputs_of
+from joinery.project.product import ProjectSpec
+from joinery.spark.batch.operate import Operation
+from joinery.spark.batch.outbox import check_rebuildable
+from joinery.spark.batch.progress import BatchTimes, ProgressBoard
+from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.query_maker import QueryMaker
+from joinery.spark.batch.query_starter import QueryStarter
+from joinery.spark.batch.selection import select_queries
+from joinery.spark.batch.stores import (
+    StoreThread,
+    StoreWait,
+    is_store_backed,
+    open_store,
+    solution_of,
+)
+from joinery.spark.batch.tick import Overdue, ticks
+from joinery.spark.batch.undertaking import Keeping, Undertaking
+from joinery.spark.batch.wait_limit import WaitedTooLongError, WaitLimit
+from joinery.spark.batch.warning import batch_warnings, stale_warnings, start_warnings
+from joinery.spark.batch.watch import Watch
+from joinery.spark.real_time.rules import RealTimeRefusedError
+from joinery.spark.real_time.run import RealTimeRun
+from joinery.spark.recovery.isolate import Suspect, isolate
+from joinery.spark.recovery.rebuild import Rebuilding
+from joinery.spark.session import RUN_SETTINGS, clone_session
+from joinery.spark.source.files import FileWatch
+from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
+from joinery.spark.source.source import sources_of
+from joinery.spark.source.warning import ColumnWatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_POLL_S = 0.05
+
+
+class Runnable(Protocol):
+    """A project, as `joinery.load` gives it."""
+
+    @property
+    def spec(self) -> ProjectSpec:
+        """What was declared."""
+
+    @property
+    def plan(self) -> Plan:
+        """What must hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a run does.
+
+    Attributes:
+        once: Read what there is at the start, then end.
+        products: The products to run; empty means all.
+        rebuild: Read everything anew beside what is there, then take its place and end.
+        wait_ms: The longest wait for any one thing that is away; None waits for ever.
+        patient: Wait for a store of join state that is not there; else that ends the run.
+        on_batch: Called for each batch once it is through.
+        on_wait: Called when a sink has to be waited for, and with None once it is back.
+        on_phase: Called when the run has caught up with its sources, is idle, or is behind.
+        warnings: Takes what someone should look at.
+    """
+
+    once: bool = False
+    products: tuple[str, ...] = ()
+    rebuild: bool = False
+    wait_ms: int | None = None
+    patient: bool = True
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None
+    on_wait: Callable[[str, Waiting | None], None] = lambda target, waiting: None
+    on_phase: Callable[[Phase], None] = lambda phase: None
+    warnings: Warnings = field(default_factory=Warnings)
+
+
+class Run:
+    """A run of some queries: prepared without Spark, started in a session.
+
+    `await_termination` waits for its end, `stop` ends it after the batch that is under way.
+    """
+
+    def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
+        if spec.run.real_time and options.once:
+            raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
+        self._spec, self._plan = spec, plan
+        self._once = options.once
+        root = self._root = spec.path_of(spec.run.checkpoint)
+        self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
+        self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
+        self._on_batch = options.on_batch
+        self._on_phase = options.on_phase
+        self._columns = ColumnWatch()
+        self._ended = threading.Event()
+        self._asked = threading.Event()
+        self._watch: Watch | None = None
+        live = spec.run.real_time and not options.rebuild
+        self._real_time = RealTimeRun(spec, self._board) if live else None
+        self._rebuild = options.rebuild
+        self._patient = options.patient
+        self._limit = (
+            WaitLimit(options.wait_ms, lambda: self.progress, self._give_up)
+            if options.wait_ms is not None
+            else None
+        )
+        self._stores: dict[str, StoreThread] = {}
+        chosen = select_queries(outputs_of(plan), options.products)
+        if options.rebuild:
+            check_rebuildable(chosen)
+        maker = QueryMaker(spec, plan, self._undertaking, self._board)
+        self._queries = [maker.make(name, members) for name, members in chosen.items()]
+        if self._real_time:
+            for name, members in chosen.items():
+                self._real_time.add(name, members, sources_of(spec, members))
+        self._operation = Operation(spec, chosen, lambda: self.progress)
+
+    @property
+    def progress(self) -> Progress:
+        """The run as it stands."""
+        return self._board.progress
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The queries that a rebuild has taken over."""
+        return tuple(each.name for each in self._queries if each.replaced.is_set())
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The names of all relations that are read."""
+        products = (product for query in self._queries for product in query.products)
+        return tuple(dict.fromkeys(each.name for one in products for each in one.relations))
+
+    @property
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Where documents go, by product."""
+        return {name: each for query in self._queries for name, each in query.targets.items()}
+
+    @property
+    def dead_letters(self) -> str:
+        """Where the dead letters are kept."""
+        return letter_reader(self._spec).target
+
+    def prepare(self) -> None:
+        """Take the leases and checkpoints of all queries, open their sinks; needs no Spark.
+
+        Raises:
+            LeaseHeldError: Another run has one of the queries.
+            StateMismatchError: A checkpoint holds state that another plan wrote.
+            SinkError: A sink cannot be opened.
+            HttpError: The address of `run.http` cannot be used.
+        """
+        for warning in start_warnings(self._spec, self._plan):
+            self._board.warn(warning)
+        try:
+            for query in self._queries:
+                query.lease.take()
+            for query in self._queries:
+                reads = sources_of(self._spec, query.products)
+                solution = solution_of(query.products)
+                self._undertaking.claim(query.name, query.lowered.program, solution, reads)
+                checkpoint = self._undertaking.place(query.name).checkpoint
+                isolate(
+                    self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
+                )
+                self._open_store(query)
+                if not self._rebuild:
+                    self._look_at_targets(query, checkpoint)
+            for query in self._queries:
+                query.open()
+            self._operation.open()
+        except BaseException:
+            self._close()
+            raise
+
+    def _look_at_targets(self, query: QueryRun, checkpoint: Path) -> None:
+        """Warn of targets that lack what a kept checkpoint takes for sent."""
+        folder = self._spec.path_of(".")
+        sent = SentMark(checkpoint, folder)
+        members = [each for each in query.members if not each.product.outbox]  # has no rebuild
+        for product, sinks in ((each.product, each.sinks) for each in members):
+            about = f'{"stream" if product.stream else "product"} "{product.name}"'
+            for declared, sink in zip(product.sinks, sinks, strict=True):
+                has = sent.has(product.name, sink.target)
+                if has is False:
+                    self._board.warn(new_warning(about, sink.target))
+                elif has:
+                    place = emptied(declared.kind, dict(declared.options), product.name, folder)
+                    if place is not None:
+                        self._board.warn(emptied_warning(about, place))
+
+    def _open_store(self, query: QueryRun) -> None:
+        if is_store_backed(query.products):
+            checkpoint = self._undertaking.place(query.name).checkpoint
+            self._stores[query.name] = open_store(
+                self._spec,
+                query.name,
+                query.products,
+                checkpoint,
+                beside=self._rebuild,
+                wait=self._wait_for_store(query) if self._patient else None,
+            )
+
+    def _wait_for_store(self, query: QueryRun) -> StoreWait:
+        return StoreWait(check=query.lease.check, ended=query.ended, tell=self._board.wait)
+
+    def start(self, spark: SparkSession) -> None:
+        """Start all queries in `spark`, once the run is prepared."""
+        try:
+            watch, times = self._begin(spark)
+            self._operation.started()
+        except BaseException as error:
+            self._close()
+            self._operation.close(error if isinstance(error, Exception) else None)
+            raise
+        self._watch = watch
+        if self._limit is not None:
+            self._limit.open()
+        watcher = threading.Thread(
+            target=self._follow, args=(watch, times), name="joinery-run", daemon=True
+        )
+        watcher.start()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run has ended; return False if `timeout` seconds passed before.
+
+        Raises:
+            JoineryError: The run failed.
+        """
+        ended = self._ended.wait(timeout)
+        if ended and self._watch is not None and self._watch.error is not None:
+            raise self._watch.error
+        return ended
+
+    def request_stop(self) -> None:
+        """Ask the run to end after the batch that is under way; returns at once."""
+        self._asked.set()
+        for query in self._queries:
+            query.ending.set()
+
+    def _give_up(self, error: WaitedTooLongError) -> None:
+        if self._watch is not None:
+            self._watch.broke_off(error)
+        self.request_stop()
+
+    def stop(self) -> None:
+        """End the run after the batch that is under way, and wait for that."""
+        self.request_stop()
+        self.await_termination()
+
+    def abandon(self) -> None:
+        """Give back what a run that never started has taken."""
+        self._operation.abandon()
+        self._close()
+
+    def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
+        process = _jvm_process(spark)
+        for query in self._queries:
+            query.lease.add_process(process)
+        reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
+        groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
+        start = QueryStarter(
+            spark=spark,
+            spec=self._spec,
+            undertaking=self._undertaking,
+            stores=self._stores,
+            real_time=self._real_time,
+            once=self._once,
+            warn=self._board.warn,
+        )
+        places = {each: self._undertaking.place(each).checkpoint for each in reads}
+        topics = KafkaWatch(spark, self._spec, reads, places, self._board.warn)
+        files = FileWatch(self._spec, reads, places, self._board.warn)
+        overdue = {
+            each.name: Overdue(places[each.name]) for each in self._queries if self._ticks(each)
+        }
+        watch = Watch(self._queries, start, self._real_time, self._board, topics, files, overdue)
+        times = BatchTimes(spark, self._board, reads, groups)
+        try:
+            watch.begin()
+        except BaseException:
+            watch.close()
+            times.close()
+            raise
+        return watch, times
+
+    def _ticks(self, query: QueryRun) -> bool:
+        """Return whether a query has work when a time comes; in real time it always goes on."""
+        return self._real_time is None and ticks(query.lowered.program)
+
+    def _follow(self, watch: Watch, times: BatchTimes) -> None:
+        """Wait for all queries, then give back what the run has."""
+        try:
+            phases = Phases(self._on_phase)
+            while watch.running():
+                times.take()
+                phases.note(watch.caught_up)
+                self._ended.wait(_POLL_S)
+            if self._once and watch.error is None:
+                self._drain()
+            times.close()
+            if self._real_time:
+                self._real_time.close()
+            self._board.flush()
+        except Exception as error:
+            watch.broke_off(error)
+        finally:
+            watch.close()
+            if self._limit is not None:
+                self._limit.close()
+            try:
+                self._close()
+            finally:
+                self._operation.close(watch.error)
+                self._ended.set()
+
+    def _drain(self) -> None:
+        """At the end of `--once`, send what waits; one that is asked to end may not wait."""
+        for query in self._queries:
+            if not query.ending.is_set():
+                query.drain()
+            elif self._asked.is_set() and not query.replaced.is_set():
+                query.drain_spools()
+
+    def _note_batch(self, batch: BatchProgress) -> None:
+        self._operation.batch(batch)
+        self._on_batch(batch)
+        noticed = (*batch_warnings(batch), *stale_warnings(self.progress))
+        for warning in (*noticed, *self._columns.warnings(batch)):
+            self._board.warn(warning)
+
+    def _close(self) -> None:
+        try:
+            for query in self._queries:
+                query.close()
+        finally:
+            while self._stores:
+                self._stores.popitem()[1].close()
+
+
+def run(
+    spark: SparkSession,
+    project: Runnable,
+    *,
+    once: bool = False,
+    products: Sequence[str] = (),
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None,
+    on_warning: Callable[[RunWarning], None] = lambda warning: None,
+) -> Run:
+    """Start a project in a session and return its run.
+
+    Args:
+        spark: The session, which stays as it is: the run has a clone of it, with the settings
+            of the kernel and those of `run.spark` that a session can change.
+        project: As `joinery.load` gives it.
+        once: Read what there is, then end; else go on as files arrive.
+        products: The products to run; empty means all.
+        on_batch: Called for each batch once it is through.
+        on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and
+            `progress.warnings` of the run.
+
+    Raises:
+        JoineryError: The project cannot run, or another run holds its checkpoint.
+    """
+    options = RunOptions(
+        once=once, products=tuple(products), on_batch=on_batch, warnings=Warnings(on_warning)
+    )
+    started = Run(project.spec, project.plan, options)
+    started.prepare()
+    settings = {**RUN_SETTINGS, **dict(project.spec.run.spark)}
+    started.start(clone_session(spark, settings))
+    return started
+
+
+def _jvm_process(spark: SparkSession) -> int:
+    jvm: Any = spark._jvm
+    return int(jvm.java.lang.ProcessHandle.current().pid())

@@ -1,0 +1,1 @@
+"""Documents, streams and previews as DataFrames of a user's own session."""

@@ -1,0 +1,140 @@
+"""Documents in the middle of a Spark job: DataFrames of changes in, a DataFrame out.
+
+Everything is planned in a clone of the user's session, with the settings that the kernel
+needs. Invariant: the user's session, its settings and what is active stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from joinery.plan.nodes import Product, Relation
+from joinery.project.product import RunSpec
+from joinery.solutions.spark_state.lower import lower
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.spark.frames.frame import FrameError, RawFrame, TypedFrame, read_frame, usable
+from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
+from joinery.spark.session import STATE_SETTINGS, clone_session
+
+_FORMATS = ("struct", "json")
+
+
+def documents(
+    product: Product,
+    spark: SparkSession,
+    frames: Mapping[str, DataFrame],
+    *,
+    format: Literal["struct", "json"] = "struct",
+    dead_letters: bool = False,
+    run: RunSpec | None = None,
+) -> DataFrame:
+    """Return the documents of `product` as a DataFrame, one row an emission.
+
+    A frame holds the changes of one relation: its columns by name, with `__op` and
+    `__position` where there are some; or a source's records, with `value`. A column that a
+    frame leaves out keeps its stored value. A relation without a frame is empty.
+
+    The result belongs to a session of its own, a clone of `spark`: what is derived from it
+    runs there, and `.sparkSession.streams` has the queries on it. As a stream it is
+    written in output mode `update`.
+
+    Args:
+        product: The plan of the product.
+        spark: The session; its settings are left alone.
+        frames: By relation, all streaming or none.
+        format: How `value` is told: "struct", or "json" for text.
+        dead_letters: True for a column `error` and a row for each change that cannot be
+            used, key and value null there. Else a batch fails at the first, while a stream
+            leaves them out, warns, and observes their number in its progress.
+        run: The limits of a run; by default those of a project that sets none.
+
+    Returns:
+        Columns key (the root relation's key columns), value (null for a tombstone) and
+        version.
+
+    Raises:
+        FrameError: A frame does not fit its relation, or the frames do not fit together.
+        SessionError: The session is of Spark Connect.
+    """
+    require_classic(spark)
+    if product.outbox:
+        raise FrameError(f'product "{product.name}" has an outbox, and no documents')
+    if format not in _FORMATS:
+        raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
+    limits = run or RunSpec()
+    program = lower(
+        [product],
+        tombstone_retention_micros=limits.tombstone_retention_ms * 1000,
+        max_document_bytes=limits.max_document_bytes,
+    )
+    _check_names(product, frames)
+    read = {
+        each.name: read_frame(frames[each.name], relation, each)
+        for each, relation in _pairs(program, product)
+        if each.name in frames
+    }
+    _check_kinds(frames)
+    clone = clone_session(spark, STATE_SETTINGS)
+    kernel = open_kernel(clone, program, product.relations)
+    return _chain(kernel, read, json=format == "json", dead_letters=dead_letters)
+
+
+def _chain(
+    kernel: Kernel,
+    frames: Mapping[str, TypedFrame | RawFrame],
+    *,
+    json: bool,
+    dead_letters: bool,
+) -> DataFrame:
+    session = kernel.session
+    door = kernel.frames()
+    for index, relation in enumerate(kernel.program.relations):
+        match frames.get(relation.name):
+            case TypedFrame(frame, absent):
+                door.typed(frame._jdf, index, strings(session, absent))
+            case RawFrame(frame):
+                formats = formats_json(kernel.program, kernel.relations)
+                sources = strings(session, [each.source for each in kernel.relations])
+                topics = strings(session, [each.topic for each in kernel.relations])
+                door.raw(frame._jdf, index, formats, sources, topics)
+            case None:
+                pass
+    if dead_letters:
+        return DataFrame(door.withDeadLetters(json), session)
+    streaming = any(each.frame.isStreaming for each in frames.values())
+    name = kernel.program.products[0].name
+    return usable(door, kernel, name, streaming=streaming, json=json)
+
+
+def _pairs(program: KernelProgram, product: Product) -> list[tuple[RelationProgram, Relation]]:
+    by_name = {each.name: each for each in product.relations}
+    return [(each, by_name[each.name]) for each in program.relations]
+
+
+def _check_names(product: Product, frames: Mapping[str, Any]) -> None:
+    known = [each.name for each in product.relations]
+    detail = f"It reads {', '.join(known)}."
+    for name, frame in frames.items():
+        if name not in known:
+            raise FrameError(f'product "{product.name}" reads no relation "{name}"', detail=detail)
+        if not isinstance(frame, DataFrame):
+            raise FrameError(
+                f'the changes of "{name}" are no DataFrame but {type(frame).__name__}',
+                hint="Pass a pyspark.sql.DataFrame.",
+            )
+    if not frames:
+        raise FrameError(f'product "{product.name}" was given no frame', detail=detail)
+
+
+def _check_kinds(frames: Mapping[str, DataFrame]) -> None:
+    streaming = [name for name, frame in frames.items() if frame.isStreaming]
+    batch = [name for name in frames if name not in streaming]
+    if streaming and batch:
+        raise FrameError(
+            "streaming frames and batch frames do not mix",
+            detail=f"Streaming: {', '.join(streaming)}; batch: {', '.join(batch)}.",
+            hint="Pass all of them as streams, or none.",
+        )

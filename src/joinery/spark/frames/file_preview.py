@@ -1,0 +1,171 @@
+"""What a product or a stream makes of its change files, on the reference solution: no Spark.
+
+All that is read is one batch: the documents that would stand, or the events that would be
+sent. Nothing of the project's own is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from joinery.errors import SpecError
+from joinery.model.change import Change, DocumentChange
+from joinery.model.warning import RunWarning
+from joinery.plan.nodes import Product, Relation
+from joinery.plan.stream import Stream, Union
+from joinery.project.product import ProjectSpec
+from joinery.semantics.reference import ReferenceSolution
+from joinery.semantics.stream_reference import StreamReference
+from joinery.solutions.protocol import DeadDocument, Emissions
+from joinery.sources.warning import source_warnings
+from joinery.spark.source.feed import FileChanges, read_files
+from joinery.spark.source.warning import column_warnings
+
+MOST = 50_000
+_LINES = ("json", "debezium-json")
+
+
+class PreviewError(SpecError):
+    """A product or a stream cannot be shown without a run."""
+
+    code = "SPEC_PREVIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePreview:
+    """What came of the change files.
+
+    Attributes:
+        documents: Or events, in the order of their keys, or in which they were sent.
+        records: What was read, with the records that became dead letters.
+        dead: Documents or events that became dead letters.
+        counters: Of the reference: `applied`, `stale`, `lookup_misses` and others.
+        waiting: How many events wait for a row, or for the table's watermark.
+        filtered: How many events a filter, or the relation's `where`, kept out.
+        missing: The folders of topics that are not there.
+        warnings: What a run would warn of in the folders and the columns that are read.
+        stores: Tables that a run would ask a store for; here their change files are read.
+        seconds: How long it took.
+    """
+
+    documents: Sequence[DocumentChange]
+    records: FileChanges
+    dead: Sequence[DeadDocument]
+    counters: Mapping[str, int]
+    waiting: int = 0
+    filtered: int = 0
+    missing: tuple[Path, ...] = field(default=())
+    warnings: tuple[RunWarning, ...] = ()
+    stores: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+def preview_files(spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST) -> FilePreview:
+    """Return what a product or a stream makes of its change files.
+
+    Args:
+        spec: The project, whose sources name the folders.
+        plan: Of the product or stream; its expressions are portable.
+        most: How many records of a topic are read, the first ones.
+
+    Raises:
+        PreviewError: A source is no folder of change files.
+        RunError: Java is missing, or the files cannot be read.
+    """
+    started_at = time.monotonic()
+    relations = _readable(spec, plan)
+    records = read_files(spec, relations, most=most)
+    time_us = time.time_ns() // 1000
+    if isinstance(plan, Product):
+        emitted = ReferenceSolution(plan, max_document_bytes=spec.run.max_document_bytes).apply(
+            records.changes, time_us
+        )
+        found = FilePreview(emitted.documents, records, emitted.dead_letters, emitted.counters)
+    else:
+        found = _streamed(plan, records, time_us)
+    return replace(
+        found,
+        missing=_missing(spec, relations),
+        warnings=tuple(_warnings(spec, relations, records)),
+        seconds=time.monotonic() - started_at,
+    )
+
+
+def previewable(spec: ProjectSpec, stream: Stream) -> bool:
+    """Return whether `preview_files` shows what a run would: it reads change files alone."""
+    try:
+        _readable(spec, stream)
+    except PreviewError:
+        return False
+    return not _stores(stream)
+
+
+def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]:
+    """Return the relations that are read; those of stores too, where a source has them."""
+    stores = [] if isinstance(plan, Product) else _stores(plan)
+    relations = tuple(dict.fromkeys((*plan.relations, *stores)))
+    kinds = {each.name: each.kind for each in spec.sources}
+    for each in relations:
+        kind = kinds.get(each.source)
+        if kind != "files" or each.format not in _LINES:
+            what = f'from "{kind}"' if kind != "files" else f'in format "{each.format}"'
+            raise PreviewError(
+                f'a preview reads change files only, and relation "{each.name}" is read {what}',
+                hint="Run it: joinery run --once; or give rows by hand: joinery test.",
+            )
+    return relations
+
+
+def _stores(stream: Stream) -> list[Relation]:
+    found = [each.table for each in stream.lookups if each.read == "database"]
+    for step in stream.steps:
+        found += _stores(step.other) if isinstance(step, Union) else []
+    return found
+
+
+def _missing(spec: ProjectSpec, relations: Sequence[Relation]) -> tuple[Path, ...]:
+    sources = {each.name: dict(each.options) for each in spec.sources}
+    folders = (spec.path_of(str(sources[each.source]["path"])) / each.topic for each in relations)
+    return tuple(each for each in dict.fromkeys(folders) if not each.is_dir())
+
+
+def _warnings(
+    spec: ProjectSpec, relations: Sequence[Relation], records: FileChanges
+) -> Iterator[RunWarning]:
+    yield from source_warnings(spec, [each.name for each in relations])
+    for name, counts in records.columns.items():
+        yield from column_warnings(name, counts, first=True)
+
+
+def _streamed(stream: Stream, records: FileChanges, time_us: int) -> FilePreview:
+    solution = StreamReference(stream)
+    emitted = solution.apply(records.changes, time_us)
+    waiting = solution.waiting
+    return FilePreview(
+        emitted.documents,
+        records,
+        emitted.dead_letters,
+        emitted.counters,
+        waiting,
+        _filtered(stream, records.changes, emitted, waiting),
+        stores=tuple(dict.fromkeys(each.name for each in _stores(stream))),
+    )
+
+
+def _filtered(stream: Stream, changes: Sequence[Change], emitted: Emissions, waiting: int) -> int:
+    """Return how many events a filter kept out: in the first batch, all that went nowhere else."""
+    logs = _logs(stream)
+    arrived = sum(logs.count(each.relation) for each in changes if each.after is not None)
+    counted = sum(emitted.counters.get(each, 0) for each in ("superseded", "events_dropped"))
+    return arrived - counted - waiting - len(emitted.documents) - len(emitted.dead_letters)
+
+
+def _logs(stream: Stream) -> list[str]:
+    """Return the relations whose events arrive, one that two branches read twice."""
+    found = [stream.relation.name]
+    for step in stream.steps:
+        found += _logs(step.other) if isinstance(step, Union) else []
+    return found

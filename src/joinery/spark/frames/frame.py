@@ -1,0 +1,281 @@
+"""A frame of one relation's changes, made ready for the kernel.
+
+Invariant: a cast made here loses nothing; what could lose something is refused before
+anything runs.
+
+What becomes of changes that cannot be used where DataFrames are given and taken.
+
+A batch fails at the first, as PySpark's own readers do in their strictest mode. A stream goes
+on, warns, and tells their number as the observed metric `joinery` of its progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from joinery.errors import RunError
+from joinery.model import type as model
+from joinery.model.warning import RunWarning, Warnings, warn
+from joinery.plan.nodes import Relation
+from joinery.solutions.spark_state.program import RelationProgram
+from joinery.spark.kernel import Kernel
+from joinery.spark.source.warning import frame_warning
+
+OP, POSITION = "__op", "__position"
+_RECORD = ("topic", "major", "minor", "file", "key", "value", "error")
+_KAFKA = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value")
+_WHOLE: dict[type[T.DataType], int] = {
+    T.ByteType: 3,
+    T.ShortType: 5,
+    T.IntegerType: 10,
+    T.LongType: 19,
+}
+_ATOMIC: dict[str, type[T.DataType]] = {
+    "boolean": T.BooleanType,
+    "byte": T.ByteType,
+    "short": T.ShortType,
+    "int": T.IntegerType,
+    "long": T.LongType,
+    "float": T.FloatType,
+    "double": T.DoubleType,
+    "string": T.StringType,
+    "binary": T.BinaryType,
+    "date": T.DateType,
+    "timestamp": T.TimestampType,
+    "timestamp_ntz": T.TimestampNTZType,
+    "void": T.NullType,
+}
+_EXACT: dict[type[T.DataType], tuple[type[T.DataType], ...]] = {
+    T.FloatType: (T.FloatType, T.ByteType, T.ShortType),
+    T.DoubleType: (T.DoubleType, T.FloatType, T.ByteType, T.ShortType, T.IntegerType),
+}
+
+
+class FrameError(RunError):
+    """A DataFrame of changes does not fit what it is given for."""
+
+    code = "RUN_FRAME"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedFrame:
+    """Columns op and position, then those the frame has; `absent` names the others."""
+
+    frame: DataFrame
+    absent: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFrame:
+    """Columns major, minor, file, key, value and error."""
+
+    frame: DataFrame
+
+
+def read_frame(
+    frame: DataFrame, relation: Relation, program: RelationProgram
+) -> TypedFrame | RawFrame:
+    """Return a frame in the shape that the kernel reads.
+
+    It holds a source's records where it has all columns of the files source's or of
+    Kafka's records, or a `value` but not the relation's key; else it is typed.
+
+    Args:
+        frame: As the user gave it.
+        relation: The relation whose changes it holds.
+        program: What of the relation is needed.
+
+    Raises:
+        FrameError: The frame does not fit the relation.
+    """
+    names = frame.columns
+    numbered = frame.toDF(*(f"c{index}" for index in range(len(names))))
+    if set(_RECORD) <= set(names):
+        return RawFrame(_records(numbered, names, place=("major", "minor")))
+    missing = [each for each in relation.key if each not in names]
+    if set(_KAFKA) <= set(names) or ("value" in names and missing):
+        return RawFrame(_records(numbered, names, place=("partition", "offset")))
+    if missing:
+        raise FrameError(
+            f'the frame of "{relation.name}" lacks the key column "{missing[0]}"',
+            detail=f"It has {', '.join(names) or 'no columns'}.",
+            hint=f"Give it all of {', '.join(relation.key)}, or a source's records as `value`.",
+        )
+    return _typed(frame, numbered, relation, program)
+
+
+def _typed(
+    frame: DataFrame, numbered: DataFrame, relation: Relation, program: RelationProgram
+) -> TypedFrame:
+    names, types = frame.columns, [field.dataType for field in frame.schema.fields]
+    wanted = {slot.name: slot.type for slot in program.columns}
+    for name in (*wanted, OP, POSITION):
+        if names.count(name) > 1:
+            raise FrameError(f'the frame of "{relation.name}" has several columns "{name}"')
+    given = {name: index for index, name in enumerate(names) if name in wanted}
+    for name, index in given.items():
+        if not is_lossless(types[index], wanted[name]):
+            raise _wrong_type(relation, name, types[index], str(wanted[name]))
+    columns = [
+        F.col(f"c{given[name]}").cast(declared.ddl)
+        for name, declared in wanted.items()
+        if name in given
+    ]
+    op = _special(relation, names, types, OP, model.STRING)
+    position = _special(relation, names, types, POSITION, model.LONG)
+    absent = tuple(name for name in wanted if name not in given)
+    _warn_of_names(relation, absent, names)
+    return TypedFrame(numbered.select(op.alias("op"), position.alias("position"), *columns), absent)
+
+
+def _warn_of_names(relation: Relation, absent: Sequence[str], names: Sequence[str]) -> None:
+    declared = {OP, POSITION, relation.position, *(each.name for each in relation.columns)}
+    undeclared = [each for each in names if each not in declared]
+    warning = frame_warning(relation.name, absent, undeclared)
+    if warning is not None:
+        warn(warning)
+
+
+def _special(
+    relation: Relation,
+    names: Sequence[str],
+    types: Sequence[T.DataType],
+    name: str,
+    declared: model.DataType,
+) -> Column:
+    if name not in names:
+        return F.lit(None).cast(declared.ddl)
+    index = list(names).index(name)
+    if not is_lossless(types[index], declared):
+        raise _wrong_type(relation, name, types[index], str(declared))
+    return F.col(f"c{index}").cast(declared.ddl)
+
+
+def _records(numbered: DataFrame, names: Sequence[str], *, place: tuple[str, str]) -> DataFrame:
+    """Return records with their place in the log, null where they stand in none."""
+
+    def column(name: str, kind: str) -> Column:
+        found = F.col(f"c{list(names).index(name)}") if name in names else F.lit(None)
+        return found.cast(kind).alias(name)
+
+    stands = all(each in names for each in place)
+    major, minor = (
+        column(each, "bigint") if stands else F.lit(None).cast("bigint") for each in place
+    )
+    return numbered.select(
+        major.alias("major"),
+        minor.alias("minor"),
+        column("file", "string"),
+        column("key", "binary"),
+        column("value", "binary"),
+        column("error", "string"),
+    )
+
+
+def is_lossless(given: T.DataType, declared: model.DataType) -> bool:
+    """True where every value of `given` has its equal in `declared`.
+
+    A text, a date or a timestamp becomes nothing else: how it does would depend on the
+    session's settings.
+    """
+    if isinstance(given, T.NullType):
+        return True
+    match declared:
+        case model.Array(element):
+            return isinstance(given, T.ArrayType) and is_lossless(given.elementType, element)
+        case model.Map(key, value):
+            return (
+                isinstance(given, T.MapType)
+                and is_lossless(given.keyType, key)
+                and is_lossless(given.valueType, value)
+            )
+        case model.Struct(fields):
+            return isinstance(given, T.StructType) and (
+                [each.name for each in given.fields] == [each.name for each in fields]
+                and all(
+                    is_lossless(inner.dataType, field.type)
+                    for inner, field in zip(given.fields, fields, strict=True)
+                )
+            )
+        case model.Decimal(precision, scale):
+            return _fits_decimal(given, precision, scale)
+        case model.Atomic(name):
+            return _fits_atomic(given, _ATOMIC[name])
+
+
+def _fits_decimal(given: T.DataType, precision: int, scale: int) -> bool:
+    digits = _WHOLE.get(type(given))
+    if digits is not None:
+        return precision - scale >= digits
+    return (
+        isinstance(given, T.DecimalType)
+        and given.scale <= scale
+        and given.precision - given.scale <= precision - scale
+    )
+
+
+def _fits_atomic(given: T.DataType, declared: type[T.DataType]) -> bool:
+    if declared in _WHOLE:
+        return _WHOLE.get(type(given), 99) <= _WHOLE[declared]
+    if declared is T.StringType:
+        return isinstance(given, T.StringType | T.VarcharType | T.CharType)
+    return isinstance(given, _EXACT.get(declared, (declared,)))
+
+
+def _wrong_type(relation: Relation, name: str, given: T.DataType, declared: str) -> FrameError:
+    return FrameError(
+        f'column "{name}" of the frame of "{relation.name}" is {given.simpleString()},'
+        f" which does not become {declared} without loss",
+        hint=f"Cast it to {declared} in the frame.",
+    )
+
+
+def usable(door: Any, kernel: Kernel, name: str, *, streaming: bool, json: bool) -> DataFrame:
+    """Return what leaves a door of frames, without the changes that cannot be used.
+
+    Args:
+        door: As `Kernel.frames` gives it, with all frames.
+        kernel: That of the door.
+        name: Of the product or stream.
+        streaming: Whether the frames are.
+        json: True for documents as text.
+    """
+    session = kernel.session
+    if not streaming:
+        return DataFrame(door.documents(json), session)
+    start: Any = ensure_callback_server_started  # PySpark leaves it untyped
+    start(session.sparkContext._gateway)
+    return DataFrame(door.counted(json, _Watch(name)), session)
+
+
+class _Watch:
+    """Warns once of changes that a stream of documents left out; called from the JVM."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._warnings = Warnings()
+
+    def accept(self, count: int) -> None:
+        """Take how many changes a batch left out."""
+        self._warnings.add(
+            RunWarning(
+                code="WARN_CHANGES_LEFT_OUT",
+                about=self._name,
+                message=f'"{self._name}" leaves out changes that cannot be used,'
+                f" {count} of them in one batch",
+                detail="Each batch tells its own: lastProgress.observedMetrics.",
+                hint="documents(…, dead_letters=True) gives a row for each, with its reason.",
+            )
+        )
+
+    class Java:
+        """What the JVM takes this for."""
+
+        implements = ("java.util.function.LongConsumer",)

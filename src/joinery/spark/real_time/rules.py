@@ -1,0 +1,213 @@
+"""What a query in real-time mode may have, and where its records go.
+
+Real-time mode takes a change at a time: Spark's own Kafka sink writes each document as it
+leaves the chain, so nothing that needs a whole batch can take part.
+
+Invariant: what cannot run is refused before a session starts, with every reason at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from joinery.clients.kafka import Brokers
+from joinery.dead_letters.place import LetterPlaceError, letter_topic
+from joinery.errors import SpecError
+from joinery.plan.nodes import Product, Sink
+from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
+from joinery.project.product import Pairs, ProjectSpec
+from joinery.sinks.option import plain
+from joinery.spark.source.source import SourceRead
+
+_SINK_OPTIONS = frozenset(
+    {"topic", "bootstrap", "properties", "create", "partitions", "replication", "transactions"}
+)
+
+
+class RealTimeRefusedError(SpecError):
+    """A query cannot run in real-time mode."""
+
+    code = "RUN_REAL_TIME"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic that documents or dead letters go to.
+
+    Attributes:
+        properties: Of Kafka's client; may hold secrets, so never shown.
+    """
+
+    topic: str
+    bootstrap: str
+    properties: Pairs = field(default=(), repr=False)
+
+    @property
+    def brokers(self) -> Brokers:
+        """Where the topic is."""
+        return Brokers(self.bootstrap, dict(self.properties))
+
+
+@dataclass(frozen=True, slots=True)
+class RealTimeTarget:
+    """Where a query's records go: topics of one Kafka.
+
+    Attributes:
+        topics: By product, one or more.
+        dead_letters: The topic of records that cannot be used.
+    """
+
+    topics: Mapping[str, tuple[KafkaTopic, ...]]
+    dead_letters: KafkaTopic
+
+    def to_json(self, products: Sequence[str], max_bytes: Mapping[str, int]) -> str:
+        """Return the target as the kernel reads it.
+
+        Args:
+            products: In the order of the program.
+            max_bytes: Of a record, by topic.
+        """
+        written = [
+            [{"topic": one.topic, "maxBytes": max_bytes[one.topic]} for one in self.topics[each]]
+            for each in products
+        ]
+        return json.dumps({"topics": written, "deadLetters": self.dead_letters.topic})
+
+
+def real_time_target(
+    spec: ProjectSpec, query: str, products: Sequence[Product], reads: Sequence[SourceRead]
+) -> RealTimeTarget:
+    """Return where the records of a query in real-time mode go.
+
+    Raises:
+        RealTimeRefusedError: The query has a part that needs whole batches.
+    """
+    reasons = list(_reasons(spec, products, reads))
+    if reasons:
+        raise RealTimeRefusedError(
+            f'query "{query}" cannot run in real-time mode: {reasons[0]}',
+            detail=" ".join(f"Also: {each}." for each in reasons[1:]),
+            hint="Change that, or run without real time.",
+        )
+    return RealTimeTarget(kafka_topics(products), _letters(spec))
+
+
+def kafka_topics(products: Sequence[Product]) -> Mapping[str, tuple[KafkaTopic, ...]]:
+    """Return, by product, the topics that its Kafka sinks write."""
+    return {
+        each.name: tuple(_topic(sink) for sink in each.sinks if sink.kind == "kafka")
+        for each in products
+    }
+
+
+def _topic(sink: Sink) -> KafkaTopic:
+    options: dict[str, Any] = dict(sink.options)
+    properties = plain(options.get("properties") or {})
+    told = tuple((name, _text(value)) for name, value in properties.items())
+    return KafkaTopic(str(options["topic"]), str(options["bootstrap"]), told)
+
+
+def _letters(spec: ProjectSpec) -> KafkaTopic:
+    brokers, topic = letter_topic(spec)
+    return KafkaTopic(topic, brokers.bootstrap, tuple(brokers.properties.items()))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _reasons(
+    spec: ProjectSpec, products: Sequence[Product], reads: Sequence[SourceRead]
+) -> Iterator[str]:
+    """Yield all that stands against real-time mode."""
+    for read in reads:
+        if read.source.kind != "kafka":
+            kind = read.source.kind
+            yield f'source "{read.source.name}" is of kind {kind}; real time reads Kafka alone'
+    for product in products:
+        yield from _reasons_of(product)
+    found = [each for topics in kafka_topics(products).values() for each in topics]
+    try:
+        found.append(_letters(spec))
+    except LetterPlaceError as error:
+        yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
+    if len({(each.bootstrap, each.properties) for each in found}) > 1:
+        yield "its topics are in several Kafkas; real time writes to one"
+    names = [each.topic for each in found]
+    shared = sorted({each for each in names if names.count(each) > 1})
+    for topic in shared:
+        yield f'topic "{topic}" would be written twice; each needs its own'
+
+
+def _reasons_of(product: Product) -> Iterator[str]:
+    name = product.name
+    if product.outbox:
+        yield f'product "{name}" has an outbox, which needs batches'
+    if product.solution != "spark-state":
+        yield f'product "{name}" has the solution {product.solution}, which needs batches'
+    if any(dict(sink.options).get("spool") for sink in product.sinks):
+        yield f'product "{name}" has a spool, which needs batches'
+    if product.settle_ms is not None:
+        yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
+    if product.ready:
+        yield f'product "{name}" waits for relations (ready), which needs batches'
+    if product.outbox is not None:
+        yield f'product "{name}" sends the events of an outbox, which needs batches'
+    if product.stream is not None:
+        yield from _steps_against(product.stream)
+    if not product.sinks:
+        yield f'product "{name}" has no sink; real time writes to Kafka'
+    for sink in product.sinks:
+        if sink.kind != "kafka":
+            yield f'product "{name}" has a sink of kind {sink.kind}; real time writes to Kafka'
+            continue
+        other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)
+        if other:
+            yield f'the kafka sink of "{name}" has {", ".join(other)}, which real time has not'
+
+
+def _steps_against(stream: Stream) -> Iterator[str]:
+    """Yield the steps of a stream that need whole batches, those of united ones included."""
+    for step in stream.steps:
+        match step:
+            case MapRows():
+                yield f'stream "{stream.name}" calls the function {step.name}, which needs batches'
+            case Lookup(read="database"):
+                table = step.table.name
+                yield f'stream "{stream.name}" asks a store for "{table}", which needs batches'
+            case Lookup(as_of="event"):
+                table = step.table.name
+                yield f'stream "{stream.name}" waits for the time of "{table}", told a batch'
+            case Union(other):
+                yield from _steps_against(other)
+            case Lookup() | Filter() | Select() | WithColumns():
+                pass
+
+
+def slots_needed(*, partitions: int, levels: int, shuffle_partitions: int) -> int:
+    """Return how many tasks of a query run at once: all of its stages do.
+
+    Example:
+        >>> slots_needed(partitions=5, levels=3, shuffle_partitions=2)
+        11
+    """
+    return partitions + levels * shuffle_partitions
+
+
+def check_slots(query: str, needed: int, there: int) -> None:
+    """Refuse a session with fewer task slots than `needed` by all queries so far.
+
+    Raises:
+        RealTimeRefusedError: There are too few.
+    """
+    if needed > there:
+        raise RealTimeRefusedError(
+            f'query "{query}" needs {needed} task slots in real-time mode; the session has {there}',
+            detail="Each partition of its topics and each shuffle partition of each level takes"
+            " one for as long as the query runs.",
+            hint=f"Give Spark {needed} cores or more (--master 'local[{needed}]' on one machine),"
+            " or set spark.sql.shuffle.partitions lower on a fresh checkpoint.",
+        )

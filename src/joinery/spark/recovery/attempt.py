@@ -1,0 +1,200 @@
+"""Remembers how often a batch could not be worked off, so that a third attempt looks first.
+
+Only failures of the work itself count: not those of sinks, and not a run that was stopped.
+
+Invariant: a batch that went through leaves no trace.
+
+Tells why a query failed, what was kept and what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from joinery.errors import JoineryError, RunError, SpecError
+from joinery.sinks.protocol import FencedError
+from joinery.solutions.stored.state import StoreError
+from joinery.spark.source.kafka_loss import lost_midway
+
+_LONGEST = 2000
+_KEPT = (
+    "All batches before this one are kept; this one was not committed"
+    " and runs again at the next start."
+)
+
+
+class QueryFailedError(RunError):
+    """A query ended before its time."""
+
+    code = "RUN_QUERY"
+
+
+def spark_died(failure: Exception) -> bool:
+    """Return whether a failure means that Spark's own process is gone."""
+    from py4j.protocol import Py4JNetworkError
+
+    return isinstance(failure, ConnectionError | Py4JNetworkError)
+
+
+def died(why: str) -> QueryFailedError:
+    """Return the error of a run whose Spark died; `why` is what its last batch failed of."""
+    because = f" of {why}" if why else ""
+    return QueryFailedError(
+        f"Spark's process ended{because}",
+        detail=f"{_KEPT} Where one record is the cause, the third start finds it.",
+        hint="Start it again; if memory is short, raise spark.driver.memory under run.spark.",
+    )
+
+
+def failed_query(name: str, failure: Exception) -> JoineryError:
+    """Return a failure as one that tells why, what was kept and what to do."""
+    if isinstance(failure, FencedError):
+        return failure
+    failure = lost_midway(reasons_of(failure)) or failure
+    if isinstance(failure, JoineryError):
+        why, hint, code = failure.message, failure.hint, failure.code
+        detail = f"{failure.detail} {_KEPT}".strip()
+    else:
+        why, hint, code, detail = cause_of(failure), "", QueryFailedError.code, _KEPT
+    message = f'query "{name}" failed: {why}'
+    return QueryFailedError(message, detail=detail, hint=hint or "Start it again.", code=code)
+
+
+def cause_of(failure: Exception) -> str:
+    """Return the innermost reason of a failure inside Spark, as one line."""
+    innermost = next(reasons_of(failure)) or type(failure).__name__
+    kind, _, message = innermost.partition(": ")
+    return (message if kind.startswith("dev.joinery.") and message else innermost)[:400]
+
+
+def reasons_of(failure: Exception) -> Iterator[str]:
+    """Yield why something failed, as one line each, the innermost reason first."""
+    if isinstance(failure, JoineryError):
+        yield f"{failure.message}: {failure.detail}"
+        return
+    told = [" ".join(each.split())[:_LONGEST] for each in _chain(failure)]
+    yield from reversed(told)
+
+
+def _chain(failure: Any) -> Iterator[str]:
+    """Yield why something failed, and why that, as texts: PySpark's errors, then the JVM's."""
+    while failure is not None:
+        java = getattr(failure, "_origin", None) or getattr(failure, "java_exception", None)
+        while java is not None:
+            yield str(java.toString())
+            java = java.getCause()
+            failure = None
+        if failure is not None:
+            yield str(getattr(failure, "_desc", None) or failure)
+            failure = getattr(failure, "_cause", None)
+
+
+ENOUGH = 2
+_LAST_WORDS_S = 3.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The failures of one batch.
+
+    Attributes:
+        batch_id: The batch.
+        count: How often it failed in a row.
+        why: The last reason.
+        searched: Whether its records were searched for poison already.
+    """
+
+    batch_id: int
+    count: int
+    why: str
+    searched: bool = False
+
+
+class Attempts:
+    """The attempts of one query at its next batch.
+
+    Args:
+        root: The folder of the query's checkpoint folder.
+        query: The query's name.
+    """
+
+    def __init__(self, root: Path, query: str) -> None:
+        self._file = root / "_attempts" / f"{query}.json"
+        self._counting = threading.Lock()
+        self._at_work: int | None = None
+
+    @contextmanager
+    def at_work(self, batch_id: int, counts: Callable[[], bool]) -> Iterator[None]:
+        """Do a batch's own work in a block: forget its failures, or count one.
+
+        A store that is away and a project that is wrong are not failures of the work.
+
+        Args:
+            batch_id: The batch.
+            counts: Asked after a failure; False for a run that is to end.
+        """
+        self._at_work = batch_id
+        try:
+            yield
+        except (StoreError, SpecError):
+            self._at_work = None
+            raise
+        except Exception as error:
+            self._ended(cause_of(error) if counts() else None)
+            raise
+        self._at_work = None
+        self.passed()
+
+    def died(self) -> None:
+        """Count the batch at work as failed: Spark's process is gone under it.
+
+        The thread that does the work knows why, and is waited for; it may hang with Spark.
+        """
+        until = time.monotonic() + _LAST_WORDS_S
+        while self._at_work is not None and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        self._ended("")
+
+    def _ended(self, why: str | None) -> None:
+        """End the work by a failure, which is counted once whoever tells it first."""
+        with self._counting:
+            batch_id, self._at_work = self._at_work, None
+            if batch_id is not None and why is not None:
+                self.failed(batch_id, why)
+
+    def read(self) -> Failures | None:
+        """Return what is remembered."""
+        try:
+            return Failures(**json.loads(self._file.read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def failed(self, batch_id: int, why: str) -> None:
+        """Count a failure."""
+        stood = self.read()
+        same = stood is not None and stood.batch_id == batch_id
+        count = stood.count + 1 if stood and same else 1
+        searched = bool(stood and same and stood.searched)
+        self._write(Failures(batch_id, count, why, searched))
+
+    def searched(self, failures: Failures) -> None:
+        """Note that the batch's records were searched."""
+        self._write(Failures(failures.batch_id, failures.count, failures.why, searched=True))
+
+    def passed(self) -> None:
+        """Forget the failures: the batch went through."""
+        self._file.unlink(missing_ok=True)
+
+    def _write(self, failures: Failures) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._file.with_suffix(".part")
+        fresh.write_text(json.dumps(asdict(failures)), encoding="utf-8")
+        fresh.replace(self._file)

@@ -1,0 +1,131 @@
+"""Where a query's checkpoint stands in its sources, and which sources those are.
+
+Spark numbers the sources of a query and keeps a position for each number; which source a
+number is, stands in `joinery.sources.json` beside them. Invariant: positions of one source
+are never taken for those of another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from joinery.errors import StateMismatchError
+from joinery.spark.source.source import SourceRead
+
+FILE_NAME = "joinery.sources.json"
+_HEADER = 2  # Spark's version line, and the batch's settings
+_TIME = "batchTimestampMs"
+
+
+def committed_positions(checkpoint: Path) -> tuple[str, ...]:
+    """Return the position of each source after the last batch that was committed.
+
+    It is empty where no batch was.
+    """
+    done = _batches(checkpoint / "commits") & _batches(checkpoint / "offsets")
+    if not done:
+        return ()
+    return positions_after(checkpoint, max(done))
+
+
+def last_batch(checkpoint: Path) -> tuple[int | None, bool]:
+    """Return the number of the last batch that was begun, and whether it was committed.
+
+    There is no number where none was begun.
+    """
+    begun = _batches(checkpoint / "offsets")
+    if not begun:
+        return None, True
+    return max(begun), max(begun) in _batches(checkpoint / "commits")
+
+
+def positions_after(checkpoint: Path, batch_id: int) -> tuple[str, ...]:
+    """Return the position of each source after a batch, which is logged before the batch runs."""
+    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
+    return tuple(text.splitlines()[_HEADER:])
+
+
+def batch_time_ms(checkpoint: Path) -> int:
+    """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
+    begun = _batches(checkpoint / "offsets")
+    return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
+
+
+def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
+    """Log a batch that reads nothing, after the last one, which is committed.
+
+    A query that starts here runs it before it looks for anything new, as it does a batch
+    that broke off.
+
+    Args:
+        checkpoint: Of a query that does not run and has run a batch.
+        now_ms: The batch's time, in milliseconds since 1970.
+    """
+    last = max(_batches(checkpoint / "offsets"))
+    lines = (checkpoint / "offsets" / str(last)).read_text(encoding="utf-8").splitlines()
+    settings = _settings(checkpoint, last)
+    settings[_TIME] = max(now_ms, settings[_TIME])
+    lines[1] = json.dumps(settings, separators=(",", ":"))
+    _write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines))
+
+
+def _settings(checkpoint: Path, batch_id: int) -> dict[str, Any]:
+    """Return what Spark noted of a batch: its time, and settings of the session."""
+    text = (checkpoint / "offsets" / str(batch_id)).read_text(encoding="utf-8")
+    noted: dict[str, Any] = json.loads(text.splitlines()[1])
+    return noted
+
+
+def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> None:
+    """Let a query read its sources at a checkpoint, or refuse it.
+
+    Args:
+        checkpoint: The folder of the query's checkpoint.
+        query: The query's name.
+        reads: Its sources, in the order of its streams.
+
+    Raises:
+        StateMismatchError: The positions there are those of other sources.
+    """
+    ours = [{"name": each.source.name, "kind": each.source.kind} for each in reads]
+    file = checkpoint / FILE_NAME
+    if _batches(checkpoint / "offsets") and file.exists():
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored != ours:
+            raise _mismatch(checkpoint, query, _names(stored), _names(ours))
+        return
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    _write_whole(file, json.dumps(ours))
+
+
+def _write_whole(file: Path, text: str) -> None:
+    fresh = file.with_name(f".{file.name}.part")
+    with fresh.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+
+
+def _batches(folder: Path) -> set[int]:
+    found = folder.iterdir() if folder.is_dir() else ()
+    return {int(each.name) for each in found if each.name.isdigit()}
+
+
+def _names(sources: Sequence[dict[str, str]]) -> str:
+    return ", ".join(f"{each['name']} ({each['kind']})" for each in sources)
+
+
+def _mismatch(checkpoint: Path, query: str, stored: str, ours: str) -> StateMismatchError:
+    return StateMismatchError(
+        f'the checkpoint of query "{query}" holds positions of other sources',
+        detail=f"It has read {stored}, and the project has {ours}. Nothing was read or written.",
+        hint=(
+            "Give the sources their names and kinds back, or start with a fresh checkpoint:"
+            f" set run.checkpoint to a new folder, or delete {checkpoint} and with it its state."
+        ),
+    )

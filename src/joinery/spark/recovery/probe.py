@@ -1,0 +1,180 @@
+"""A process that tries records of one batch apart from their query, and may die of them.
+
+It is told the project on its input, copies the batch's raw records, then tries each range of
+them that it is given: through the whole chain, with empty state, into a throw-away folder.
+
+Invariant: nothing is written but below its own folder; the query's checkpoint is only read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.plan.stream import outputs_of
+from joinery.project.load import read_tree
+from joinery.project.product import ProjectSpec
+from joinery.project.read import read_project
+from joinery.spark.recovery.quarantine import PoisonPlace, Quarantine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from joinery.spark.source.source import QueryStream
+
+_NUMBER = "joinery_number"
+_LONGEST = 400
+
+
+class EnoughError(Exception):
+    """The batch was copied; what follows it is not wanted."""
+
+
+class Probe:
+    """The records of one batch, ready to be tried.
+
+    Args:
+        session: A session of this process alone.
+        told: What the parent said: query, folder, checkpoint, root, batch.
+        spec: The project.
+        products: Those of the query.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        told: dict[str, Any],
+        spec: ProjectSpec,
+        products: Sequence[Product],
+    ) -> None:
+        from joinery.spark.batch.query_kernel import asking_of, lower_query, open_query_kernel
+
+        self._session, self._spec, self._products = session, spec, products
+        self._folder = Path(told["folder"])
+        self._records = self._folder / "records"
+        query = lower_query(products, spec.run)
+        asking = asking_of(query, spec)
+        if asking is not None:
+            asking.open()
+        self._kernel = open_query_kernel(session, query, spec, asking)
+        self._raw = self._copied(told)
+        quarantine = Quarantine(Path(told["root"]), told["query"])
+        frame = session.read.parquet(str(self._records))
+        self._frame: DataFrame = quarantine.apply(frame, self._raw.topics)
+        self.count = self._frame.count()
+
+    def attempt(self, first: int, end: int) -> str:
+        """Try the records from `first` to before `end`; return why they fail, or nothing."""
+        folder = self._folder / "documents"
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            chain = self._kernel.chain(self._range(first, end), self._raw.topics)
+            self._kernel.stage(chain, folder)
+        except Exception as error:
+            from joinery.spark.recovery.attempt import cause_of
+
+            self._session.range(1).count()  # raises where the JVM has died of it
+            return cause_of(error)[:_LONGEST]
+        return ""
+
+    def place(self, number: int) -> PoisonPlace:
+        """Return where one record stands."""
+        row = self._range(number, number + 1).collect()[0]
+        topics = self._raw.topics[row["topic"]]
+        file = row["file"]
+        return PoisonPlace(
+            source=topics[0].source,
+            topics=tuple(each.name for each in topics),
+            name=row["name"],
+            partition=None if file is not None else row["major"],
+            file=bytes(file).decode() if isinstance(file, bytes | bytearray) else file,
+            number=row["minor"],
+        )
+
+    def _range(self, first: int, end: int) -> DataFrame:
+        number = self._frame[_NUMBER]
+        return self._frame.where((number >= first) & (number < end)).drop(_NUMBER)
+
+    def _copied(self, told: dict[str, Any]) -> QueryStream:
+        """Copy the batch's raw records, by a query that only reads, and return its stream."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        from joinery.spark.recovery.checkpoint import committed_positions
+        from joinery.spark.source.source import open_sources, sources_of
+
+        checkpoint, batch = self._folder / "checkpoint", int(told["batch"])
+        if not checkpoint.exists():
+            ignored = shutil.ignore_patterns("state", "_*")
+            shutil.copytree(told["checkpoint"], checkpoint, ignore=ignored)
+        reads = sources_of(self._spec, self._products)
+        raw = open_sources(self._session, self._spec, reads, committed_positions(checkpoint))
+        if (self._records / "_SUCCESS").exists():
+            return raw
+
+        def keep(frame: DataFrame, number: int) -> None:
+            if number != batch:
+                raise EnoughError
+            order = Window.orderBy("topic", "major", "minor")
+            numbered = frame.withColumn(_NUMBER, F.row_number().over(order) - 1)
+            numbered.write.mode("overwrite").parquet(str(self._records))
+
+        writer = raw.frame.writeStream.option("checkpointLocation", str(checkpoint))
+        query = writer.foreachBatch(keep).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except Exception:
+            if not (self._records / "_SUCCESS").exists():
+                raise
+        return raw
+
+
+def main() -> None:
+    """Answer what the parent asks, a JSON line each, until its input ends."""
+    from joinery.spark.analyse import SparkAnalyser
+    from joinery.spark.connector import connector_jars
+    from joinery.spark.kernel import add_jars
+    from joinery.spark.session import open_session
+
+    told = json.loads(sys.stdin.readline())
+    spec = read_project(_tree(told["project"]), folder=Path(told["project_folder"]))
+    session = open_session(
+        f"{spec.name} probe",
+        log=Path(told["folder"]) / "spark.log",
+        master="local[1]",
+        settings=dict(spec.run.spark),
+    )
+    add_jars(session, connector_jars(spec))
+    plan = build_plan(spec, SparkAnalyser(session))
+    products = [each for each in outputs_of(plan) if each.query == told["query"]]
+    probe = Probe(session, told, spec, products)
+    _say({"count": probe.count})
+    for line in sys.stdin:
+        first, end, what = json.loads(line)
+        if what == "place":
+            _say({"place": asdict(probe.place(first))})
+        else:
+            _say({"why": probe.attempt(first, end)})
+    session.stop()
+
+
+def _tree(text: str) -> Any:
+    tree = read_tree(text)
+    assert tree is not None  # the parent dumped it
+    return tree
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(answer)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The join state of a standing checkpoint, carried over to another solution.
+
+The query does not run meanwhile. What its store holds is copied into a store of the other
+solution, beside a copy of the checkpoint that stands where it stood in its sources; then the
+copy takes the checkpoint's place, as a rebuild does. Nothing is read from the sources, and
+nothing is sent.
+
+Invariant: until the copy is marked as whole, the query goes on from where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from joinery.errors import RunError
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
+from joinery.solutions.choose import SolutionPlace, open_solution
+from joinery.solutions.spark_state.fingerprint import (
+    FILE_NAME,
+    SPARK_STATE,
+    claim_checkpoint,
+    fingerprint,
+    standing_solution,
+)
+from joinery.solutions.stored.carry import carry
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import Batch
+from joinery.spark.batch.place import Place
+from joinery.spark.batch.query_kernel import lower_query
+from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
+from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of
+from joinery.spark.recovery.checkpoint import claim_sources, last_batch
+from joinery.spark.recovery.rebuild import mark_done, put_in_place, rebuild_place
+from joinery.spark.source.source import sources_of
+
+_HINT = "Use --bootstrap-from source."
+
+
+class TakeoverError(RunError):
+    """The join state of a checkpoint cannot be carried over to another solution."""
+
+    code = "RUN_TAKEOVER"
+
+
+def take_over(
+    spec: ProjectSpec, origin: ProjectSpec, query: str, products: Sequence[Product]
+) -> bool:
+    """Let a query go on with another solution from where its checkpoint stands.
+
+    Args:
+        spec: The project, with the solution that is to go on.
+        origin: The same with the solutions that the file names, whose options they have.
+        query: Its name.
+        products: Those of the query, by `spec`.
+
+    Returns:
+        Whether anything was carried over; False where the checkpoint is of that solution.
+
+    Raises:
+        TakeoverError: It cannot be; nothing was changed.
+        LeaseHeldError: The query runs.
+    """
+    root = spec.path_of(spec.run.checkpoint)
+    lease = Place.of(root, query).lease
+    lease.take()
+    try:
+        put_in_place(root, query)
+        standing, new = Place.of(root, query).checkpoint, solution_of(products)
+        old = standing_solution(standing)
+        if old == new:
+            return False
+        number = _last(query, standing, old, new)
+        _copy(spec, origin, query, products, number)
+        return put_in_place(root, query)
+    finally:
+        lease.release()
+
+
+def _last(query: str, standing: Path, old: str | None, new: str) -> int:
+    """Return the last batch of a checkpoint whose state can be carried over."""
+    if old is None:
+        raise TakeoverError(f'query "{query}" has no checkpoint to begin from', hint=_HINT)
+    if SPARK_STATE in (old, new):
+        raise TakeoverError(
+            f'the join state of query "{query}" cannot go from {old} to {new}',
+            detail="Spark's state store holds it by node and address, with those columns that a"
+            " node needs, and not as rows.",
+            hint=_HINT,
+        )
+    number, committed = last_batch(standing)
+    if number is None or not committed:
+        raise TakeoverError(
+            f'the last batch of query "{query}" is not finished',
+            hint=f"Run it to its end first: joinery run --once --solution {old}.",
+        )
+    return number
+
+
+def _copy(
+    spec: ProjectSpec, origin: ProjectSpec, query: str, products: Sequence[Product], number: int
+) -> None:
+    """Make the checkpoint that is to go on, with its store, and mark it as whole."""
+    root = spec.path_of(spec.run.checkpoint)
+    standing, fresh = Place.of(root, query).checkpoint, rebuild_place(root, query).checkpoint
+    old, new = standing_solution(standing) or "", solution_of(products)
+    program = lower_query(products, spec.run).program
+    claim_checkpoint(standing, query, program, old)
+    claim_sources(standing, query, sources_of(spec, products))
+    shutil.rmtree(fresh, ignore_errors=True)
+    left = shutil.ignore_patterns(FOLDER, STORE_NAME, FILE_NAME)
+    shutil.copytree(standing, fresh, ignore=left)
+    (fresh / FILE_NAME).write_text(fingerprint(program, new).to_json(), encoding="utf-8")
+    last = Batch(_query_id(standing), number, 0, 0)
+    source = _opened(_with(origin, old, query), place_of(spec, query, standing, beside=False))
+    try:
+        target = _opened(products, place_of(spec, query, fresh, beside=True))
+        try:
+            _carry(source, target, products, last)
+        finally:
+            target.close()
+    finally:
+        source.close()
+    mark_done(fresh)
+
+
+def _carry(
+    source: StoreDriver, target: StoreDriver, products: Sequence[Product], last: Batch
+) -> None:
+    held = source.portable
+    if held is None:
+        raise TakeoverError(
+            f'the store of "{products[0].query}" cannot tell all that it holds',
+            detail="Those of rdbms-store, of rdbms-trigger, and of kv in RocksDB or Redis can.",
+            hint=_HINT,
+        )
+    if held.last_number(last.query_id) != last.number:
+        raise TakeoverError(
+            f'the store of "{products[0].query}" is not at the checkpoint\'s last batch',
+            hint=_HINT,
+        )
+    carry(held, target.state, products, last)
+
+
+def _with(origin: ProjectSpec, solution: str, query: str) -> Sequence[Product]:
+    """Return the products of a query by the solution that keeps them now, with its options."""
+    plan = build_plan(with_solution(origin, solution))
+    return [each for each in plan.products if each.query == query]
+
+
+def _opened(products: Sequence[Product], place: SolutionPlace) -> StoreDriver:
+    name, options = solution_of(products), dict(products[0].solution_options)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    solution = open_solution(name, products, options, place)
+    if isinstance(solution, StoreDriver) and options.get("publish") != "queue":
+        return solution
+    solution.close()
+    raise TakeoverError(
+        f'the join state of "{name}" can be neither taken nor given over as it is used here',
+        hint=_HINT,
+    )
+
+
+def _query_id(checkpoint: Path) -> str:
+    return str(json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))["id"])

@@ -1,0 +1,234 @@
+"""The kernel of a query whose join state is in a store: raw records in, decoded changes out.
+
+Decodes change files in a JVM of its own, without a Spark session: a second, not twenty.
+
+Files are listed and read, and records decoded, by the classes that a run uses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from joinery.errors import RunError
+from joinery.model.change import Change
+from joinery.model.progress import Counts, split_columns
+from joinery.plan.nodes import Relation
+from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.semantics.read_change import read_changes
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Slot
+from joinery.spark.jar import jdk_tool, kernel_jar, spark_home
+from joinery.spark.kernel import class_of, formats_json, load_jar, reading_of
+from joinery.spark.session import check_java
+from joinery.spark.source.source import BatchLabel, Topic
+
+if TYPE_CHECKING:
+    from joinery.spark.uncommitted import PendingRoots
+
+_FEED = "dev.joinery.kernel.door.ChangeFeed"
+_CHANGES = ".changes"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFeed:
+    """The relations of a query, decoded in a session's JVM.
+
+    Attributes:
+        program: That decodes them, and does nothing else.
+        relations: Those of the program, in its order.
+    """
+
+    session: SparkSession
+    program: KernelProgram
+    relations: Sequence[Relation]
+    _jvm_feed: Any
+
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
+        """Return the decoded changes, in no order; to be given to `stage`.
+
+        A store remembers itself which roots are pending.
+        """
+        reading = reading_of(self.session, self.program, self.relations, raw, topics)
+        return DataFrame(self._jvm_feed.chain(reading), self.session)
+
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> dict[str, dict[str, dict[str, int]]]:
+        """Run a batch once and write its changes and dead letters; see `Kernel.stage`."""
+        counts: dict[str, dict[str, dict[str, int]]] = json.loads(
+            self._jvm_feed.stage(batch._jdf, str(folder))
+        )
+        return counts
+
+    def changes(self, folder: Path) -> list[Change]:
+        """Return the changes of a batch that was staged, in log order."""
+        parts = sorted((folder / _CHANGES).glob("part-*.jsonl"))
+        lines = (line for part in parts for line in part.read_bytes().splitlines())
+        return read_changes(lines, self.relations)
+
+
+def open_change_feed(session: SparkSession, relations: Sequence[Relation]) -> ChangeFeed:
+    """Open a feed of some relations in the JVM of `session`.
+
+    Raises:
+        SessionError: The session is of Spark Connect.
+    """
+    load_jar(session)
+    program = feed_program(relations)
+    return ChangeFeed(session, program, relations, class_of(session, _FEED).open(program.to_json()))
+
+
+def feed_program(relations: Sequence[Relation]) -> KernelProgram:
+    """Return a program without nodes that decodes all columns: a store holds whole rows."""
+    return KernelProgram(
+        levels=0,
+        relations=tuple(_decoded(each) for each in relations),
+        nodes=(),
+        assemblers=(),
+        products=(),
+        routes=(),
+        tombstone_retention_micros=0,
+        max_document_bytes=0,
+    )
+
+
+def _decoded(relation: Relation) -> RelationProgram:
+    names = [column.name for column in relation.columns]
+    return RelationProgram(
+        name=relation.name,
+        columns=tuple(Slot(column.name, column.type) for column in relation.columns),
+        key=tuple(names.index(column) for column in relation.key),
+        assembler=0,
+    )
+
+
+_file_feed_FEED = "dev.joinery.kernel.door.FileFeed"
+_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF")
+_OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
+
+
+class FileFeedError(RunError):
+    """Change files could not be read outside a run."""
+
+    code = "RUN_FILE_FEED"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What change files tell.
+
+    Attributes:
+        changes: In log order.
+        letters: The dead letters, as a run keeps them.
+        counts: By relation: `read`, `dead`, and what a format counts.
+        left: By relation, how many records of its topic were not read.
+        columns: By relation, what its rows had, as `column_warnings` takes it.
+    """
+
+    changes: Sequence[Change]
+    letters: Sequence[Mapping[str, Any]]
+    counts: Mapping[str, Mapping[str, int]]
+    left: Mapping[str, int]
+    columns: Mapping[str, Counts]
+
+
+def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -> FileChanges:
+    """Return what the change files of some relations tell.
+
+    Args:
+        spec: The project, which names the folders.
+        relations: Their sources are of kind `files`.
+        most: How many records of a topic are read.
+
+    Raises:
+        RunError: Java is missing, or the files cannot be read.
+    """
+    check_java()
+    folders = _folders(spec, relations)
+    topics = [(name, topic) for name, listed in folders.items() for topic in listed]
+    readers = [_readers(relations, *each) for each in topics]
+    with tempfile.TemporaryDirectory(prefix="joinery-") as output:
+        told = _ask(
+            {
+                "program": feed_program(relations).to_json(),
+                "relations": formats_json(feed_program(relations), relations),
+                "sources": [each.source for each in relations],
+                "topics": [each.topic for each in relations],
+                "folders": [
+                    {"path": str(_path(spec, name)), "topics": listed}
+                    for name, listed in folders.items()
+                ],
+                "read": readers,
+                "maxRecords": most,
+                "maxRecordBytes": spec.run.max_record_bytes,
+                "output": output,
+            }
+        )
+        changes = read_changes(_lines(Path(output, ".changes")), relations)
+        letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
+    left = {
+        relations[place].name: count
+        for places, count in zip(readers, told["left"], strict=True)
+        for place in places
+        if count
+    }
+    counts, columns = split_columns(told["counts"].get("relations", {}))
+    return FileChanges(changes, letters, counts, left, columns)
+
+
+def _folders(spec: ProjectSpec, relations: Sequence[Relation]) -> dict[str, list[str]]:
+    """Return the topics that are read, by source."""
+    found: dict[str, list[str]] = {}
+    for each in relations:
+        listed = found.setdefault(each.source, [])
+        if each.topic not in listed:
+            listed.append(each.topic)
+    return found
+
+
+def _path(spec: ProjectSpec, name: str) -> Path:
+    source: SourceSpec = next(each for each in spec.sources if each.name == name)
+    return spec.path_of(str(dict(source.options)["path"]))
+
+
+def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int]:
+    read = enumerate(relations)
+    return [place for place, each in read if (each.source, each.topic) == (source, topic)]
+
+
+def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
+    jars = os.pathsep.join((str(kernel_jar()), str(spark_home() / "jars" / "*")))
+    opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
+    done = subprocess.run(
+        [jdk_tool("java"), *_JVM, *opened, "-cp", jars, _file_feed_FEED],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        reason = next((line for line in done.stderr.splitlines() if "rror" in line), done.stderr)
+        raise FileFeedError(
+            "could not read the change files",
+            detail=reason.rpartition("Error: ")[2].strip()[:300],
+            hint="See that they stand still and can be read.",
+        )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _lines(folder: Path) -> list[bytes]:
+    return [line for part in sorted(folder.glob("*")) for line in part.read_bytes().splitlines()]

@@ -1,0 +1,277 @@
+"""Opens a Kafka source: the records of topics, each with its place (partition, offset).
+
+Topics are subscribed by pattern, so that one that is not there yet is an empty topic and is
+read from its beginning once it appears. Spark's checkpoint keeps the positions.
+
+What the sources of a batch still have to read, from what Spark tells of them.
+
+How many records of a Kafka source are about so many bytes.
+
+Spark's connector admits records, not bytes. So the newest records of each partition are
+looked at when a query starts, and their mean size is taken for all of the partition.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from joinery.dead_letters.replay import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
+from joinery.project.kafka import KafkaOptions, kafka_options, pattern_of
+from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
+from joinery.spark.source.backlog import positions
+from joinery.spark.source.kafka_client import KafkaClient
+from joinery.spark.source.kafka_loss import Gap, check_loss, lost_warning, records_lost
+from joinery.spark.source.source import RawStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_SAMPLE = 200
+
+
+def records_within(
+    spark: SparkSession, options: KafkaOptions, client: KafkaClient, pattern: str, run: RunSpec
+) -> int:
+    """Return how many records of the matching topics are about `run.max_bytes_per_batch`.
+
+    Without records to look at, it is `run.max_rows_per_batch`.
+    """
+    edges = {each: (low, high) for each, low, high in client.edges(pattern) if high > low}
+    if not edges or run.max_bytes_per_batch is None:
+        return run.max_rows_per_batch
+    first = {each: max(low, high - _SAMPLE) for each, (low, high) in edges.items()}
+    last = {each: high for each, (_, high) in edges.items()}
+    sizes = (
+        spark.read.format("kafka")
+        .options(**{f"kafka.{name}": value for name, value in options.properties})
+        .option("kafka.bootstrap.servers", options.bootstrap)
+        .option("assign", _told(dict.fromkeys(edges, 0), assigned=True))
+        .option("startingOffsets", _told(first))
+        .option("endingOffsets", _told(last))
+        .option("failOnDataLoss", "false")
+        .load()
+        .groupBy("topic", "partition")
+        .agg(F.avg(_length("key") + _length("value")).alias("mean"))
+        .collect()
+    )
+    counts = {each: high - low for each, (low, high) in edges.items()}
+    mean = weighted_mean([(row["mean"], counts[row["topic"], row["partition"]]) for row in sizes])
+    return max(1, int(run.max_bytes_per_batch / mean)) if mean else run.max_rows_per_batch
+
+
+def weighted_mean(sizes: list[tuple[float, int]]) -> float:
+    """Return the mean of means, each with how many it stands for; 0 for none.
+
+    Example:
+        >>> weighted_mean([(100.0, 3), (20.0, 1)])
+        80.0
+    """
+    total = sum(count for _, count in sizes)
+    return sum(mean * count for mean, count in sizes) / total if total else 0.0
+
+
+def _length(column: str) -> Column:
+    return F.coalesce(F.octet_length(column), F.lit(0))
+
+
+def _told(offsets: dict[tuple[str, int], int], *, assigned: bool = False) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        by_topic.setdefault(topic, {})[str(partition)] = offset
+    if assigned:
+        return json.dumps(
+            {topic: [int(each) for each in found] for topic, found in by_topic.items()}
+        )
+    return json.dumps(by_topic)
+
+
+_EDGES = {"latest": -1, "earliest": -2}
+
+
+def open_kafka(
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    begun: str | None,
+) -> RawStream:
+    """Return the raw stream of some topics.
+
+    Args:
+        spark: A session with the Kafka connector.
+        spec: The project.
+        source: The source.
+        topics: As relations name them.
+        begun: The checkpoint's positions, as Spark writes them; None for a fresh one.
+
+    Raises:
+        ConnectorMissingError: The session has no Kafka connector.
+        KafkaUnreachableError: No broker answers.
+        RecordsLostError: Records that were not read yet are gone.
+    """
+    options, pattern = kafka_options(source), subscription(topics)
+    gaps: Sequence[Gap] = ()
+    begin: Mapping[str, str] = {}
+    with KafkaClient(spark, source.name, options) as client:
+        client.check()
+        if begun is None:
+            begin = _starting(options, pattern, client)
+        else:
+            gaps = check_loss(client, source.name, options, positions(begun))
+        rows = spec.run.max_rows_per_batch
+        if rows and spec.run.max_bytes_per_batch is not None:
+            rows = min(rows, records_within(spark, options, client, pattern, spec.run))
+    read = {
+        # Spark searches a name for the pattern; "user" is not to be found in "user_profile".
+        "subscribePattern": f"^{pattern}$",
+        **({"maxOffsetsPerTrigger": str(rows)} if rows else {}),
+        "failOnDataLoss": str(options.fail_on_data_loss).lower(),
+        **client_options(options),
+        **begin,
+    }
+    frame = spark.readStream.format("kafka").options(**read).load()
+    return RawStream(
+        _records(frame, topics, spec.run.max_record_bytes),
+        numbering(topics),
+        lost=records_lost(gaps),
+        warnings=(lost_warning(source.name, gaps),) if gaps else (),
+    )
+
+
+def client_options(options: KafkaOptions) -> dict[str, str]:
+    """Return how to reach the brokers, as options of Spark's connector."""
+    properties = {f"kafka.{name}": value for name, value in options.properties}
+    return {**properties, "kafka.bootstrap.servers": options.bootstrap}
+
+
+def subscription(topics: Sequence[str]) -> str:
+    r"""Return the regular expression that matches the whole names of topics and their replays.
+
+    Example:
+        >>> subscription(["user", "pattern:shard_[0-9]+"])
+        '(?:(?:user)|(?!__)(?:shard_[0-9]+))(?:\\.joinery-replay)?'
+    """
+    names = "|".join(pattern_of(each) or f"(?:{_quoted(each)})" for each in topics)
+    return f"(?:{names})(?:{_quoted(REPLAY)})?"
+
+
+def numbering(topics: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return what each number of a raw record stands for.
+
+    A topic that a relation names has a number of its own, and stands for the patterns that
+    match it, too. Every other topic is numbered by the set of patterns that match it.
+
+    Example:
+        >>> numbering(["user", "pattern:u.*", "pattern:star_.*"])
+        (('user', 'pattern:u.*'), ('pattern:u.*',), ('pattern:star_.*',), \
+('pattern:u.*', 'pattern:star_.*'))
+    """
+    patterns = [each for each in topics if pattern_of(each)]
+    named = [
+        (each, *(other for other in patterns if re.fullmatch(pattern_of(other) or "", each)))
+        for each in topics
+        if each not in patterns
+    ]
+    sets = [
+        tuple(each for bit, each in enumerate(patterns) if members >> bit & 1)
+        for members in range(1, 1 << len(patterns))
+    ]
+    return (*named, *sets)
+
+
+def _quoted(topic: str) -> str:
+    """Return an expression for just this name; what Kafka allows in names needs no more."""
+    return re.sub(r"([^A-Za-z0-9_-])", r"\\\1", topic)
+
+
+def _starting(options: KafkaOptions, pattern: str, client: KafkaClient) -> Mapping[str, str]:
+    match options.starting:
+        case "earliest" | "latest":
+            return {"startingOffsets": options.starting}
+        case int():
+            # Without a record that young, a partition has nothing to be read yet.
+            told = {"startingTimestamp": str(options.starting)}
+            return {**told, "startingOffsetsByTimestampStrategy": "latest"}
+        case offsets:
+            partitions = client.partitions(pattern)
+            found = {topic: _numbers(offsets.get(topic), each) for topic, each in partitions}
+            return {"startingOffsets": json.dumps(found) if found else "earliest"}
+
+
+def _numbers(
+    given: Mapping[int, int | str] | str | None, partitions: Sequence[int]
+) -> dict[str, int]:
+    """Return an offset for every partition; those that are not named begin earliest."""
+    known = given if isinstance(given, Mapping) else dict.fromkeys(partitions, given or "earliest")
+    wanted = {each: known.get(each, "earliest") for each in partitions}
+    return {
+        str(each): _EDGES[offset] if isinstance(offset, str) else offset
+        for each, offset in wanted.items()
+    }
+
+
+def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> DataFrame:
+    frame = _placed(frame)
+    named = [each for each in topics if not pattern_of(each)]
+    number = _number(named, [found for each in topics if (found := pattern_of(each))])
+    own = F.col("topic") if len(named) < len(topics) else F.lit(None)
+    key, value = (F.coalesce(F.octet_length(each), F.lit(0)) for each in ("key", "value"))
+    return frame.select(
+        number.alias("topic"),
+        F.col("major"),
+        F.col("minor"),
+        F.lit(None).cast("string").alias("file"),
+        F.col("key"),
+        F.col("value"),
+        F.when(key + value > max_record_bytes, F.lit("too_large")).alias("error"),
+        own.cast("string").alias("name"),
+    )
+
+
+def _placed(frame: DataFrame) -> DataFrame:
+    """Return the records at their places; those of a replay stand where they stood at first.
+
+    A replayed record's key begins with its place (`joinery.dead_letters.replay`).
+    """
+    again = F.col("topic").endswith(REPLAY)
+    major, minor = (
+        F.expr(f"try_cast(cast(substring(key, {first}, {length}) as string) as bigint)")
+        for first, length in (PARTITION_AT, OFFSET_AT)
+    )
+    key = F.when(_flag() == "k", F.substring("key", KEY_AT, F.octet_length("key")))
+    placed = again & major.isNotNull() & minor.isNotNull()
+    return frame.select(
+        F.when(again, F.expr(f"left(topic, length(topic) - {len(REPLAY)})"))
+        .otherwise(F.col("topic"))
+        .alias("topic"),
+        F.when(placed, major).otherwise(F.col("partition")).cast("bigint").alias("major"),
+        F.when(placed, minor).otherwise(F.col("offset")).alias("minor"),
+        F.when(placed, key).otherwise(F.col("key")).alias("key"),
+        F.col("value"),
+    )
+
+
+def _flag() -> Column:
+    return F.substring("key", KEY_AT - 1, 1).cast("string")
+
+
+def _number(named: Sequence[str], patterns: Sequence[str]) -> Column:
+    if not patterns and len(named) == 1:
+        return F.lit(0)
+    number: Column | None = None
+    for index, topic in enumerate(named):
+        found = F.col("topic") == topic
+        number = (number if number is not None else F).when(found, F.lit(index))
+    members = F.lit(len(named) - 1)
+    for bit, pattern in enumerate(patterns):
+        found = F.col("topic").rlike(f"^(?:{pattern})$")
+        members += F.when(found, F.lit(1 << bit)).otherwise(F.lit(0))
+    if number is None:
+        return members
+    return number.otherwise(members) if patterns else number

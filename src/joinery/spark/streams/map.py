@@ -1,0 +1,95 @@
+"""Calls a user's function for each event, in Spark's Python workers.
+
+Invariant: an event is given to the function once a batch; one that it fails on, or answers
+with what does not fit its declared columns, is told with the reason and goes no further.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from joinery.lookups.protocol import Unfit
+from joinery.lookups.value import RowReader
+from joinery.model.type import Struct
+from joinery.plan.stream import MapRows
+from joinery.semantics.stream_reference import function_of
+
+
+class Caller:
+    """Gives rows to the function of one step; travels to the workers.
+
+    Args:
+        step: Names the function.
+        folder: Where the function's module may stand.
+    """
+
+    def __init__(self, step: MapRows, folder: Path) -> None:
+        self._step = step
+        self._folder = str(folder)
+        self._ready: tuple[Any, RowReader] | None = None
+
+    def __call__(self, row: Row | None) -> tuple[tuple[Any, ...] | None, str | None] | None:
+        """Return the function's columns, and why it failed; None for no event."""
+        if row is None:
+            return None
+        function, reader = self._ready or self._made()
+        try:
+            made = function(plain(row))
+        except Exception as error:
+            return None, f"The function {self._step.name} raised {type(error).__name__}."
+        if made is None:
+            return None, None
+        if not isinstance(made, Mapping):
+            return None, f"The function {self._step.name} gave a {type(made).__name__}, no row."
+        found = reader.named(made)
+        if isinstance(found, Unfit):
+            return None, f"The function {self._step.name}: {found.detail}."
+        return found, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_step": self._step, "_folder": self._folder, "_ready": None}
+
+    def _made(self) -> tuple[Any, RowReader]:
+        if self._folder not in sys.path:
+            sys.path.insert(0, self._folder)
+        self._ready = function_of(self._step), RowReader(self._step.output.fields)
+        return self._ready
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Spark's workers as Joinery gives it: dicts, bytes, times in UTC."""
+    match value:
+        case Row():
+            names = value.__fields__
+            return {name: plain(each) for name, each in zip(names, value, strict=True)}
+        case datetime():
+            return value.astimezone(UTC)
+        case bytearray():
+            return bytes(value)
+        case list():
+            return [plain(each) for each in value]
+        case dict():
+            return {key: plain(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def mapped(frame: DataFrame, step: MapRows, folder: Path) -> DataFrame:
+    """Replace the column `row` by what a function makes of it, and add `error`.
+
+    Args:
+        frame: Columns _1, _2 and row, which is null where there is no event.
+        step: The function and its columns.
+        folder: Where its module may stand.
+    """
+    declared = Struct(step.output.fields).ddl
+    call = F.udf(Caller(step, folder), f"struct<row:{declared},error:string>", useArrow=False)
+    told = frame.select("_1", "_2", call.asNondeterministic()("row").alias("told"))
+    return told.select("_1", "_2", F.col("told.row"), F.col("told.error"))

@@ -1,0 +1,495 @@
+"""The fluent door: it declares what a project file would, and refuses the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import joinery as jn
+from joinery.app.app import Database
+from joinery.app.stream import Stream
+from joinery.errors import JoineryError, ProjectErrors, SpecError
+from joinery.testing import StreamDriver, insert, upsert
+
+FILE = """\
+joinery: 1
+name: coffee
+sources: {source: {files: {path: data}}}
+defaults: {source: source}
+relations:
+  customers: {key: [id], fields: {id: long, name: string, tier: string}}
+  products: {key: [sku], fields: {sku: string, price: double}}
+  prices:
+    key: [sku]
+    fields: {sku: string, price: double, since: timestamp}
+    time: since
+    watermark: {delay: 1m}
+  orders:
+    append: true
+    key: [order_id]
+    time: at
+    fields: {order_id: long, customer_id: long, sku: string, quantity: int, at: timestamp}
+products:
+  customers: {root: customers, sink: database}
+streams:
+  enriched_orders:
+    from: orders
+    correction: corrected
+    steps:
+      - lookup: products
+        on: [sku]
+        on_miss: "wait:5m"
+        on_change: re_emit
+        for: 7d
+        where: quantity > 1
+      - lookup: customers
+        on: {id: customer_id}
+        fields: [{customer_name: name}, tier]
+        read: database
+        cache: {ttl: 5s}
+        store: {sqlite: {path: coffee.db, table: customers}}
+      - filter: quantity > 0
+      - with_columns: {total: quantity * price}
+      - select: [order_id, customer_name, {double: total * 2}]
+      - map: {function: "tests.unit.app.test_app:labelled", output: {label: string}}
+    sink: {files: {path: out}}
+  priced:
+    from: orders
+    steps:
+      - {lookup: prices, on: [sku], fields: [price], as_of: event, late: correct}
+    sink: [{console: {}}, database]
+sinks: {database: {sqlite: {path: coffee.db, mode: columns}}}
+"""
+
+
+def labelled(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event's label."""
+    return {"label": str(event["order_id"])}
+
+
+def coffee(folder: Path) -> jn.App:
+    """Declare what FILE declares."""
+    app = jn.App("coffee", folder=folder)
+    app.table(
+        "customers",
+        key="id",
+        fields={"id": "long", "name": "string", "tier": "string"},
+        database=True,
+    )
+    app.table("products", key=["sku"], fields={"sku": "string", "price": "double"})
+    prices = app.table(
+        "prices",
+        key="sku",
+        fields={"sku": "string", "price": "double", "since": "timestamp"},
+        time="since",
+        watermark={"delay": "1m"},
+    )
+    orders = app.stream(
+        "orders",
+        key="order_id",
+        time="at",
+        fields={
+            "order_id": "long",
+            "customer_id": "long",
+            "sku": "string",
+            "quantity": "int",
+            "at": "timestamp",
+        },
+    )
+    (
+        orders.lookup_join(
+            "products",
+            on=["sku"],
+            on_miss="wait:5m",
+            on_change="re_emit",
+            for_="7d",
+            where="quantity > 1",
+        )
+        .lookup_join(
+            "customers",
+            on={"id": "customer_id"},
+            fields=[{"customer_name": "name"}, "tier"],
+            read="database",
+            cache={"ttl": "5s"},
+        )
+        .filter("quantity > 0")
+        .with_columns(total="quantity * price")
+        .select("order_id", "customer_name", double="total * 2")
+        .map(labelled, {"label": "string"})
+        .sink(files={"path": "out"}, correction="corrected")
+    )
+    orders.lookup_join(prices, "sku", ["price"], as_of="event", late="correct").sink(
+        {"console": {}}, "database", name="priced"
+    )
+    return app
+
+
+def load(folder: Path, text: str) -> jn.Project:
+    file = folder / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+    return jn.load(file)
+
+
+def test_both_doors_give_equal_specs_and_plans(tmp_path: Path) -> None:
+    app, project = coffee(tmp_path), load(tmp_path, FILE)
+
+    assert project.spec == app.spec
+    assert project.plan == app.project.plan
+    assert project.to_yaml() == app.to_yaml()
+    assert [str(each.explain()) for each in project.streams.values()] == [
+        str(each.explain()) for each in app.streams.values()
+    ]
+
+
+def test_what_an_app_writes_reads_back_as_an_equal_project(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    again = load(tmp_path, app.to_yaml())
+
+    assert app.spec == again.spec
+    assert repr(app.project.plan) == repr(again.plan)
+
+
+def test_each_stream_is_one_of_the_project(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    assert ["enriched_orders", "priced"] == list(app.streams)
+    assert app.project.streams["priced"].plan == app.streams["priced"].plan
+    assert "-- how it runs" in str(app.streams["priced"].explain(why=True))
+
+
+def test_a_step_leaves_the_stream_it_was_made_from_alone(tmp_path: Path) -> None:
+    clicks = jn.App("web", folder=tmp_path).stream("clicks", fields={"page": "string"})
+
+    small = clicks.filter("page = 'a'")
+
+    assert (0, 1) == (len(clicks.steps), len(small.steps))
+
+
+def test_one_name_is_compared_with_the_only_key_column() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    (lookup,) = orders.lookup_join("customers", "customer_id").plan.lookups
+
+    assert [("id", "customer_id")] == [(pair.child, pair.parent) for pair in lookup.on]
+
+
+def test_sides_that_look_swapped_are_told() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
+
+    (problem,) = caught.value.problems
+    assert "PLAN_ON_SWAPPED" == problem.code
+    assert "Write on: {id: customer_id}." == problem.hint
+
+
+def test_the_old_order_of_on_is_told_where_the_types_differ_too() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "string"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
+
+    assert ["PLAN_ON_SWAPPED"] == [each.code for each in caught.value.problems]
+
+
+def test_sides_that_are_columns_of_both_go_by_the_key() -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "customer_id": "long"})
+    orders = app.stream("orders", fields={"id": "long", "customer_id": "long"})
+
+    with pytest.raises(ProjectErrors) as caught:
+        _ = orders.lookup_join("customers", {"customer_id": "id"}).plan
+
+    assert ["PLAN_ON_SWAPPED"] == [each.code for each in caught.value.problems]
+
+
+def test_branches_divide_the_events() -> None:
+    app = jn.App("a")
+    orders = app.stream("orders", key="id", fields={"id": "long", "amount": "double"})
+    dear, fair, rest = (StreamDriver(each) for each in orders.branch("amount > 9", "amount > 5"))
+    events = [
+        insert("orders", id=number, amount=amount)
+        for number, amount in enumerate((10.0, 7.0, 1.0, None))
+    ]
+
+    sent = [[each.key for each in driver.send(events)] for driver in (dear, fair, rest)]
+
+    assert [[0], [1], [2, 3]] == sent
+
+
+def orders_of(app: jn.App) -> Stream:
+    return app.stream("orders", key="id", fields={"id": "long", "amount": "double"})
+
+
+def test_a_named_stream_takes_a_sink() -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").named("dear").sink(files={"path": "out"})
+
+    (dear,) = app.streams.values()
+    assert ("dear", 1) == (dear.name, len(dear.sinks))
+
+
+def test_a_cell_that_runs_twice_makes_one_stream(caplog: pytest.LogCaptureFixture) -> None:
+    app = jn.App("a")
+
+    for _ in range(3):
+        orders_of(app).filter("amount > 1").sink(files={"path": "out"})
+        orders_of(app).filter("amount > 2").named("dear").sink(files={"path": "out"})
+
+    assert ["enriched_orders", "dear"] == list(app.streams)
+    assert [] == caplog.records
+
+
+def test_a_cell_that_runs_again_changed_replaces_its_stream(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "out"})
+    orders_of(app).filter("amount > 2").sink(files={"path": "out"})
+
+    assert ["enriched_orders"] == list(app.streams)
+    assert "amount > 2" == app.streams["enriched_orders"].plan.steps[0].where.sql  # type: ignore[union-attr]
+    (told,) = caplog.messages
+    assert 'the stream "enriched_orders" replaces the one declared before' in told
+    assert "[WARN_REPLACED]" in told
+
+
+def test_streams_into_other_sinks_or_under_other_names_stand_beside_each_other() -> None:
+    app = jn.App("a")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "dear"})
+    orders_of(app).filter("amount < 1").sink(files={"path": "cheap"})
+    orders_of(app).filter("amount = 1").sink(files={"path": "dear"}, name="even")
+
+    orders_of(app).filter("amount > 1").sink(files={"path": "also"})
+
+    names = ["enriched_orders", "enriched_orders_2", "even", "enriched_orders_3"]
+    assert names == list(app.streams)
+
+
+def test_a_table_declared_anew_replaces_the_one_before(caplog: pytest.LogCaptureFixture) -> None:
+    app = jn.App("a")
+
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+    app.table("customers", key="id", fields={"id": "int"})
+
+    assert (("id", "int"),) == app.spec.relations[0].fields
+    assert () == app.spec.products
+    assert ["WARN_REPLACED"] == [vars(each)["code"] for each in caplog.records]
+
+
+def test_streams_united_by_a_cell_that_runs_twice_stay_one() -> None:
+    app = jn.App("a")
+
+    for _ in range(2):
+        web = app.stream("web", key="id", fields={"id": "long"})
+        shop = app.stream("shop", key="id", fields={"id": "long", "till": "string"})
+        web.union(shop.select("id")).sink(files={"path": "out"})
+
+    assert ["shop_part", "enriched_web"] == list(app.streams)
+
+
+def test_united_streams_run_as_one() -> None:
+    app = jn.App("a")
+    web = app.stream("web", key="id", fields={"id": "long"})
+    shop = app.stream("shop", key="id", fields={"id": "long", "till": "string"}).select("id")
+
+    both = StreamDriver(web.union(shop).filter("id > 1"))
+
+    assert [upsert(2, {"id": 2})] == both.send(insert("web", id=1), insert("shop", id=2))
+    assert ["shop_part"] == list(app.streams)
+
+
+def test_a_lambda_runs_and_has_no_place_in_a_file(tmp_path: Path) -> None:
+    app = jn.App("a", folder=tmp_path)
+    orders = app.stream("orders", key="id", fields={"id": "long"})
+    twice = orders.map(lambda event: {"twice": event["id"] * 2}, {"twice": "long"})
+    twice.sink("database")
+
+    assert [upsert(2, {"twice": 4})] == StreamDriver(twice).send(insert("orders", id=2))
+    with pytest.raises(SpecError, match="cannot be written to a project file") as caught:
+        app.to_yaml()
+    assert "SPEC_FUNCTION" == caught.value.code
+
+
+def test_a_function_may_be_the_store() -> None:
+    app = jn.App("a")
+    customers = app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    def rows(keys: Any) -> dict[Any, Any]:
+        return {}
+
+    named, inner = (
+        orders.lookup_join(customers, "customer_id", read="database", store=each).plan.lookups[0]
+        for each in (labelled, rows)
+    )
+
+    assert named.store
+    assert {"function": "tests.unit.app.test_app:labelled"} == dict(named.store.options)
+    assert inner.store
+    assert {"function": rows} == dict(inner.store.options)
+
+
+def test_a_url_gives_postgres_with_a_column_a_field() -> None:
+    app = jn.App("a", database="postgresql://localhost/shop", source="kafka://localhost:9092")
+    customers = app.table("customers", key="id", fields={"id": "long"}, database=True)
+    orders = app.stream("orders", fields={"customer_id": "long"})
+
+    (lookup,) = orders.lookup_join(customers, "customer_id", [], read="database").plan.lookups
+
+    assert lookup.store
+    assert ("postgres", "customers") == (lookup.store.kind, dict(lookup.store.options)["table"])
+    (product,) = app.project.plan.products
+    assert ("postgres", "columns") == (
+        product.sinks[0].kind,
+        dict(product.sinks[0].options)["mode"],
+    )
+    assert "kafka" == app.spec.sources[0].kind
+
+
+def test_without_a_url_the_database_is_a_file_beside_the_app(tmp_path: Path) -> None:
+    app = jn.App("shop", folder=tmp_path)
+    app.table("customers", key="id", fields={"id": "long"}, database=True)
+
+    (sink,) = app.project.plan.products[0].sinks
+
+    assert ("sqlite", str(tmp_path / "shop.db")) == (sink.kind, dict(sink.options)["path"])
+    assert Database("shop.db") == app.database
+
+
+@dataclass
+class FakeType:
+    """A type as PySpark tells it."""
+
+    text: str
+
+    def simpleString(self) -> str:
+        """Return its text."""
+        return self.text
+
+
+@dataclass
+class Column:
+    """A column of a frame."""
+
+    name: str
+    dataType: FakeType
+
+
+@dataclass
+class Frame:
+    """The part of a DataFrame that a declaration reads."""
+
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def schema(self) -> Frame:
+        """The frame itself."""
+        return self
+
+    @property
+    def fields(self) -> list[Column]:
+        """The columns with their types."""
+        return [Column(name, FakeType(text)) for name, text in self.columns]
+
+
+@pytest.mark.parametrize(
+    "places", [{"source": "mysql://host/shop"}, {"database": "sqlite:///coffee.db"}]
+)
+def test_a_url_that_means_nothing_is_no_path(places: dict[str, str]) -> None:
+    with pytest.raises(SpecError, match="cannot be a URL of") as refused:
+        jn.App("coffee", **places)
+
+    assert "SPEC_VALUE" == refused.value.code
+
+
+def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
+    frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
+
+    stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
+
+    assert "struct<id: long, at: timestamp>" == str(stream.plan.output)
+    assert frame is stream.app.frames["clicks"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "message"),
+    [
+        (lambda o: o.lookup_join("custmers", "id"), "PLAN_UNKNOWN_RELATION", "no table"),
+        (lambda o: o.filter(""), "SPEC_SHAPE", "needs an expression"),
+        (
+            lambda o: o.lookup_join("customers", "customer_id", on_mis="drop"),
+            "SPEC_UNKNOWN_KEY",
+            'no key "on_mis"',
+        ),
+        (
+            lambda o: o.lookup_join("customers", "customer_id", on_change="re_emit"),
+            "SPEC_MISSING_KEY",
+            'needs "for"',
+        ),
+        (lambda o: o.map("score", {"a": "long"}), "SPEC_SHAPE", "needs module:name"),
+        (lambda o: o.map(lambda event: event, {"a": "lng"}), "SPEC_TYPE", "no type"),
+        (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
+        (lambda o: o.sink(), "SPEC_MISSING_KEY", "needs a sink"),
+        (lambda o: o.app.stream("clicks"), "SPEC_MISSING_KEY", "is not declared"),
+    ],
+)
+def test_what_a_file_would_refuse_is_refused_at_the_call(
+    wrong: Any, code: str, message: str
+) -> None:
+    app = jn.App("a")
+    app.table("customers", key="id", fields={"id": "long", "name": "string"})
+    orders = app.stream("orders", fields={"customer_id": "long", "amount": "double"})
+
+    with pytest.raises(JoineryError) as caught:
+        wrong(orders)
+
+    problems = getattr(caught.value, "problems", (caught.value,))
+    assert [code] == [each.code for each in problems]
+    assert message in problems[0].message
+
+
+def test_a_notebook_shows_pictures(tmp_path: Path) -> None:
+    app = coffee(tmp_path)
+
+    shown = app._repr_html_()
+
+    assert 2 == shown.count("<svg ")
+    assert "kept in the database" in shown
+
+
+def test_a_broker_without_a_port_is_refused_at_once() -> None:
+    with pytest.raises(SpecError) as refused:
+        jn.App("coffee", source="kafka://localhost")
+
+    assert 'Write "kafka://localhost:9092".' == refused.value.hint
+
+
+def test_an_app_without_a_sink_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = jn.App("shop")
+    app.stream("clicks", fields={"x": "long"}).filter("x > 1")
+    monkeypatch.setattr(jn.App, "session", lambda self: pytest.fail("Spark was started"))
+
+    with pytest.raises(SpecError) as told:
+        app.run(once=True)
+
+    assert "RUN_SELECTION" == told.value.code
+    assert ".sink(…)" in told.value.hint

@@ -1,0 +1,82 @@
+"""Properties of Kafka's Java client mean the same to the client of the sink."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from joinery.clients import kafka as kafka_client
+from joinery.clients.kafka import Brokers, client_properties, failure
+from joinery.sinks.kafka import kafka_sink
+from joinery.sinks.option import SinkOptionError
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
+
+
+def test_a_login_of_the_java_client_is_understood() -> None:
+    found = client_properties({"sasl.mechanism": "PLAIN", "sasl.jaas.config": JAAS + '"p\\"q";'})
+
+    assert {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": 'p"q'} == found
+
+
+def test_certificates_as_pem_are_understood() -> None:
+    found = client_properties(
+        {"ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem", "ssl.keystore.key": "k"}
+    )
+
+    assert {"ssl.ca.location": "ca.pem", "ssl.key.pem": "k"} == found
+
+
+def test_a_java_key_store_is_refused_with_what_to_write() -> None:
+    with pytest.raises(SinkOptionError) as refused:
+        client_properties({"ssl.truststore.location": "ca.jks"})
+
+    assert "ssl.ca.location" in refused.value.hint
+
+
+def test_a_java_key_store_beside_a_pem_file_is_left_alone() -> None:
+    properties = {"ssl.truststore.location": "ca.jks", "ssl.ca.location": "ca.pem"}
+
+    assert {"ssl.ca.location": "ca.pem"} == client_properties(properties)
+
+
+def test_the_values_of_properties_are_shown_nowhere() -> None:
+    brokers = Brokers("b:9092", {"sasl.password": "hunter2"})
+
+    assert "hunter2" not in repr(brokers)
+    assert "wrong … given" == brokers.masked("wrong hunter2 given")
+
+
+def test_the_target_is_told_by_topic_and_brokers() -> None:
+    sink = kafka_sink("p", {"topic": "t", "bootstrap": "b:9092"}, Path())
+
+    assert "kafka topic t at b:9092" == sink.target
+
+
+def test_a_sink_without_brokers_is_refused() -> None:
+    with pytest.raises(SinkOptionError, match="bootstrap"):
+        kafka_sink("p", {"topic": "t"}, Path())
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("could not write to", "could not write to Kafka at b:9092"),
+        ("could not read from", "could not read from Kafka at b:9092"),
+    ],
+)
+def test_a_failure_reads_as_a_sentence(what: str, expected: str) -> None:
+    error = KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    assert expected == getattr(failure(Brokers("b:9092", {}), error, what), "message", "")
+
+
+def test_every_failure_is_named_up_to_the_brokers() -> None:
+    ends = (" to", " of", " on", " from")
+    for module in ("kafka", "kafka_reader", "kafka_producer"):
+        text = (Path(kafka_client.__file__).parent / f"{module}.py").read_text()
+        named = re.findall(r"""["'](could not [^\n]+?)["'](?=[,)\n])""", text)
+        assert [] == [each for each in named if not each.endswith(ends)]

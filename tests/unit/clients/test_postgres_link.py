@@ -1,0 +1,33 @@
+"""No message about a database holds its password, however its URL is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinery.clients.postgres import reason, redacted, shown
+
+URLS = [
+    "postgresql://ada:s3cret%2Fword@db:5433/shop",
+    "postgresql://db:5433/shop?user=ada&password=s3cret%2Fword",
+    "host=db port=5433 dbname=shop user=ada password=s3cret/word",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_password_is_masked_as_it_is_written_and_as_it_is_meant(url: str) -> None:
+    told = 'could not use "s3cret/word"'
+
+    assert 'could not use "…"' == redacted(told, url)
+    assert 'could not use "…".' == reason(Exception(told), url)
+    assert "s3cret" not in redacted(f"could not read {url}", url)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_database_is_shown_without_its_user_and_password(url: str) -> None:
+    assert "db:5433/shop" == shown(url)
+
+
+@pytest.mark.parametrize("url", ["host=db password='s3cret", "postgresql://ada:s3cret@db:port/x"])
+def test_nothing_of_a_url_that_cannot_be_read_is_shown(url: str) -> None:
+    assert "s3cret" not in shown(url)
+    assert "s3cret" not in redacted(f"missing quote in {url}", url)

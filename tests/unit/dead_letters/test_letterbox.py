@@ -1,0 +1,238 @@
+"""Dead letters are found, put back in their places, and dropped, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinery.dead_letters.letterbox import Letterbox, LetterSelectionError, Selection, grouped
+from joinery.dead_letters.replay import line_of
+from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+products:
+  profile: {root: customer, sink: {sqlite: {path: shop.db}}}
+"""
+
+
+@pytest.fixture
+def letterbox(tmp_path: Path) -> Letterbox:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    spec = load_spec(tmp_path / "joinery.yaml")
+    return Letterbox(spec, build_plan(spec))
+
+
+def write(folder: Path, *letters: dict[str, Any], name: str = "profile-000001-0000000000") -> None:
+    path = folder / ".joinery/dead_letters" / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in letters))
+
+
+def record(line: int, value: str | None = "{broken", **other: Any) -> dict[str, Any]:
+    return {
+        "reason": "undecodable",
+        "detail": "no JSON",
+        "source": "changes",
+        "topic": "customer",
+        "file": "1.jsonl",
+        "line": line,
+        "time": f"2026-01-02T03:04:{line:02}Z",
+        "key": None,
+        "value": value,
+        **other,
+    }
+
+
+def refused(version: int, name: str = "Ada") -> dict[str, Any]:
+    return {
+        "reason": "document_refused",
+        "detail": "why",
+        "product": "profile",
+        "sink": "",
+        "time": "2026-01-02T03:04:05Z",
+        "key": '{"id":1}',
+        "value": f'{{"id":1,"name":"{name}"}}',
+        "version": version,
+    }
+
+
+def replayed(folder: Path) -> list[bytes]:
+    files = sorted((folder / "data/customer").glob("*.replay.jsonl"))
+    return [line for file in files for line in file.read_bytes().splitlines()]
+
+
+def test_a_folder_without_letters_has_none(letterbox: Letterbox) -> None:
+    assert [] == letterbox.find(Selection())
+
+
+def test_letters_are_grouped_by_reason_and_topic(letterbox: Letterbox, tmp_path: Path) -> None:
+    write(tmp_path, record(3), record(1), record(2, reason="wrong_type"))
+
+    told = [
+        (each.reason, each.of, each.count, each.first[-3:], each.last[-3:], each.newest.place)
+        for each in grouped(letterbox.find(Selection()))
+    ]
+
+    assert [
+        ("undecodable", "customer", 2, "01Z", "03Z", "1.jsonl:3"),
+        ("wrong_type", "customer", 1, "02Z", "02Z", "1.jsonl:2"),
+    ] == told
+
+
+def test_records_go_back_to_their_lines_in_order(letterbox: Letterbox, tmp_path: Path) -> None:
+    write(tmp_path, record(12), record(3, '{"id":1}', key='{"id":1}'), record(4, None, key="7"))
+
+    kept = letterbox.replay(letterbox.find(Selection()))
+
+    assert [] == kept
+    assert [
+        b'3\t{"key":{"id":1},"value":{"id":1}}',
+        b'4\t{"key":7,"value":null}',
+        b"12\t{broken",
+    ] == replayed(tmp_path)
+
+
+def test_what_was_put_back_is_not_listed_any_more(letterbox: Letterbox, tmp_path: Path) -> None:
+    write(tmp_path, record(1))
+    letterbox.replay(letterbox.find(Selection()))
+
+    assert [] == letterbox.find(Selection())
+    assert ["replayed"] == [each.state for each in letterbox.find(Selection(closed=True))]
+
+
+def test_what_is_dropped_stays_where_it_is(letterbox: Letterbox, tmp_path: Path) -> None:
+    write(tmp_path, record(1), record(2))
+    letterbox.drop(letterbox.find(Selection())[:1])
+
+    assert ["1.jsonl:2"] == [each.place for each in letterbox.find(Selection())]
+    assert 2 == len(letterbox.find(Selection(closed=True)))
+
+
+def test_a_mark_that_a_crash_cut_off_is_as_if_it_was_never_made(
+    letterbox: Letterbox, tmp_path: Path
+) -> None:
+    write(tmp_path, record(1), record(2))
+    with (tmp_path / ".joinery/dead_letters/.marks.jsonl").open("w") as marks:
+        marks.write('{"id": "abc", "sta')
+
+    letterbox.drop(letterbox.find(Selection())[:1])
+
+    assert ["1.jsonl:2"] == [each.place for each in letterbox.find(Selection())]
+
+
+def test_bytes_that_are_no_text_come_back_as_they_were(
+    letterbox: Letterbox, tmp_path: Path
+) -> None:
+    letter = record(1)
+    del letter["value"]
+    write(tmp_path, {**letter, "value_base64": "e/99"})
+
+    letterbox.replay(letterbox.find(Selection()))
+
+    assert [b"1\t{\xff}"] == replayed(tmp_path)
+
+
+def test_a_record_that_was_cut_is_read_from_its_file(letterbox: Letterbox, tmp_path: Path) -> None:
+    file = tmp_path / "data/customer/1.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"id":1}\n{"id":2,"name":"a long name"}\n')
+    write(tmp_path, record(2, '{"id":2,"na', cut=True))
+
+    letterbox.replay(letterbox.find(Selection()))
+
+    assert [b'2\t{"id":2,"name":"a long name"}'] == replayed(tmp_path)
+
+
+def test_a_cut_record_whose_file_is_gone_is_kept(letterbox: Letterbox, tmp_path: Path) -> None:
+    write(tmp_path, record(2, '{"id":2,"na', cut=True))
+
+    kept = letterbox.replay(letterbox.find(Selection()))
+
+    assert ["holds only the beginning of its record" in each.why for each in kept] == [True]
+    assert 1 == len(letterbox.find(Selection()))
+
+
+def test_a_document_goes_to_the_sink_that_refused_it(letterbox: Letterbox, tmp_path: Path) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    write(tmp_path, {**refused(7), "sink": target}, {**refused(8, "Ada L."), "sink": target})
+
+    kept = letterbox.replay(letterbox.find(Selection()))
+
+    assert [] == kept
+    assert [(1, '{"id":1,"name":"Ada L."}', 8)] == documents(tmp_path)
+
+
+def test_a_document_older_than_the_sinks_changes_nothing(
+    letterbox: Letterbox, tmp_path: Path
+) -> None:
+    target = f"sqlite {tmp_path / 'shop.db'}, table profile"
+    write(tmp_path, {**refused(8, "new"), "sink": target})
+    letterbox.replay(letterbox.find(Selection()))
+    write(tmp_path, {**refused(7, "old"), "sink": target}, name="profile-000001-0000000001")
+
+    kept = letterbox.replay(letterbox.find(Selection()))
+
+    assert [] == kept
+    assert [(1, '{"id":1,"name":"new"}', 8)] == documents(tmp_path)
+
+
+def documents(folder: Path) -> list[Any]:
+    import sqlite3
+
+    with sqlite3.connect(folder / "shop.db") as database:
+        return database.execute("SELECT * FROM profile").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"product": "profile"}, "sent by itself once it is back within its limits"),
+        ({"product": "profile", "sink": "redis a"}, 'has no sink "redis a" any more'),
+        ({"product": "gone", "sink": "redis a"}, 'no product "gone"'),
+        ({"source": "gone"}, 'no source "gone"'),
+    ],
+)
+def test_what_cannot_be_put_back_is_told_and_stays_open(
+    letterbox: Letterbox, tmp_path: Path, other: dict[str, Any], why: str
+) -> None:
+    write(tmp_path, {**record(1), "version": 1, **other})
+
+    kept = letterbox.replay(letterbox.find(Selection()))
+
+    assert [True] == [why in each.why for each in kept]
+    assert 1 == len(letterbox.find(Selection()))
+
+
+def test_an_id_that_is_not_there_or_not_the_only_one_is_refused(
+    letterbox: Letterbox, tmp_path: Path
+) -> None:
+    write(tmp_path, *(record(each) for each in range(1, 40)))
+
+    with pytest.raises(LetterSelectionError, match='there is no dead letter "zz"'):
+        letterbox.find(Selection(ids=("zz",)))
+    with pytest.raises(LetterSelectionError, match='"" stands for 39 dead letters'):
+        letterbox.find(Selection(ids=("",)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        (None, b'{"id":1}', b'{"id":1}'),
+        (None, b'{\n "id":1}', b'{  "id":1}'),
+        (b"1", b"{}", b'{"key":1,"value":{}}'),
+        (None, b'{"key":1,"value":2}', b'{"key":null,"value":{"key":1,"value":2}}'),
+        (None, None, b'{"key":null,"value":null}'),
+    ],
+)
+def test_a_line_is_read_as_the_same_key_and_value(
+    key: bytes | None, value: bytes | None, line: bytes
+) -> None:
+    assert line == line_of(key, value)

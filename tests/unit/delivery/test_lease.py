@@ -1,0 +1,138 @@
+"""One run at a time holds a query's lease."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from joinery.delivery import lease as module
+from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.sinks.protocol import FencedError
+
+
+def edit(file: Path, **facts: object) -> None:
+    stood = json.loads(file.read_text())
+    file.write_text(json.dumps({**stood, **facts}))
+
+
+def dead_process() -> int:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+
+    with pytest.raises(LeaseHeldError) as refused:
+        Lease(tmp_path / "q.lease", "q").take()
+
+    assert f"process {os.getpid()}" in refused.value.message
+    assert "since 20" in refused.value.message
+    first.release()
+
+
+def test_a_released_lease_is_free_at_once_under_a_higher_epoch(tmp_path: Path) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    epoch = first.epoch
+    first.release()
+    second = Lease(tmp_path / "q.lease", "q")
+
+    second.take()
+
+    assert epoch < second.epoch
+    second.release()
+
+
+def test_a_lapsed_lease_is_taken_over_and_the_first_run_fenced(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    edit(tmp_path / "q.lease", renewed_at=0)
+
+    second.take()
+
+    second.check()
+    with pytest.raises(FencedError):
+        first.check()
+    first.release()
+    with pytest.raises(LeaseHeldError):
+        Lease(tmp_path / "q.lease", "q").take()
+    second.release()
+
+
+def test_a_fenced_run_stays_fenced_after_the_second_ended(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    edit(tmp_path / "q.lease", renewed_at=0)
+    second.take()
+    second.release()
+
+    with pytest.raises(FencedError):
+        first.check()
+
+
+def test_a_run_whose_processes_all_ended_here_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    edit(tmp_path / "q.lease", processes=[dead_process()])
+
+    second.take()
+
+    second.check()
+    second.release()
+
+
+def test_a_killed_run_is_waited_for_until_its_jvm_ended(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "q.lease", "q"), Lease(tmp_path / "q.lease", "q")
+    first.take()
+    with subprocess.Popen(["sleep", "0.5"]) as jvm:
+        edit(tmp_path / "q.lease", processes=[dead_process(), jvm.pid])
+        reaper = threading.Thread(target=jvm.wait)
+        reaper.start()
+
+        second.take()
+
+        assert jvm.poll() == 0
+        reaper.join()
+    second.release()
+
+
+def test_a_run_on_another_machine_counts_as_living_until_it_lapses(tmp_path: Path) -> None:
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    edit(tmp_path / "q.lease", processes=[dead_process()], machine="elsewhere")
+
+    with pytest.raises(LeaseHeldError):
+        Lease(tmp_path / "q.lease", "q").take()
+
+
+def test_losing_the_lease_is_told_by_the_renewing_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.01)
+    told = threading.Event()
+    first = Lease(tmp_path / "q.lease", "q", told.set)
+    first.take()
+    edit(tmp_path / "q.lease", owner="someone else")
+
+    assert told.wait(5)
+
+
+def test_renewing_keeps_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RENEW_S", 0.01)
+    first = Lease(tmp_path / "q.lease", "q")
+    first.take()
+    stood = json.loads((tmp_path / "q.lease").read_text())["renewed_at"]
+
+    while json.loads((tmp_path / "q.lease").read_text())["renewed_at"] == stood:
+        first.check()
+
+    first.release()

@@ -1,0 +1,259 @@
+"""Documents go out at once, when a product is ready, or when a key has settled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from joinery.delivery.hold import Hold
+from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, Outcome, SettlingOutlet
+from joinery.model.type import Atomic, Field, Struct
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
+
+KEY = Struct((Field("id", Atomic("long")),))
+
+
+class Target:
+    """A sink that remembers what it was given, batch by batch."""
+
+    guarantee = Guarantee(summary="remembers")
+    target = "target"
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, list[StagedRow]]] = []
+        self.failure: Exception | None = None
+        self.refused: tuple[Refusal, ...] = ()
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def write(self, batch: StagedBatch) -> Written:
+        if self.failure is not None:
+            raise self.failure
+        self.batches.append((batch.batch_id, list(read_rows(batch.files))))
+        return Written(refused=self.refused)
+
+
+class Staging:
+    """Makes staged batches in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def batch(self, batch_id: int, *rows: StagedRow) -> StagedBatch:
+        part = self._folder / f"{batch_id}.jsonl"
+        part.write_text("".join(row.line() for row in rows))
+        return self.made(query_id="q", batch_id=batch_id, files=(part,) if rows else ())
+
+    def made(self, *, query_id: str, batch_id: int, files: tuple[Path, ...]) -> StagedBatch:
+        return StagedBatch(
+            product="p",
+            query="p",
+            query_id=query_id,
+            batch_id=batch_id,
+            files=files,
+            key=KEY,
+            value=KEY,
+        )
+
+
+def row(id: int, version: int, value: str | None = "") -> StagedRow:
+    text = f'{{"id":{id},"version":{version}}}' if value == "" else value
+    return StagedRow(f'{{"id":{id}}}', text, version)
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Staging:
+    return Staging(tmp_path)
+
+
+class Noted:
+    """What a settling outlet told."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.errors: list[Exception] = []
+        self.failed = threading.Event()
+
+    def tell(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes += outcomes
+
+    def fail(self, error: Exception) -> None:
+        self.errors.append(error)
+        self.failed.set()
+
+
+def settling(
+    tmp_path: Path, target: Target, settle_s: float, noted: Noted | None = None
+) -> SettlingOutlet:
+    told = noted or Noted()
+    return SettlingOutlet(
+        DirectOutlet([target]),
+        Hold(tmp_path / "held.sqlite"),
+        settle_s=settle_s,
+        delaying=Delaying(Staging(tmp_path).made, told.tell, told.fail),
+    )
+
+
+def gated(tmp_path: Path, target: Target, reached: Callable[[int], bool]) -> GatedOutlet:
+    return GatedOutlet(DirectOutlet([target]), Hold(tmp_path / "held.sqlite"), reached)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until, "this did not come about"
+        threading.Event().wait(0.005)
+
+
+def test_a_batch_without_documents_reaches_no_sink(target: Target, staging: Staging) -> None:
+    assert DirectOutlet([target]).write(staging.batch(1)) == ()
+
+    assert target.batches == []
+
+
+def test_a_gate_sends_the_newest_of_each_key_once_it_opens(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    outlet = gated(tmp_path, target, lambda batch_id: batch_id >= 2)
+    outlet.open()
+
+    outlet.write(staging.batch(0, row(1, 10), row(2, 10)))
+    outlet.write(staging.batch(1, row(1, 20)))
+    outlet.write(staging.batch(2, row(3, 30)))
+    outlet.write(staging.batch(3, row(1, 40)))
+
+    assert target.batches == [(2, [row(1, 20), row(2, 10), row(3, 30)]), (3, [row(1, 40)])]
+
+
+def test_a_gate_opens_with_a_batch_that_has_no_documents(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    outlet = gated(tmp_path, target, lambda batch_id: batch_id >= 1)
+    outlet.open()
+
+    outlet.write(staging.batch(0, row(1, 10)))
+    outlet.write(staging.batch(1))
+
+    assert target.batches == [(1, [row(1, 10)])]
+
+
+def test_the_batch_that_opened_a_gate_sends_the_same_again_after_a_crash(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    first = gated(tmp_path, target, lambda batch_id: batch_id >= 1)
+    first.open()
+    first.write(staging.batch(0, row(1, 10)))
+    first.write(staging.batch(1, row(2, 20)))
+    first.close()
+
+    second = gated(tmp_path, target, lambda batch_id: batch_id >= 1)
+    second.open()
+    second.write(staging.batch(1, row(2, 20)))
+
+    assert target.batches == [(1, [row(1, 10), row(2, 20)])] * 2
+
+
+def test_a_key_that_changes_often_is_sent_once_it_is_quiet(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    outlet = settling(tmp_path, target, settle_s=0.3)
+    outlet.open()
+
+    outlet.write(staging.batch(0, row(1, 10)))
+    outlet.write(staging.batch(1, row(1, 20)))
+    outlet.write(staging.batch(2, row(1, 30)))
+    wait_for(lambda: bool(target.batches))
+    outlet.close()
+
+    assert target.batches == [(1, [row(1, 30)])]
+
+
+def test_a_key_that_never_rests_is_sent_all_the_same(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    outlet = settling(tmp_path, target, settle_s=0.05)
+    outlet.open()
+    version = 0
+
+    while not target.batches:
+        version += 1
+        outlet.write(staging.batch(version, row(1, version)))
+    outlet.close()
+
+    assert 1 < target.batches[0][1][0].version <= version
+
+
+def test_draining_sends_what_is_not_quiet_yet(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    outlet = settling(tmp_path, target, settle_s=3600)
+    outlet.open()
+    outlet.write(staging.batch(0, row(1, 10), row(2, 11, None)))
+
+    outlet.drain()
+    outlet.close()
+
+    assert target.batches == [(1, [row(1, 10), row(2, 11, None)])]
+
+
+def test_what_waits_survives_a_stop(tmp_path: Path, target: Target, staging: Staging) -> None:
+    first = settling(tmp_path, target, settle_s=3600)
+    first.open()
+    first.write(staging.batch(0, row(1, 10)))
+    first.close()
+    assert target.batches == []
+
+    second = settling(tmp_path, target, settle_s=0.01)
+    second.open()
+    wait_for(lambda: bool(target.batches))
+    second.close()
+
+    assert target.batches == [(1, [row(1, 10)])]
+
+
+def test_a_flush_that_a_crash_cut_off_is_written_again_as_it_was(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    noted = Noted()
+    target.failure = SinkError("down")
+    first = settling(tmp_path, target, 0.01, noted)
+    first.open()
+    first.write(staging.batch(0, row(1, 10)))
+    assert noted.failed.wait(20)
+    first.write(staging.batch(1, row(1, 20)))
+    first.close()
+
+    target.failure = None
+    second = settling(tmp_path, target, 0.01)
+    second.open()
+    wait_for(lambda: len(target.batches) == 2)
+    second.close()
+
+    assert target.batches == [(1, [row(1, 10)]), (2, [row(1, 20)])]
+
+
+def test_a_document_refused_between_batches_is_told(
+    tmp_path: Path, target: Target, staging: Staging
+) -> None:
+    noted = Noted()
+    target.refused = (Refusal(row(1, 10), "document_too_large", "over the limit"),)
+    outlet = settling(tmp_path, target, 3600, noted)
+    outlet.open()
+    outlet.write(staging.batch(0, row(1, 10)))
+
+    outlet.drain()
+    outlet.close()
+
+    assert noted.outcomes == [Outcome("target", Written(refused=target.refused))]

@@ -1,0 +1,151 @@
+"""The reference of the project file: its tables are the grammar's, its examples are right."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from joinery.plan.check import check
+from joinery.project import grammar, grammar_stream
+from joinery.project.product import OutboxSpec, RunSpec
+from joinery.project.quantity import duration_ms, size_bytes
+from joinery.project.reference import SECTIONS, sections_of, with_tables
+from joinery.project.stream import Cache, Limits, LookupSpec, WatermarkSpec
+
+FILE = Path(__file__).parents[3] / "docs" / "project_file.md"
+PAGE = FILE.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+# What examples of one section take from the rest of a project.
+REST = """
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order: {key: [number], fields: {number: long, customer_id: long, amount: double}}
+products:
+  shown: {root: customer, sink: {files: {path: shown}}}
+"""
+
+
+def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both maps, the parts of the project (two levels) united."""
+    names = {**one, **other}
+    return {
+        name: {**one[name], **other[name]} if name in one and name in other else value
+        for name, value in names.items()
+    }
+
+
+def used_keys(value: object) -> set[str]:
+    if isinstance(value, Mapping):
+        return {*map(str, value), *(key for each in value.values() for key in used_keys(each))}
+    if isinstance(value, list):
+        return {key for each in value for key in used_keys(each)}
+    return set()
+
+
+def test_the_tables_of_the_page_are_those_of_the_grammar() -> None:
+    if os.environ.get("JOINERY_GOLDEN") == "write":
+        FILE.write_text(with_tables(PAGE), encoding="utf-8")
+
+    assert with_tables(PAGE) == FILE.read_text(encoding="utf-8")
+
+
+def test_the_page_shows_every_section_once() -> None:
+    assert sorted(SECTIONS) == sorted(sections_of(PAGE))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_the_page_has_no_problem(example: str, tmp_path: Path) -> None:
+    yaml = YAML(typ="safe")
+    file = tmp_path / "joinery.yaml"
+    with file.open("w", encoding="utf-8") as out:
+        yaml.dump(merged(yaml.load(REST), yaml.load(example)), out)
+
+    assert [] == [str(each) for each in check(file)]
+
+
+@pytest.mark.parametrize(
+    "section", [each for each in SECTIONS if not each.startswith(("store ", "solution ", "sink "))]
+)
+def test_every_key_of_a_section_stands_in_an_example(section: str) -> None:
+    yaml = YAML(typ="safe")
+    used = {key for each in EXAMPLES for key in used_keys(yaml.load(each))}
+
+    assert set(SECTIONS[section]) <= used
+
+
+def test_every_key_of_the_grammar_has_a_sentence() -> None:
+    unsaid = [
+        f"{section}.{name}"
+        for section, names in SECTIONS.items()
+        for name, shape in names.items()
+        if not str(shape.get("description", "")).endswith(".")
+    ]
+
+    assert [] == unsaid
+
+
+def test_the_defaults_of_run_are_those_that_a_run_takes() -> None:
+    run = RunSpec()
+    said = {name: shape["default"] for name, shape in grammar.RUN.items() if "default" in shape}
+
+    assert {
+        "checkpoint": run.checkpoint,
+        "dead_letters_wait": run.dead_letters_wait,
+        "trigger": run.trigger_ms,
+        "real_time": run.real_time,
+        "checkpoint_interval": run.checkpoint_interval_ms,
+        "max_rows_per_batch": run.max_rows_per_batch,
+        "tombstone_retention": run.tombstone_retention_ms,
+        "max_record_bytes": run.max_record_bytes,
+        "max_document_bytes": run.max_document_bytes,
+    } == {name: in_units(default) for name, default in said.items()}
+
+
+def test_the_defaults_of_streams_are_those_that_they_take() -> None:
+    lookup, cache, limits, watermark = LookupSpec("t"), Cache(), Limits(), WatermarkSpec()
+
+    assert {
+        "read": lookup.read,
+        "as_of": lookup.as_of,
+        "late": lookup.late,
+        "on_miss": lookup.on_miss,
+        "on_change": lookup.on_change,
+    } == defaults(grammar_stream.LOOKUP)
+    assert {
+        "size": cache.rows,
+        "ttl": cache.ttl_ms,
+        "negative": cache.negative_ttl_ms,
+    } == defaults(grammar_stream.CACHE)
+    assert {
+        "concurrency": limits.concurrency,
+        "batch": limits.batch,
+        "warm_up": limits.warm_up_ms,
+    } == defaults(grammar_stream.LIMITS)
+    assert {"delay": watermark.delay_ms} == defaults(grammar_stream.WATERMARK)
+
+
+def test_the_defaults_of_an_outbox_are_those_that_it_takes() -> None:
+    outbox = OutboxSpec()
+
+    assert {"key": outbox.key, "value": outbox.value} == defaults(grammar.OUTBOX)
+
+
+def defaults(names: grammar.Names) -> dict[str, object]:
+    return {name: in_units(each["default"]) for name, each in names.items() if "default" in each}
+
+
+def in_units(default: object) -> object:
+    """Return a default of the page as the code has it: milliseconds, bytes, or the word itself."""
+    if not isinstance(default, str):
+        return default
+    milliseconds, size = duration_ms(default), size_bytes(default)
+    return milliseconds if milliseconds is not None else size or default

@@ -1,0 +1,27 @@
+"""The JSON Schema of a project file completes what the reader takes."""
+
+from __future__ import annotations
+
+from joinery.project import grammar, grammar_stream
+from joinery.project.schema import schema, schema_text
+
+
+def test_every_reference_of_the_schema_is_defined() -> None:
+    text = schema_text()
+
+    referred = {part.split('"')[0] for part in text.split("#/$defs/")[1:]}
+
+    assert referred == set(schema()["$defs"]) & referred
+
+
+def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
+    defined = schema()["$defs"]
+
+    assert set(grammar.RELATION) == set(defined["relation"]["properties"])
+    assert set(grammar.EMBED) == set(defined["embed"]["properties"])
+    assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
+    assert set(grammar.RUN) == set(defined["run"]["properties"])
+    assert set(grammar.PROJECT) == set(schema()["properties"])
+    assert set(grammar_stream.STREAM) == set(defined["stream"]["properties"])
+    assert set(grammar_stream.LOOKUP) == set(defined["step"]["anyOf"][0]["properties"])
+    assert set(grammar_stream.STORE_KINDS) == set(defined["store"]["properties"])

@@ -1,0 +1,93 @@
+"""Solutions and their options, in a product and for the whole project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import ProjectErrors, SpecError
+from joinery.plan.build import build_plan
+from joinery.project.load import dump_spec, load_spec
+from joinery.project.product import ProjectSpec
+from joinery.project.solution import with_solution
+
+HEAD = """
+sources: {changes: {files: {path: in}}}
+relations:
+  user: {key: [id], fields: {id: long}}
+products:
+  profile: {root: user}
+  card: {root: user, solution: {rdbms-store: {schema: cards}}}
+"""
+RUN = "run: {solutions: {rdbms-store: {database: 'sqlite:///rows', schema: rows}, kv: {}}}\n"
+
+
+def load(folder: Path, text: str) -> ProjectSpec:
+    file = folder / "joinery.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_spec(file)
+
+
+def problem(folder: Path, text: str) -> SpecError:
+    with pytest.raises(ProjectErrors) as refused:
+        load(folder, text)
+    (only,) = refused.value.problems
+    assert isinstance(only, SpecError)
+    return only
+
+
+def test_a_product_takes_the_projects_options_below_its_own(tmp_path: Path) -> None:
+    plan = build_plan(load(tmp_path, HEAD + RUN))
+
+    assert {"database": "sqlite:///rows", "schema": "cards"} == dict(
+        plan.products[1].solution_options
+    )
+
+
+def test_another_solution_leaves_a_products_own_options_behind(tmp_path: Path) -> None:
+    spec = with_solution(load(tmp_path, HEAD + RUN), "kv")
+
+    assert [("kv", ()), ("kv", ())] == [(e.solution, e.solution_options) for e in spec.products]
+
+
+def test_a_product_that_names_the_solution_keeps_its_options(tmp_path: Path) -> None:
+    plan = build_plan(with_solution(load(tmp_path, HEAD + RUN), "rdbms-store"))
+
+    assert ["rows", "cards"] == [dict(e.solution_options)["schema"] for e in plan.products]
+
+
+def test_options_are_written_back(tmp_path: Path) -> None:
+    spec = load(tmp_path, HEAD + RUN)
+
+    assert spec == load(tmp_path, dump_spec(spec))
+
+
+def test_an_option_that_the_solution_does_not_have(tmp_path: Path) -> None:
+    refused = problem(tmp_path, HEAD + "run: {solutions: {kv: {stor: redis}}}\n")
+
+    assert ("SPEC_UNKNOWN_KEY", 'Use "store".') == (refused.code, refused.hint)
+
+
+def test_a_database_is_an_address(tmp_path: Path) -> None:
+    refused = problem(tmp_path, HEAD + "run: {solutions: {rdbms-store: {database: rows.db}}}\n")
+
+    assert "SPEC_SHAPE" == refused.code
+
+
+def test_members_of_a_group_share_their_options(tmp_path: Path) -> None:
+    text = HEAD.replace("{root: user}", "{root: user, group: g, solution: rdbms-store}")
+    text = text.replace("{root: user, solution", "{root: user, group: g, solution")
+
+    with pytest.raises(ProjectErrors) as refused:
+        build_plan(load(tmp_path, text))
+
+    assert ["PLAN_GROUP"] == [each.code for each in refused.value.problems]
+
+
+def test_indexes_may_be_said_to_have_no_lag(tmp_path: Path) -> None:
+    run = "run: {{solutions: {{dynamodb: {{index_lag: {}}}}}}}\n"
+
+    assert load(tmp_path, HEAD + run.format(0)).run.solutions
+    with pytest.raises(ProjectErrors, match="a whole number from 0"):
+        load(tmp_path, HEAD + run.format(-1))

@@ -1,0 +1,92 @@
+"""Changes as the kernel writes them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+from joinery.model.change import Change
+from joinery.model.type import Field, parse_type
+from joinery.plan.nodes import Relation
+from joinery.semantics.read_change import read_changes
+
+
+def relation(name: str, /, **columns: str) -> Relation:
+    fields = tuple(Field(column, parse_type(text)) for column, text in columns.items())
+    return Relation(name, "changes", name, "json", ("id",), fields)
+
+
+USER = relation("user", id="long", name="string")
+
+
+def test_changes_come_in_the_order_of_their_log() -> None:
+    lines = [
+        b'[0,0,null,2,1,null,{"id":1,"name":"c"}]\n',
+        b'[0,0,null,1,9,null,{"id":1,"name":"b"}]\n',
+        b'[0,0,7,1,2,null,{"id":1,"name":"a"}]\n',
+    ]
+
+    changes = read_changes(lines, [USER])
+
+    assert [
+        Change("user", {"id": 1}, {"id": 1, "name": "a"}, 7, place=(1, 2)),
+        Change("user", {"id": 1}, {"id": 1, "name": "b"}, None, place=(1, 9)),
+        Change("user", {"id": 1}, {"id": 1, "name": "c"}, None, place=(2, 1)),
+    ] == changes
+
+
+def test_a_column_that_was_left_out_is_absent() -> None:
+    (change,) = read_changes([b'[0,0,null,0,1,[1],{"id":1,"name":null}]'], [USER])
+
+    assert {"id": 1} == change.after
+
+
+def test_deletes_and_tombstones_have_a_key_alone() -> None:
+    lines = [
+        b'[0,1,5,0,1,null,{"id":1,"name":null}]',
+        b'[0,2,null,0,2,null,{"id":1,"name":null}]',
+    ]
+
+    changes = read_changes(lines, [USER])
+
+    assert [
+        Change("user", {"id": 1}, None, 5, place=(0, 1)),
+        Change("user", {"id": 1}, None, None, tombstone=True, place=(0, 2)),
+    ] == changes
+
+
+def test_values_have_their_types() -> None:
+    kinds = relation(
+        "kinds",
+        id="int",
+        price="decimal(12,2)",
+        weight="double",
+        small="float",
+        at="timestamp",
+        day="date",
+        raw="binary",
+        tags="array<decimal(4,1)>",
+        box="struct<a: date, b: string>",
+        counts="map<int, double>",
+    )
+    row = (
+        b'{"id":1,"price":1234567890.10,"weight":1.0E10,"small":0.1,'
+        b'"at":"2026-01-02T03:04:05.000006Z","day":"2026-01-02","raw":"AQI=",'
+        b'"tags":[1.5,null],"box":{"a":"2026-01-02","b":"x"},"counts":{"1":"NaN"}}'
+    )
+
+    (change,) = read_changes([b"[0,0,null,0,1,null," + row + b"]"], [kinds])
+
+    after = dict(change.after or {})
+    assert after.pop("counts")[1] != after["weight"]
+    assert {
+        "id": 1,
+        "price": Decimal("1234567890.10"),
+        "weight": 1e10,
+        "small": 0.10000000149011612,
+        "at": dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC),
+        "day": dt.date(2026, 1, 2),
+        "raw": b"\x01\x02",
+        "tags": [Decimal("1.5"), None],
+        "box": {"a": dt.date(2026, 1, 2), "b": "x"},
+    } == after

@@ -1,0 +1,216 @@
+"""A user's function is called with each document, and no document takes the run down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinery.model.type import LONG, Field, Struct, parse_type
+from joinery.sinks.foreach import ForeachSink, foreach_sink
+from joinery.sinks.option import SinkOptionError
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
+
+Stage = Callable[..., StagedBatch]
+
+MODULE = """
+import json, os, signal, sys, time
+from pathlib import Path
+
+def keep(documents):
+    print("what a function prints is no answer")
+    with Path("kept").open("a") as kept:
+        for each in documents:
+            kept.write(json.dumps([each.key, each.value, each.version], default=repr) + "\\n")
+
+def picky(documents):
+    keep([each for each in documents if each.value["n"] != 13])
+    return [(each, "thirteen is not taken") for each in documents if each.value["n"] == 13]
+
+def raises(documents):
+    if any(each.value["n"] == 13 for each in documents):
+        raise ValueError("n cannot be 13")
+    keep(documents)
+
+def crashes(documents):
+    if any(each.value["n"] == 13 for each in documents):
+        os.kill(os.getpid(), signal.SIGKILL)
+    keep(documents)
+
+def hangs(documents):
+    if any(each.value["n"] == 13 for each in documents):
+        time.sleep(3600)
+    keep(documents)
+
+def away(documents):
+    raise ConnectionRefusedError("the server is not there")
+
+def wrong(documents):
+    return [1]
+
+def leaves(documents):
+    sys.exit(3)
+"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    def build(*numbers: int, lines: tuple[str, ...] = (), ddl: str = "n: int") -> StagedBatch:
+        rows = (f'{{"key":{{"id":{n}}},"value":{{"n":{n}}},"version":{n}}}' for n in numbers)
+        file = tmp_path / "part.jsonl"
+        file.write_text("".join(f"{line}\n" for line in (*rows, *lines)))
+        value = parse_type(f"struct<{ddl}>")
+        assert isinstance(value, Struct)
+        return StagedBatch(
+            product="ticket",
+            query="ticket",
+            query_id="q",
+            batch_id=0,
+            files=(file,),
+            key=Struct((Field("id", LONG),)),
+            value=value,
+        )
+
+    return build
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., ForeachSink]]:
+    (tmp_path / "my_hooks.py").write_text(MODULE)
+    sinks: list[ForeachSink] = []
+
+    def make(name: str, **options: Any) -> ForeachSink:
+        options = {"function": f"my_hooks:{name}", **options}
+        sink = foreach_sink("ticket", options, tmp_path)
+        sinks.append(sink)
+        sink.open()
+        return sink
+
+    yield make
+    for each in sinks:
+        each.close()
+
+
+def kept(folder: Path) -> list[Any]:
+    return [json.loads(line) for line in (folder / "kept").read_text().splitlines()]
+
+
+def test_a_function_gets_documents_and_tombstones_with_key_and_version(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    gone = '{"key":{"id":2},"value":null,"version":7}'
+
+    opened("keep").write(stage(1, lines=(gone,)))
+
+    assert [[{"id": 1}, {"n": 1}, 1], [{"id": 2}, None, 7]] == kept(tmp_path)
+
+
+def test_decimals_arrive_with_their_digits(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    line = '{"key":{"id":1},"value":{"n":12345678901234567.80,"d":0.5},"version":1}'
+
+    opened("keep").write(stage(lines=(line,), ddl="n: decimal(20,2), d: double"))
+
+    amount = repr(Decimal("12345678901234567.80"))
+    assert [[{"id": 1}, {"n": amount, "d": 0.5}, 1]] == kept(tmp_path)
+
+
+def test_a_long_batch_is_several_calls(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    opened("keep", batch=2).write(stage(1, 2, 3, 4, 5))
+
+    assert [1, 2, 3, 4, 5] == [version for _, _, version in kept(tmp_path)]
+
+
+def test_what_a_function_refuses_is_told_with_its_reason(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    written = opened("picky").write(stage(12, 13, 14))
+
+    assert [("document_refused", "thirteen is not taken", 13)] == [
+        (each.reason, each.detail, each.row.version) for each in written.refused
+    ]
+    assert [12, 14] == [version for _, _, version in kept(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("raises", "ValueError: n cannot be 13"),
+        ("crashes", "its process ended by signal 9"),
+    ],
+)
+def test_a_document_that_breaks_the_function_is_singled_out(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path, name: str, detail: str
+) -> None:
+    written = opened(name).write(stage(*range(10, 18)))
+
+    assert [("poison", 13)] == [(each.reason, each.row.version) for each in written.refused]
+    assert written.refused[0].detail.startswith(detail)
+    assert {10, 11, 12, 14, 15, 16, 17} == {version for _, _, version in kept(tmp_path)}
+
+
+def test_a_document_that_makes_the_function_hang_is_singled_out(
+    opened: Callable[..., ForeachSink], stage: Stage, tmp_path: Path
+) -> None:
+    written = opened("hangs", timeout="1s").write(stage(13, 14))
+
+    assert [("poison", "it took longer than 1 s", 13)] == [
+        (each.reason, each.detail, each.row.version) for each in written.refused
+    ]
+    assert [14] == [version for _, _, version in kept(tmp_path)]
+
+
+def test_a_target_that_is_away_is_waited_for(
+    opened: Callable[..., ForeachSink], stage: Stage
+) -> None:
+    with pytest.raises(SinkUnavailableError) as waited:
+        opened("away").write(stage(1, 2))
+
+    assert "ConnectionRefusedError: the server is not there" in waited.value.detail
+
+
+def test_a_function_that_breaks_on_everything_stops_the_run(
+    opened: Callable[..., ForeachSink], stage: Stage
+) -> None:
+    with pytest.raises(SinkError, match="fails on too many documents") as failed:
+        opened("wrong", batch=150).write(stage(*range(150)))
+
+    assert "other than pairs of its own documents and reasons" in failed.value.detail
+
+
+def test_a_function_that_leaves_its_process_is_called_in_a_fresh_one(
+    opened: Callable[..., ForeachSink], stage: Stage
+) -> None:
+    written = opened("leaves").write(stage(1))
+
+    assert ["it exited with 3"] == [each.detail for each in written.refused]
+
+
+@pytest.mark.parametrize(
+    ("function", "detail"),
+    [
+        ("my_hooks:missing", "has no attribute 'missing'"),
+        ("no_such_module:f", "No module named 'no_such_module'"),
+        ("my_hooks:json", "my_hooks:json cannot be called"),
+    ],
+)
+def test_a_function_that_cannot_be_imported_is_told_at_once(
+    opened: Callable[..., ForeachSink], function: str, detail: str
+) -> None:
+    with pytest.raises(SinkError, match="cannot be used") as failed:
+        opened("", function=function)
+
+    assert detail in failed.value.detail
+
+
+@pytest.mark.parametrize("function", ["deliver", "a:b:c", "", "../x:y"])
+def test_what_is_no_name_of_a_function_is_refused(function: str, tmp_path: Path) -> None:
+    with pytest.raises(SinkOptionError):
+        foreach_sink("ticket", {"function": function}, tmp_path)

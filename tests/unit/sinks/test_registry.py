@@ -1,0 +1,75 @@
+"""Sinks are found by name: the built-in ones, and those of installed packages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from joinery.model.type import LONG, Field, Struct
+from joinery.sinks.files import FilesSink
+from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.registry import UnknownSinkError, make_sink, sink_kinds
+
+EXAMPLE = Path(__file__).parents[3] / "examples/plugin_sink"
+SHAPE = Struct((Field("id", LONG),))
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example package on the path, with the entry point that its wheel would have."""
+    facts = tmp_path / "site" / "joinery_folder_sink-0.1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: joinery-folder-sink\n")
+    (facts / "entry_points.txt").write_text(
+        "[joinery.sinks]\nfolder = joinery_folder_sink:folder_sink\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
+
+
+def batch(file: Path, *lines: str) -> StagedBatch:
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return StagedBatch(
+        product="p",
+        query="p",
+        query_id="q",
+        batch_id=0,
+        files=(file,),
+        key=SHAPE,
+        value=SHAPE,
+    )
+
+
+def test_a_built_in_sink_is_made_by_its_name(tmp_path: Path) -> None:
+    assert isinstance(make_sink("files", "p", {"path": "out"}, tmp_path), FilesSink)
+
+
+def test_an_unknown_sink_is_told_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(UnknownSinkError) as refused:
+        make_sink("sqlit", "p", {}, tmp_path)
+
+    assert 'sink "sqlit" is not installed' == refused.value.message
+    assert refused.value.hint == 'Use "sqlite".'
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_package_adds_a_sink_by_its_entry_point(tmp_path: Path) -> None:
+    sink = make_sink("folder", "p", {"path": "out"}, tmp_path)
+    sink.open()
+    file = tmp_path / "staged.jsonl"
+
+    sink.write(batch(file, '{"key":{"id":1},"value":{"id":1},"version":5}'))
+    sink.write(batch(file, '{"key":{"id":1},"value":null,"version":4}'))
+
+    assert "folder" in sink_kinds()
+    expected = {"version": 5, "document": {"id": 1}}
+    assert expected == json.loads((tmp_path / "out/p/1.json").read_text())
+
+
+def test_the_example_names_its_entry_point() -> None:
+    text = (EXAMPLE / "pyproject.toml").read_text()
+
+    assert '[project.entry-points."joinery.sinks"]' in text
+    assert 'folder = "joinery_folder_sink:folder_sink"' in text

@@ -1,0 +1,255 @@
+"""The sqlite sink keeps the newest document of each key."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from joinery.lookups.protocol import LookupTable
+from joinery.lookups.sqlite import sqlite_store
+from joinery.model.type import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Field, Struct
+from joinery.sinks.option import SinkOptionError
+from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
+from joinery.sinks.sqlite import SqliteSink, sqlite_sink
+
+Stage = Callable[..., StagedBatch]
+KEY = Struct((Field("owner", STRING), Field("number", LONG)))
+VALUE = Struct((Field("title", STRING),))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    def build(*lines: str, batch_id: int = 0, epoch: int = 1, key: Struct = KEY) -> StagedBatch:
+        file = tmp_path / f"staged-{batch_id}-{epoch}.jsonl"
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return StagedBatch(
+            product="ticket",
+            query="ticket",
+            query_id="q1",
+            batch_id=batch_id,
+            files=(file,),
+            key=key,
+            value=VALUE,
+            epoch=epoch,
+        )
+
+    return build
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> SqliteSink:
+    made = sqlite_sink("ticket", {"path": "out/documents.db"}, tmp_path)
+    made.open()
+    return made
+
+
+def upsert(owner: str, number: int, title: str, *, version: int) -> str:
+    key = json.dumps({"owner": owner, "number": number}, separators=(",", ":"))
+    value = json.dumps({"title": title}, separators=(",", ":"), ensure_ascii=False)
+    return f'{{"key":{key},"value":{value},"version":{version}}}'
+
+
+def tombstone(owner: str, number: int, *, version: int) -> str:
+    key = json.dumps({"owner": owner, "number": number}, separators=(",", ":"))
+    return f'{{"key":{key},"value":null,"version":{version}}}'
+
+
+def rows(tmp_path: Path) -> list[tuple[object, ...]]:
+    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+        return database.execute("SELECT * FROM ticket ORDER BY owner, number").fetchall()
+
+
+def test_a_document_is_a_row_with_the_key_columns(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "naïve", version=5), upsert("bob", 2, "b", version=5)))
+
+    expected = [("ann", 1, '{"title":"naïve"}', 5), ("bob", 2, '{"title":"b"}', 5)]
+    assert expected == rows(tmp_path)
+
+
+def test_an_older_version_never_replaces_a_newer_one(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "new", version=9)))
+    sink.write(stage(upsert("ann", 1, "old", version=8), batch_id=1))
+
+    assert [("ann", 1, '{"title":"new"}', 9)] == rows(tmp_path)
+
+
+def test_a_delete_is_remembered_against_older_documents(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "a", version=5)))
+    sink.write(stage(tombstone("ann", 1, version=7), batch_id=1))
+    sink.write(stage(upsert("ann", 1, "late", version=6), batch_id=2))
+
+    assert [] == rows(tmp_path)
+
+
+def test_a_document_comes_back_above_its_delete(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(tombstone("ann", 1, version=7)))
+    sink.write(stage(upsert("ann", 1, "again", version=8), batch_id=1))
+
+    assert [("ann", 1, '{"title":"again"}', 8)] == rows(tmp_path)
+
+
+def test_an_older_delete_does_not_remove_a_newer_document(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "a", version=9)))
+    sink.write(stage(tombstone("ann", 1, version=7), batch_id=1))
+
+    assert [("ann", 1, '{"title":"a"}', 9)] == rows(tmp_path)
+
+
+def test_a_batch_written_twice_leaves_what_one_writing_leaves(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    batch = stage(upsert("ann", 1, "a", version=5), tombstone("bob", 2, version=5))
+    sink.write(batch)
+    once = rows(tmp_path)
+
+    sink.write(batch)
+
+    assert once == rows(tmp_path)
+
+
+def test_a_replaced_run_is_refused_and_changes_nothing(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "second run", version=5), epoch=2))
+
+    with pytest.raises(FencedError):
+        sink.write(stage(upsert("ann", 1, "first run", version=6), batch_id=1, epoch=1))
+
+    assert [("ann", 1, '{"title":"second run"}', 5)] == rows(tmp_path)
+
+
+def test_a_broken_line_leaves_the_table_as_it_was(
+    sink: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    sink.write(stage(upsert("ann", 1, "a", version=5)))
+
+    with pytest.raises(ValueError, match="Expecting"):
+        sink.write(stage(upsert("ann", 1, "b", version=6), "{broken", batch_id=1))
+
+    assert [("ann", 1, '{"title":"a"}', 5)] == rows(tmp_path)
+
+
+def test_a_table_of_another_key_is_refused(sink: SqliteSink, stage: Stage, tmp_path: Path) -> None:
+    sink.write(stage(upsert("ann", 1, "a", version=5)))
+    other = SqliteSink(tmp_path / "out/documents.db", "ticket")
+    other.open()
+
+    with pytest.raises(SinkError, match="other columns"):
+        other.write(stage(key=Struct((Field("id", LONG),)), batch_id=1))
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+
+    with pytest.raises(SinkError, match="could not write table"):
+        sqlite_sink("ticket", {"path": "out/documents.db"}, tmp_path).open()
+
+
+WIDE = Struct(
+    (
+        Field("number", LONG),
+        Field("title", STRING),
+        Field("open", BOOLEAN),
+        Field("price", Decimal(12, 2)),
+        Field("tags", Array(STRING)),
+        Field("share", DOUBLE),
+    )
+)
+
+
+def wide(stage: Stage, document: str, *, value: Struct = WIDE, version: int = 5) -> StagedBatch:
+    key = '{"owner":"ann","number":1}'
+    batch = stage(f'{{"key":{key},"value":{document},"version":{version}}}', batch_id=version)
+    return replace(batch, value=value)
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> SqliteSink:
+    made = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    made.open()
+    return made
+
+
+def test_in_columns_each_field_has_its_own_and_keeps_its_value(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    document = (
+        '{"number":1,"title":"it\'s \\"naïve\\"","open":true,"price":1234567890.10,'
+        '"tags":["a","b"],"share":null}'
+    )
+
+    columns.write(wide(stage, document))
+
+    expected = ("ann", 1, 'it\'s "naïve"', 1, "1234567890.10", '["a","b"]', None, 5)
+    assert [expected] == rows(tmp_path)
+
+
+def test_in_columns_versions_and_deletes_hold_as_for_documents(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"new"}', version=9))
+    columns.write(wide(stage, '{"title":"old"}', version=8))
+    columns.write(wide(stage, "null", version=7))
+    standing = rows(tmp_path)
+    columns.write(wide(stage, "null", version=10))
+
+    assert [("ann", 1, "new", None, None, None, None, 9)] == standing
+    assert [] == rows(tmp_path)
+
+
+def test_in_columns_a_field_that_the_product_gained_becomes_a_column(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"a"}', value=Struct((Field("title", STRING),))))
+    again = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    again.open()
+
+    again.write(
+        wide(stage, '{"title":"a","open":false}', value=Struct(WIDE.fields[1:3]), version=6)
+    )
+
+    assert [("ann", 1, "a", 6, 0)] == rows(tmp_path)
+
+
+def test_a_table_of_another_form_is_refused(
+    sink: SqliteSink, columns: SqliteSink, stage: Stage
+) -> None:
+    sink.write(wide(stage, '{"title":"a"}'))
+
+    with pytest.raises(SinkError, match="other columns"):
+        columns.write(wide(stage, '{"title":"a"}', version=6))
+
+
+def test_a_form_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SinkOptionError, match="document, columns"):
+        sqlite_sink("ticket", {"path": "out.db", "mode": "jsonb"}, tmp_path)
+
+
+def test_a_lookup_reads_what_stands_in_columns(
+    columns: SqliteSink, stage: Stage, tmp_path: Path
+) -> None:
+    columns.write(wide(stage, '{"title":"a","open":true,"price":1.50,"tags":["b"],"share":2.0}'))
+    table = LookupTable("ticket", KEY.fields, WIDE.fields[1:])
+    store = sqlite_store(table, {"path": "out/documents.db"}, tmp_path)
+    store.open()
+
+    found = store.fetch([("ann", 1), ("bob", 2)])
+
+    store.close()
+    assert {("ann", 1): ("a", True, decimal.Decimal("1.50"), ["b"], 2.0)} == found

@@ -1,0 +1,153 @@
+"""What real-time mode cannot run is refused with every reason; what it can goes to one Kafka."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from joinery.dead_letters.place import letter_reader, letter_writer
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.spark.real_time.rules import (
+    KafkaTopic,
+    RealTimeRefusedError,
+    RealTimeTarget,
+    check_slots,
+    kafka_topics,
+    real_time_target,
+)
+from joinery.spark.source.source import sources_of
+
+PROJECT = """\
+name: people
+sources: {{changes: {source}}}
+relations: {{user: {{key: [id], fields: {{id: long, name: string}}, format: json}}}}
+products:
+  profile: {{root: user, sink: {sink}{more}}}
+run: {{dead_letters: {letters}}}
+"""
+SOURCE = "{kafka: {bootstrap: 'here:9092', properties: {security.protocol: SSL}}}"
+SINK = "{kafka: {topic: profiles}}"
+LETTERS = "{kafka: {topic: dead}}"
+
+
+def declared(
+    folder: Path, *, source: str = SOURCE, sink: str = SINK, letters: str = LETTERS, more: str = ""
+) -> ProjectSpec:
+    text = PROJECT.format(source=source, sink=sink, letters=letters, more=more)
+    (folder / "joinery.yaml").write_text(text, encoding="utf-8")
+    return load_spec(folder / "joinery.yaml")
+
+
+def target(spec: ProjectSpec) -> RealTimeTarget:
+    products = build_plan(spec).products
+    return real_time_target(spec, products[0].query, products, sources_of(spec, products))
+
+
+def refusal(spec: ProjectSpec) -> str:
+    with pytest.raises(RealTimeRefusedError) as refused:
+        target(spec)
+    return f"{refused.value.message} {refused.value.detail}"
+
+
+def test_records_go_to_the_kafka_of_the_source_with_its_security(tmp_path: Path) -> None:
+    found = target(declared(tmp_path))
+
+    security = (("security.protocol", "SSL"),)
+    assert (
+        RealTimeTarget(
+            {"profile": (KafkaTopic("profiles", "here:9092", security),)},
+            KafkaTopic("dead", "here:9092", security),
+        )
+        == found
+    )
+
+
+def test_a_sink_may_name_its_own_kafka(tmp_path: Path) -> None:
+    spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
+
+    found = kafka_topics(build_plan(spec).products)
+
+    assert {"profile": (KafkaTopic("profiles", "there:9092"),)} == found
+
+
+def test_the_kernel_is_told_topics_in_its_order_with_the_size_they_take() -> None:
+    here = RealTimeTarget(
+        {"b": (KafkaTopic("two", "here:9092"),), "a": (KafkaTopic("one", "here:9092"),)},
+        KafkaTopic("dead", "here:9092"),
+    )
+
+    told = here.to_json(["a", "b"], {"one": 1, "two": 2})
+
+    topics = [[{"topic": "one", "maxBytes": 1}], [{"topic": "two", "maxBytes": 2}]]
+    assert {"topics": topics, "deadLetters": "dead"} == json.loads(told)
+
+
+def test_without_a_place_dead_letters_get_a_topic_named_after_the_project(tmp_path: Path) -> None:
+    spec = declared(tmp_path, letters="{files: {path: .joinery/dead_letters}}, real_time: true")
+
+    found = target(spec).dead_letters
+
+    security = (("security.protocol", "SSL"),)
+    assert KafkaTopic("people-dead-letters", "here:9092", security) == found
+    assert "kafka topic people-dead-letters at here:9092" == letter_reader(spec).target
+    assert "kafka topic people-dead-letters at here:9092" == letter_writer(spec, "profile").target
+
+
+def test_in_batches_dead_letters_without_a_place_stay_in_files(tmp_path: Path) -> None:
+    spec = declared(tmp_path, letters="{files: {path: .joinery/dead_letters}}")
+
+    assert str(tmp_path / ".joinery/dead_letters") in letter_reader(spec).target
+
+
+def test_two_kafkas_are_refused(tmp_path: Path) -> None:
+    spec = declared(tmp_path, sink="{kafka: {topic: profiles, bootstrap: 'there:9092'}}")
+
+    assert "its topics are in several Kafkas" in refusal(spec)
+
+
+def test_all_reasons_are_told_at_once(tmp_path: Path) -> None:
+    told = refusal(
+        declared(
+            tmp_path,
+            source="{files: {path: in}}",
+            sink="{files: {path: out}}",
+            letters="{files: {path: dead}}",
+            more=", emit: {settle: 2s}, ready: [user]",
+        )
+    )
+
+    assert 'query "profile" cannot run in real-time mode: source "changes" is of kind files' in told
+    assert "waits for quiet (emit: settle)" in told
+    assert "waits for relations (ready)" in told
+    assert "has a sink of kind files; real time writes to Kafka" in told
+    assert "needs run.dead_letters: {kafka: {topic: …}}" in told
+
+
+def test_a_topic_for_two_products_is_refused(tmp_path: Path) -> None:
+    spec = declared(tmp_path, more=", group: one}\n  names: {root: user, group: one, sink: " + SINK)
+
+    assert 'topic "profiles" would be written twice' in refusal(spec)
+
+
+def test_a_shortage_of_task_slots_is_told_with_the_number_needed() -> None:
+    with pytest.raises(RealTimeRefusedError) as refused:
+        check_slots("profile", 11, 8)
+
+    assert "needs 11 task slots" in refused.value.message
+    assert "local[11]" in refused.value.hint
+
+
+def test_enough_task_slots_pass() -> None:
+    check_slots("profile", 8, 8)
+
+
+def test_an_interval_that_spark_does_not_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        declared(tmp_path, letters=LETTERS + ", checkpoint_interval: 1s")
+
+    assert '"checkpoint_interval" cannot be "1s"' in str(refused.value)

@@ -1,0 +1,66 @@
+"""Failures of a batch's own work are counted once each, and forgotten once it went through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.solutions.stored.state import StoreError
+from joinery.spark.recovery.attempt import Attempts, Failures
+
+
+def always() -> bool:
+    return True
+
+
+def test_a_batch_that_goes_through_leaves_no_trace(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+    attempts.failed(7, "no memory")
+
+    with attempts.at_work(7, always):
+        pass
+
+    assert attempts.read() is None
+
+
+def test_a_failure_is_counted_once_when_spark_died_of_it(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with pytest.raises(ValueError, match="no memory"), attempts.at_work(7, always):
+        raise ValueError("no memory")
+    attempts.died()
+
+    told = attempts.read()
+    assert told is not None
+    assert (told.batch_id, told.count) == (7, 1)
+    assert "no memory" in told.why
+
+
+def test_a_batch_that_hangs_when_spark_died_is_counted(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with attempts.at_work(7, always):
+        attempts.died()
+        told = attempts.read()
+
+    assert told == Failures(7, 1, "")
+
+
+def test_nothing_is_counted_when_spark_died_between_two_batches(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    attempts.died()
+
+    assert attempts.read() is None
+
+
+def test_neither_a_store_that_is_away_nor_a_run_that_ends_counts(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path, "orders")
+
+    with pytest.raises(StoreError), attempts.at_work(7, always):
+        raise StoreError("the store is away")
+    with pytest.raises(ValueError, match="stopped"), attempts.at_work(7, lambda: False):
+        raise ValueError("stopped")
+
+    assert attempts.read() is None

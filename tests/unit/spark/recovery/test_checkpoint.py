@@ -1,0 +1,87 @@
+"""A checkpoint knows its sources and where it stands in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import StateMismatchError
+from joinery.project.product import SourceSpec
+from joinery.spark.recovery.checkpoint import (
+    begin_empty_batch,
+    claim_sources,
+    committed_positions,
+    last_batch,
+    positions_after,
+)
+from joinery.spark.source.source import SourceRead
+
+
+def reads(*names: str, kind: str = "kafka") -> tuple[SourceRead, ...]:
+    return tuple(SourceRead(SourceSpec(each, kind), {}) for each in names)
+
+
+def batch(checkpoint: Path, number: int, *positions: str, committed: bool = True) -> None:
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+    (checkpoint / "offsets" / str(number)).write_text("\n".join(("v1", "{}", *positions)))
+    if committed:
+        (checkpoint / "commits" / str(number)).write_text("v1\n{}")
+
+
+def test_a_fresh_checkpoint_stands_nowhere(tmp_path: Path) -> None:
+    assert () == committed_positions(tmp_path)
+
+
+def test_the_last_batch_that_was_committed_counts(tmp_path: Path) -> None:
+    batch(tmp_path, 9, "nine")
+    batch(tmp_path, 10, "ten", "-")
+    batch(tmp_path, 11, "eleven", "1", committed=False)
+
+    assert ("ten", "-") == committed_positions(tmp_path)
+
+
+def test_an_empty_batch_is_begun_where_the_last_one_ended(tmp_path: Path) -> None:
+    batch(tmp_path, 9, "nine", "-")
+    log = tmp_path / "offsets"
+    (log / "9").write_text('v1\n{"batchTimestampMs":70,"conf":{"a":"b"}}\nnine\n-')
+
+    begin_empty_batch(tmp_path, now_ms=80)
+
+    assert 'v1\n{"batchTimestampMs":80,"conf":{"a":"b"}}\nnine\n-' == (log / "10").read_text()
+    assert (10, False) == last_batch(tmp_path)
+    assert ("nine", "-") == positions_after(tmp_path, 10)
+
+
+def test_time_does_not_go_back_in_an_empty_batch(tmp_path: Path) -> None:
+    batch(tmp_path, 0, "{}")
+    log = tmp_path / "offsets"
+    (log / "0").write_text('v1\n{"batchTimestampMs":70}\n{}')
+
+    begin_empty_batch(tmp_path, now_ms=60)
+
+    assert 'v1\n{"batchTimestampMs":70}\n{}' == (log / "1").read_text()
+
+
+def test_the_sources_that_were_read_go_on(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a", "b"))
+    batch(tmp_path, 0, "{}", "{}")
+
+    claim_sources(tmp_path, "q", reads("a", "b"))
+
+
+def test_other_sources_are_refused(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a", "b"))
+    batch(tmp_path, 0, "{}", "{}")
+
+    with pytest.raises(StateMismatchError) as told:
+        claim_sources(tmp_path, "q", reads("a", "c"))
+
+    assert told.value.detail.startswith("It has read a (kafka), b (kafka), and the project has a")
+
+
+def test_sources_may_change_before_anything_was_read(tmp_path: Path) -> None:
+    claim_sources(tmp_path, "q", reads("a"))
+
+    claim_sources(tmp_path, "q", reads("a", kind="files"))
