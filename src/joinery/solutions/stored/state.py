@@ -1,6 +1,6 @@
 """What a store gives the solutions that keep join state in it: rows, who joins them, what was sent.
 
-Every store-backed solution is `solutions/stored/driver.py` over one `JoinState`. A batch goes: `begin`;
+Every store-backed solution is `driver.py` over one `JoinState`. A batch goes: `begin`;
 `rows` of the keys it touches; affected roots, walking upward by `matching`, from the old rows
 and the new; `mark` those roots; `write` the rows; read downward from the roots; `sent`; and
 `acknowledge`, which ends the batch. A store with transactions may make all of it one.
