@@ -158,11 +158,11 @@ def test_a_batch_that_runs_again_after_a_crash_sends_nothing_twice(shop: Shop) -
 
     # Kafka takes the batch's transaction; what follows it fails, and the batch is not committed.
     (marks,) = (shop.folder / ".joinery/checkpoint/events/outbox").iterdir()
-    (marks / "1.new").mkdir()
+    (marks / ".1.json.part").mkdir()
     with pytest.raises(QueryFailedError):
         shop.once()
     assert [0, 1] == [number for _, number, _ in shop.sent("order")]
-    (marks / "1.new").rmdir()
+    (marks / ".1.json.part").rmdir()
     shop.tell(102, 2, "order", "a")
     shop.once()
     shop.once()

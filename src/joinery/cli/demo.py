@@ -23,6 +23,7 @@ from joinery.cli.real import RealOptions, run_real_demo
 from joinery.cli.report import DONE, write_warning
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.errors import SpecError
+from joinery.files import write_whole
 from joinery.model.phase import Phase
 from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
@@ -109,9 +110,7 @@ class Story:
         self.records += write_lines(iter(lines), self._folder, name=name, render=debezium_line)
 
     def _break(self, name: str) -> None:
-        part = self._folder / TOPICS[STAR] / f".{name}.part"
-        part.write_text(_BROKEN, encoding="utf-8")
-        part.replace(part.with_name(f"{name}.jsonl"))
+        write_whole(self._folder / TOPICS[STAR] / f"{name}.jsonl", _BROKEN, synced=False)
         self.records += 1
 
 

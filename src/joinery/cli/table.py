@@ -16,6 +16,7 @@ import typer
 
 from joinery.cli.report import DONE, tell_error
 from joinery.errors import JoineryError, ProjectErrors
+from joinery.files import write_whole
 from joinery.model.table import SourceTable
 from joinery.plan.build import examine
 from joinery.project.edit import insert
@@ -221,9 +222,7 @@ class Editing:
         for file, text in self.texts.items():
             _show_change(file, self._old[file], text)
             if write and text != self._old[file]:
-                aside = Path(f"{file}.new")
-                aside.write_bytes(text.encode())
-                aside.replace(file)
+                write_whole(Path(file), text, synced=False)
 
     def _read(self, instead: dict[str, str] | None) -> ProjectSpec:
         """Return the project; variables of the environment need not be set for this."""

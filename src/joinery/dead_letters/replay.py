@@ -23,7 +23,6 @@ Invariant: when it returns, the brokers have every record, at its first place.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +37,7 @@ from joinery.clients.kafka_reader import Record, read_record
 from joinery.dead_letters.letter import Letter
 from joinery.dead_letters.topic import ensure_topic
 from joinery.errors import RunError
+from joinery.files import write_whole
 from joinery.model.type import Struct
 from joinery.project.kafka import REPLAY
 from joinery.sinks.line import StagedRow
@@ -70,13 +70,8 @@ def _file_of(letter: Letter) -> tuple[str, str]:
 def _write_replay(folder: Path, name: str, lines: Iterable[tuple[int, bytes]]) -> None:
     """Write the file that the files source reads as lines of another."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f".{name}.{uuid.uuid4().hex}.part"
-    with part.open("wb") as file:
-        file.writelines(b"%d\t%s\n" % (number, raw) for number, raw in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    part.rename(folder / f"{name}.{stamp}.replay.jsonl")
+    content = b"".join(b"%d\t%s\n" % (number, raw) for number, raw in lines)
+    write_whole(folder / f"{name}.{stamp}.replay.jsonl", content, synced=True)
 
 
 def _whole_line(file: Path, letter: Letter) -> bytes:

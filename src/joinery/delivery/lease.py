@@ -26,6 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from joinery.errors import RunError
+from joinery.files import write_whole
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
@@ -220,9 +221,7 @@ class Lease:
         return Holder(**{**facts, "processes": tuple(facts["processes"])})
 
     def _write(self, holder: Holder) -> None:
-        fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}.part")
-        fresh.write_text(json.dumps(asdict(holder)), encoding="utf-8")
-        fresh.replace(self._file)
+        write_whole(self._file, json.dumps(asdict(holder)), synced=False)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

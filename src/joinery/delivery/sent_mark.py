@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from joinery.files import write_whole
 from joinery.model.warning import RunWarning
 from joinery.sinks.batch_folder import BatchFolder
 
@@ -54,10 +55,7 @@ class SentMark:
         return self._relative(target) in json.loads(known) if known else None
 
     def _keep(self, product: str, targets: Sequence[str]) -> None:
-        self._marks.mkdir(parents=True, exist_ok=True)
-        aside = self._marks / f".{product}.new"
-        aside.write_text(json.dumps(targets), encoding="utf-8")
-        aside.replace(self._marks / product)
+        write_whole(self._marks / product, json.dumps(targets), synced=False)
 
     def _relative(self, target: str) -> str:
         return target.replace(f"{self._folder}{os.sep}", "")

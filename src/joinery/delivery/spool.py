@@ -11,7 +11,6 @@ spool only once the sink has it.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 import time
@@ -20,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from joinery.delivery.outlet import Delaying, Outcome
+from joinery.files import join_synced, sync_folder, write_whole
 from joinery.model.progress import Waiting
 from joinery.sinks.protocol import (
     Guarantee,
@@ -86,16 +86,13 @@ class Spool:
         part = target.with_suffix(".part")
         part.mkdir()
         for number, file in enumerate(batch.files):
-            _copy(file, part / f"part-{number:05d}.jsonl")
+            join_synced((file,), part / f"part-{number:05d}.jsonl")
         facts = json.dumps({"query_id": batch.query_id, "batch_id": batch.batch_id})
-        with (part / "batch.json").open("w", encoding="utf-8") as out:
-            out.write(facts)
-            out.flush()
-            os.fsync(out.fileno())
-        _sync(part)
+        write_whole(part / "batch.json", facts, synced=True)
+        sync_folder(part)
         batch.check()
         part.rename(target)
-        _sync(self._folder)
+        sync_folder(self._folder)
         self._sizes[target] = _size(target)
         self._next += 1
 
@@ -304,21 +301,6 @@ class SpoolingSink:
             detail=f"{error.strerror or error}.",
             hint="Free the disk, then start the run again.",
         )
-
-
-def _copy(source: Path, target: Path) -> None:
-    with source.open("rb") as lines, target.open("wb") as out:
-        shutil.copyfileobj(lines, out, 1 << 20)
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _size(folder: Path) -> int:

@@ -23,6 +23,7 @@ from joinery.dev.redis import RedisRecipe
 from joinery.dev.registry import RegistryRecipe
 from joinery.dev.service import Recipe, Service, State
 from joinery.errors import SpecError
+from joinery.files import write_whole
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "postgres": (),
@@ -138,9 +139,7 @@ class DevelopmentStack:
 
     def _write_env(self) -> None:
         lines = [f"{key}={value}\n" for each in self.known() for key, value in _addresses(each)]
-        aside = self.env.with_suffix(".part")
-        aside.write_text("".join(lines), encoding="utf-8")
-        aside.replace(self.env)
+        write_whole(self.env, "".join(lines), synced=False)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ Invariant: a restart finds the same ports and the same data, unless somebody els
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Protocol
 from joinery.dev import process
 from joinery.dev.process import Launch, ProcessId, free_port, is_free, reserved
 from joinery.errors import RunError
+from joinery.files import write_whole
 
 _POLL_S = 0.05
 _TAIL_LINES = 12
@@ -267,9 +267,7 @@ class Service:
         return Standing(told["ports"], ProcessId(**known) if known else None)
 
     def _remember(self, standing: Standing) -> None:
-        aside = self._file.with_suffix(f".{os.getpid()}.part")
-        aside.write_text(json.dumps(asdict(standing)), encoding="utf-8")
-        aside.replace(self._file)
+        write_whole(self._file, json.dumps(asdict(standing)), synced=False)
 
     def _failed(self, how: str) -> ServiceError:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()

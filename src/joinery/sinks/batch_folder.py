@@ -11,11 +11,11 @@ replaces its own file.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from joinery.files import join_synced, sync_folder, write_whole
 
 
 class BatchFolder:
@@ -42,20 +42,11 @@ class BatchFolder:
             return None
         self.path.mkdir(parents=True, exist_ok=True)
         name = f"{self._prefix}{self._generation(query_id):06d}-{batch_id:010d}.jsonl"
-        whole = self._join(filled, self.path / f".{name}.part")
+        whole = join_synced(filled, self.path / f".{name}.part")
         check()
         whole.replace(self.path / name)
-        _sync(self.path)
+        sync_folder(self.path)
         return self.path / name
-
-    def _join(self, parts: Sequence[Path], target: Path) -> Path:
-        with target.open("wb") as whole:
-            for part in parts:
-                with part.open("rb") as lines:
-                    shutil.copyfileobj(lines, whole, 1 << 20)
-            whole.flush()
-            os.fsync(whole.fileno())
-        return target
 
     def _generation(self, query_id: str) -> int:
         if query_id not in self._generations:
@@ -78,9 +69,7 @@ class BatchFolder:
         return read
 
     def _remember(self) -> None:
-        fresh = self._memory.with_suffix(".part")
-        fresh.write_text(json.dumps(self._generations, indent=1), encoding="utf-8")
-        fresh.replace(self._memory)
+        write_whole(self._memory, json.dumps(self._generations, indent=1), synced=False)
 
     def standing(self) -> list[Path]:
         """Return the files of all batches, in emission order."""
@@ -95,12 +84,3 @@ class BatchFolder:
     @property
     def _named(self) -> re.Pattern[str]:
         return re.compile(re.escape(self._prefix) + r"(\d{6,})-\d{10,}\.jsonl")
-
-
-def _sync(folder: Path) -> None:
-    """Make a rename in `folder` durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from typing import Any
 
 from joinery.clients.kafka import Brokers, create_topic, describe_topic
 from joinery.clients.kafka_producer import Note, Producer
+from joinery.files import write_whole
 from joinery.model.type import BINARY, DataType
 from joinery.sinks.kafka import brokers_of, count_of
 from joinery.sinks.line import StagedRow, read_rows
@@ -85,17 +85,11 @@ class MarkFolder:
 
     def keep(self, batch_id: int, marks: Marks) -> None:
         """Keep the marks of a batch, durably, and forget those of old ones."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         told = {
             str(partition): {"position": mark.position, "ids": sorted(mark.ids)}
             for partition, mark in sorted(marks.items())
         }
-        aside = self._file(batch_id).with_suffix(".new")
-        with aside.open("w", encoding="utf-8") as file:
-            json.dump(told, file)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(self._file(batch_id))
+        write_whole(self._file(batch_id), json.dumps(told), synced=True)
         for old in _but_newest(self._numbers()):
             self._file(old).unlink(missing_ok=True)
 

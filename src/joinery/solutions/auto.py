@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from joinery.files import write_whole
 from joinery.project.product import ProductSpec, ProjectSpec
 from joinery.project.read_solution import AUTO
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, standing_solution
@@ -50,10 +51,8 @@ class Choice:
 
 def keep_figures(checkpoint: Path, figures: Sequence[Figures]) -> None:
     """Remember what was measured, for the next choice."""
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    fresh = checkpoint / f".{FILE_NAME}.part"
-    fresh.write_text(json.dumps([asdict(each) for each in figures]) + "\n", encoding="utf-8")
-    fresh.replace(checkpoint / FILE_NAME)
+    text = json.dumps([asdict(each) for each in figures])
+    write_whole(checkpoint / FILE_NAME, f"{text}\n", synced=False)
 
 
 def choose(spec: ProjectSpec) -> tuple[ProjectSpec, tuple[Choice, ...]]:

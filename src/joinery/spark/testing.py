@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.errors import RunError
+from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
@@ -177,11 +178,8 @@ def write_batch(folder: Path, plan: Plan, batch: Sequence[Change], number: int) 
             relation = relations[change.relation]
             lines.setdefault(relation.topic, []).append(change_line(change, relation))
     for topic, told in lines.items():
-        target = folder / topic / f"{number:06d}.jsonl"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(f".{target.name}.part")
-        fresh.write_text("".join(f"{line}\n" for line in told), encoding="utf-8", newline="\n")
-        fresh.replace(target)
+        content = "".join(f"{line}\n" for line in told)
+        write_whole(folder / topic / f"{number:06d}.jsonl", content, synced=False)
 
 
 def _in_folder(project: ProjectSpec, folder: Path) -> ProjectSpec:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.files import write_whole
 from joinery.project.kafka import KafkaOptions
 from joinery.spark.real_time.rules import KafkaTopic
 from joinery.spark.source.kafka_client import KafkaClient
@@ -96,9 +97,7 @@ class RealTimeMark:
             return None
 
     def _write(self, mark: Mapping[str, Any]) -> None:
-        fresh = self._file.with_name(f".{_FILE}.part")
-        fresh.write_text(json.dumps(mark), encoding="utf-8")
-        fresh.replace(self._file)
+        write_whole(self._file, json.dumps(mark), synced=False)
 
 
 def last_commit(checkpoint: Path) -> tuple[int, float]:

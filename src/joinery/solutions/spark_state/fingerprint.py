@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.errors import StateMismatchError
+from joinery.files import write_whole
 from joinery.solutions.spark_state.describe import parts_of
 from joinery.solutions.spark_state.program import KernelProgram
 
@@ -89,13 +89,7 @@ def claim_checkpoint(
         if differences:
             raise _mismatch(folder, query, differences, solution)
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = folder / f".{FILE_NAME}.part"
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(ours.to_json())
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(folder / FILE_NAME)
+    write_whole(folder / FILE_NAME, ours.to_json(), synced=True)
 
 
 def standing_solution(folder: Path) -> str | None:
@@ -200,7 +194,5 @@ def relocate(checkpoint: Path) -> int:
 
 def _replace(file: Path, text: str) -> None:
     """Replace a file of Spark's local file system; its checksum no longer holds."""
-    fresh = file.with_name(f".{file.name}.part")
-    fresh.write_text(text, encoding="utf-8")
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    fresh.replace(file)
+    write_whole(file, text, synced=False)

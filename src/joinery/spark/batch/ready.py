@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import RunError
+from joinery.files import write_whole
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import positions_after
 from joinery.spark.source.files import FileLabels
@@ -53,10 +54,7 @@ class Ends:
         if file.is_file():
             return
         ends = {each.source.name: _ends_of(spark, spec, each) for each in self._reads}
-        fresh = file.with_name(f".{FILE_NAME}.part")
-        fresh.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(ends, indent=1), encoding="utf-8")
-        fresh.replace(file)
+        write_whole(file, json.dumps(ends, indent=1), synced=False)
 
     def reached(self, relations: Iterable[str], batch_id: int) -> bool:
         """Return whether a batch ends at or behind the ends of some relations."""

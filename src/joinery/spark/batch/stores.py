@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
+from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product, Relation
@@ -168,9 +169,7 @@ def store_name(checkpoint: Path, query: str, *, beside: bool) -> str:
     if file.is_file():
         return str(json.loads(file.read_text(encoding="utf-8"))["name"])
     name = f"{query}_{secrets.token_hex(3)}" if beside else query
-    fresh = file.with_name(f".{FILE_NAME}.part")
-    fresh.write_text(json.dumps({"name": name}) + "\n", encoding="utf-8")
-    fresh.replace(file)
+    write_whole(file, json.dumps({"name": name}) + "\n", synced=False)
     return name
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from joinery.errors import JoineryError, RunError, SpecError
+from joinery.files import write_whole
 from joinery.sinks.protocol import FencedError
 from joinery.solutions.stored.state import StoreError
 from joinery.spark.source.kafka_loss import lost_midway
@@ -194,7 +195,4 @@ class Attempts:
         self._file.unlink(missing_ok=True)
 
     def _write(self, failures: Failures) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._file.with_suffix(".part")
-        fresh.write_text(json.dumps(asdict(failures)), encoding="utf-8")
-        fresh.replace(self._file)
+        write_whole(self._file, json.dumps(asdict(failures)), synced=False)

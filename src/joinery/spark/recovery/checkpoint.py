@@ -8,12 +8,12 @@ are never taken for those of another.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from joinery.errors import StateMismatchError
+from joinery.files import write_whole
 from joinery.spark.source.source import SourceRead
 
 FILE_NAME = "joinery.sources.json"
@@ -70,7 +70,7 @@ def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
     settings = _settings(checkpoint, last)
     settings[_TIME] = max(now_ms, settings[_TIME])
     lines[1] = json.dumps(settings, separators=(",", ":"))
-    _write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines))
+    write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines), synced=True)
 
 
 def _settings(checkpoint: Path, batch_id: int) -> dict[str, Any]:
@@ -98,17 +98,7 @@ def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> 
         if stored != ours:
             raise _mismatch(checkpoint, query, _names(stored), _names(ours))
         return
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    _write_whole(file, json.dumps(ours))
-
-
-def _write_whole(file: Path, text: str) -> None:
-    fresh = file.with_name(f".{file.name}.part")
-    with fresh.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(file)
+    write_whole(file, json.dumps(ours), synced=True)
 
 
 def _batches(folder: Path) -> set[int]:

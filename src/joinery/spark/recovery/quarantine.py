@@ -7,7 +7,6 @@ batch that runs again gives the same letters.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from joinery.files import write_whole
 from joinery.spark.source.source import Topic
 
 if TYPE_CHECKING:
@@ -66,13 +66,7 @@ class Quarantine:
     def add(self, places: Sequence[PoisonPlace]) -> None:
         """Note more places, durably."""
         noted = dict.fromkeys((*self.places(), *places))
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._file.with_suffix(".part")
-        with fresh.open("w", encoding="utf-8") as text:
-            text.write(json.dumps([asdict(each) for each in noted], indent=1))
-            text.flush()
-            os.fsync(text.fileno())
-        fresh.replace(self._file)
+        write_whole(self._file, json.dumps([asdict(each) for each in noted], indent=1), synced=True)
 
     def apply(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> DataFrame:
         """Return raw records in which the noted ones are told as poison, their bytes kept."""

@@ -10,7 +10,6 @@ starts it; one that is not marked never does.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from joinery.delivery.hold import Hold
 from joinery.delivery.outlet import Delaying, Outlet
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.errors import StateMismatchError
+from joinery.files import write_whole
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink
 from joinery.solutions.spark_state.fingerprint import claim_checkpoint
@@ -127,10 +127,8 @@ def rebuild_place(root: Path, query: str) -> Place:
 
 def mark_done(checkpoint: Path) -> None:
     """Note durably that a checkpoint is to take the place of its query's."""
-    with (checkpoint / _MARK).open("w", encoding="utf-8") as file:
-        file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n")
-        file.flush()
-        os.fsync(file.fileno())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    write_whole(checkpoint / _MARK, f"{now}\n", synced=True)
 
 
 def put_in_place(root: Path, query: str) -> bool:

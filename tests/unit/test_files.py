@@ -1,0 +1,39 @@
+"""A file stands whole under its name, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.files import join_synced, write_whole
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path, synced: bool) -> None:
+    file = tmp_path / "new" / "mark.json"
+
+    write_whole(file, "old, and longer", synced=synced)
+    write_whole(file, "né".encode(), synced=synced)
+
+    assert "né" == file.read_text(encoding="utf-8")
+    assert [file] == list(file.parent.iterdir())
+
+
+def test_a_file_that_cannot_be_written_keeps_what_it_held(tmp_path: Path) -> None:
+    file = tmp_path / "mark.json"
+    write_whole(file, "old", synced=False)
+    (tmp_path / ".mark.json.part").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        write_whole(file, "new", synced=False)
+
+    assert "old" == file.read_text(encoding="utf-8")
+
+
+def test_parts_are_joined_in_their_order(tmp_path: Path) -> None:
+    parts = [tmp_path / "1", tmp_path / "2"]
+    parts[0].write_bytes(b"a\n")
+    parts[1].write_bytes(b"b\n")
+
+    assert b"a\nb\n" == join_synced(parts, tmp_path / "whole").read_bytes()
