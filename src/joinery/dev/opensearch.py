@@ -27,9 +27,16 @@ cluster.routing.allocation.disk.threshold_enabled: false
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSearchRecipe:
-    """How a node is started; `heap` is its Java heap."""
+    """How a node is started.
+
+    Attributes:
+        heap: The Java heap.
+        options: More of the JVM's, such as `joinery.stack.jvm.SMALL` for a node that lives
+            for minutes.
+    """
 
     heap: str = "512m"
+    options: tuple[str, ...] = ("-XX:+UseSerialGC",)
     name: ClassVar = "opensearch"
     ports: ClassVar = {"client": range(9251, 9300), "transport": PORTS}
     stops_by: ClassVar = signal.SIGTERM
@@ -43,7 +50,7 @@ class OpenSearchRecipe:
         (settings / "opensearch.yml").write_text(text, encoding="utf-8")
         options = ["-confPath", str(settings), "-basePath", str(folder), "-numOfNode", "1"]
         options += ["-baseHttpPort", str(ports["client"] - 1), "-clusterName", "joinery"]
-        jvm = (java(), f"-Xmx{self.heap}", "-XX:+UseSerialGC")
+        jvm = (java(), f"-Xmx{self.heap}", *self.options)
         return Launch(command=(*jvm, "-cp", _jars(), _MAIN, *options), folder=folder)
 
     def ready(self, ports: Mapping[str, int]) -> bool:
