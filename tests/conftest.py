@@ -1,7 +1,9 @@
-"""One Spark session for all tests that need a real one."""
+"""One Spark session for all tests that need a real one, and no thread that outlives its test."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,23 @@ from joinery.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_ENDING_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def no_thread_outlives_its_test() -> Iterator[None]:
+    """Fail a test that leaves a thread of ours: it would log, write and wait in later tests."""
+    before = set(threading.enumerate())
+    yield
+    until = time.monotonic() + _ENDING_S
+    while left := _ours(set(threading.enumerate()) - before):
+        assert time.monotonic() < until, f"threads go on after their test: {left}"
+        time.sleep(0.01)
+
+
+def _ours(threads: set[threading.Thread]) -> list[str]:
+    return sorted(each.name for each in threads if each.name.startswith("joinery-"))
 
 
 @pytest.fixture(scope="session")

@@ -220,7 +220,9 @@ class SettlingOutlet:
         self._hold.open()
         self._inner.open()
         self._closing.clear()
-        self._thread = threading.Thread(target=self._flush_on_time, name="settle", daemon=True)
+        self._thread = threading.Thread(
+            target=self._flush_on_time, name="joinery-settle", daemon=True
+        )
         self._thread.start()
 
     def write(self, batch: StagedBatch) -> Sequence[Outcome]:

@@ -31,7 +31,7 @@ class OpenSearchRecipe:
 
     Attributes:
         heap: The Java heap.
-        options: More of the JVM's, such as `joinery.stack.jvm.SMALL` for a node that lives
+        options: More of the JVM's, such as `joinery.dev.process.SMALL` for a node that lives
             for minutes.
     """
 

@@ -77,6 +77,7 @@ def test_a_fenced_run_stays_fenced_after_the_second_ended(tmp_path: Path) -> Non
 
     with pytest.raises(FencedError):
         first.check()
+    first.release()
 
 
 def test_a_run_whose_processes_all_ended_here_does_not_hold_up_the_next(tmp_path: Path) -> None:
@@ -88,6 +89,7 @@ def test_a_run_whose_processes_all_ended_here_does_not_hold_up_the_next(tmp_path
 
     second.check()
     second.release()
+    first.release()
 
 
 def test_a_killed_run_is_waited_for_until_its_jvm_ended(tmp_path: Path) -> None:
@@ -103,6 +105,7 @@ def test_a_killed_run_is_waited_for_until_its_jvm_ended(tmp_path: Path) -> None:
         assert jvm.poll() == 0
         reaper.join()
     second.release()
+    first.release()
 
 
 def test_a_run_on_another_machine_counts_as_living_until_it_lapses(tmp_path: Path) -> None:
@@ -112,6 +115,7 @@ def test_a_run_on_another_machine_counts_as_living_until_it_lapses(tmp_path: Pat
 
     with pytest.raises(LeaseHeldError):
         Lease(tmp_path / "q.lease", "q").take()
+    first.release()
 
 
 def test_losing_the_lease_is_told_by_the_renewing_thread(

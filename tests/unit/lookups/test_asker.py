@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -69,15 +69,20 @@ class Shelf:
 
 
 @pytest.fixture
-def opened() -> Callable[..., Asker]:
+def opened() -> Iterator[Callable[..., Asker]]:
+    made: list[Asker] = []
+
     def build(shelf: Shelf, cache: Cache | None = None, **parts: object) -> Asker:
         limits = parts.pop("limits", Limits())
         assert isinstance(limits, Limits)
         asker = Asker(shelf, cache or Cache(), limits, patience=QUICK, **parts)  # type: ignore[arg-type]
         asker.open()
+        made.append(asker)
         return asker
 
-    return build
+    yield build
+    for each in made:
+        each.close()
 
 
 def ask_aside(asker: Asker, keys: list[Key]) -> tuple[threading.Thread, dict[Key, Answer]]:
@@ -302,6 +307,7 @@ def test_a_failure_that_waiting_does_not_mend_ends_the_question() -> None:
         asker.ask([(1,)])
     with pytest.raises(LookupStoreError, match="refused a request"):
         asker.ask([(1,)])
+    asker.close()
 
 
 def test_a_store_that_is_not_there_at_the_start_is_waited_for(

@@ -171,7 +171,7 @@ class FileWatch:
         ]
         self._warn = warn
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="file-watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="joinery-file-watch", daemon=True)
         if self._sizes:
             self._thread.start()
 

@@ -85,7 +85,7 @@ class KafkaWatch:
         self._reached_at: dict[str, float] = {}
         self._found: dict[str, RecordsLostError] = {}
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="kafka-watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="joinery-kafka-watch", daemon=True)
         if any(self._sources.values()):
             self._thread.start()
 
@@ -194,7 +194,9 @@ class KafkaGroups:
         self._closing = False
         self._thread: threading.Thread | None = None
         if self._named:
-            self._thread = threading.Thread(target=self._tell, name="kafka-groups", daemon=True)
+            self._thread = threading.Thread(
+                target=self._tell, name="joinery-kafka-groups", daemon=True
+            )
             self._thread.start()
 
     def note(self, query: str, source: str, told: str | None) -> None:
