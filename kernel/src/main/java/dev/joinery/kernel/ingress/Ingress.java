@@ -397,7 +397,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         }
         KeyCodec codec =
             route.address().codec(program.relations().get(route.relation()).columns());
-        Buckets buckets = program.bucketsOf(route.node());
+        Buckets buckets = program.buckets().get(route.node());
         targets.get(route.relation()).add(new Target(route.node(), route.role(), codec, buckets));
       }
     }

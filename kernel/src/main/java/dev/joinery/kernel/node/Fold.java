@@ -44,7 +44,7 @@ public final class Fold implements Node {
   public Fold(Program.FoldProgram program, NodeContext context) {
     this.program = program;
     this.context = context;
-    this.rows = context.rows(program.ownRelation());
+    this.rows = context.rows(program.relation());
     this.assembler = context.assembler(program.assembler());
     this.own = new UnsafeRow(rows.visibleColumns());
     this.branches =
@@ -141,7 +141,7 @@ public final class Fold implements Node {
   /** True where the row went, and nothing is kept for its return but how it went. */
   private boolean isForgettable(Slice ownState) {
     boolean here =
-        program.rawOwn() ? RowCell.read(ownState).exists : ownState.length() > Long.BYTES;
+        program.raw() ? RowCell.read(ownState).exists : ownState.length() > Long.BYTES;
     return !here
         && delivery.isIdle()
         && Arrays.stream(branches).noneMatch(Branch::keepsChildren);
@@ -153,7 +153,7 @@ public final class Fold implements Node {
       return 0;
     }
     long goneAt =
-        program.rawOwn()
+        program.raw()
             ? RowCell.read(ownState).deletedAt
             : new ByteReader(ownState).readLong();
     return goneAt + rows.retentionMicros();
@@ -243,7 +243,7 @@ public final class Fold implements Node {
     if (ownState.isEmpty()) {
       return null;
     }
-    if (program.rawOwn()) {
+    if (program.raw()) {
       return rows.view(RowCell.read(ownState));
     }
     ByteReader in = new ByteReader(ownState);
@@ -307,7 +307,7 @@ public final class Fold implements Node {
 
     RootDelivery(Program.FoldProgram program, NodeContext context) {
       this.product = program.product();
-      int relation = program.ownRelation();
+      int relation = program.relation();
       this.own = new UnsafeRow(context.visible(relation).size());
       this.key = context.keyProjection(relation);
       this.limit =
@@ -405,7 +405,7 @@ public final class Fold implements Node {
     private long hash;
 
     UpwardDelivery(Program.FoldProgram program, NodeContext context) {
-      List<Program.Slot> visible = context.visible(program.ownRelation());
+      List<Program.Slot> visible = context.visible(program.relation());
       this.upward = new Upward(program.upward(), visible);
       this.own = new UnsafeRow(visible.size());
     }

@@ -66,9 +66,9 @@ public final class CompiledAssembler implements Serializable {
 
   private static KeyCodec orderCodec(Program.AssemblerProgram program) {
     List<KeyCodec.Column> columns = new ArrayList<>();
-    for (int i = 0; i < program.order().size(); i++) {
-      DataType type = program.order().get(i).type();
-      columns.add(new KeyCodec.Column(i, type, type, program.descending()[i]));
+    for (Program.OrderColumn each : program.order()) {
+      DataType type = each.expression().type();
+      columns.add(new KeyCodec.Column(columns.size(), type, type, each.descending()));
     }
     return new KeyCodec(columns);
   }

@@ -76,8 +76,8 @@ public final class Compiler {
     }
     Expression where = program.where() == null ? null : bind(program.where());
     List<Expression> order = new ArrayList<>();
-    for (Program.Sql key : program.order()) {
-      order.add(bind(key));
+    for (Program.OrderColumn key : program.order()) {
+      order.add(bind(key.expression()));
     }
     List<Expression> output = new ArrayList<>();
     for (int slot : program.output()) {

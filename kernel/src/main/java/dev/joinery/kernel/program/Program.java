@@ -1,9 +1,15 @@
 package dev.joinery.kernel.program;
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonSubTypes.Type;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import dev.joinery.kernel.bytes.KeyCodec;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -11,8 +17,13 @@ import org.apache.spark.sql.types.StructType;
  * A lowered plan: levels of keyed nodes, as the planner declared them.
  *
  * <p>It is a value. Expressions are Spark SQL text here and become Catalyst expressions in {@link
- * Compiler}. Nodes are addressed by their position in {@code nodes}.
+ * Compiler}. Nodes are addressed by their position in {@code nodes}. {@link ProgramReader} reads it
+ * from the planner's JSON by the names of its components.
+ *
+ * @param entries where events come in; null for none
+ * @param buckets what the keys of each node are shared among; null where the nodes tell
  */
+@JsonIgnoreProperties("reasons")
 public record Program(
     int levels,
     List<RelationProgram> relations,
@@ -22,14 +33,26 @@ public record Program(
     List<Route> routes,
     List<EntryProgram> entries,
     long tombstoneRetentionMicros,
-    long maxDocumentBytes)
+    long maxDocumentBytes,
+    List<Buckets> buckets)
     implements Serializable {
+  public Program {
+    entries = entries == null ? List.of() : entries;
+    buckets = buckets == null ? bucketsOf(nodes) : buckets;
+  }
+
+  private static List<Buckets> bucketsOf(List<NodeProgram> nodes) {
+    return IntStream.range(0, nodes.size())
+        .mapToObj(each -> Buckets.of(each, nodes.get(each).buckets()))
+        .toList();
+  }
 
   /** A column of a row: its name in expressions and its type. */
   public record Slot(String name, DataType type) implements Serializable {}
 
   /** SQL text, the names it may read with the slots they stand for, and its type. */
-  public record Sql(String text, List<ScopeName> scope, DataType type) implements Serializable {}
+  public record Sql(@JsonProperty("sql") String text, List<ScopeName> scope, DataType type)
+      implements Serializable {}
 
   public record ScopeName(String name, int slot, DataType type) implements Serializable {}
 
@@ -60,11 +83,12 @@ public record Program(
       List<Slot> inputs,
       List<Sql> steps,
       Sql where,
-      List<Sql> order,
-      boolean[] descending,
+      List<OrderColumn> order,
       int[] output,
       StructType type)
       implements Serializable {}
+
+  public record OrderColumn(Sql expression, boolean descending) implements Serializable {}
 
   /** Where the raw changes of a relation go; {@code address} is over decoded columns. */
   public record Route(int relation, int node, int role, Address address) implements Serializable {}
@@ -85,21 +109,29 @@ public record Program(
   /** Where an assembled row goes: a node, its address, and a Fold's branch or a Match's arm. */
   public record Upward(int target, int branch, Address address) implements Serializable {}
 
-  public sealed interface NodeProgram extends Serializable
-      permits RetractProgram,
-          LookupProgram,
-          MatchProgram,
-          FoldProgram,
-          EnrichProgram,
-          AsOfProgram,
-          ClaimProgram,
-          MapProgram {
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
+  @JsonSubTypes({
+    @Type(value = RetractProgram.class, name = "retract"),
+    @Type(value = LookupProgram.class, name = "lookup"),
+    @Type(value = MatchProgram.class, name = "match"),
+    @Type(value = FoldProgram.class, name = "fold"),
+    @Type(value = EnrichProgram.class, name = "enrich"),
+    @Type(value = AsOfProgram.class, name = "as_of"),
+    @Type(value = ClaimProgram.class, name = "claim"),
+    @Type(value = MapProgram.class, name = "map")
+  })
+  public sealed interface NodeProgram extends Serializable {
     String name();
 
     int level();
 
+    /** How many addresses the node's keys are shared among; 0 where each has its own. */
+    default int buckets() {
+      return 0;
+    }
+
     /** Whether the node asks to be called at a time. */
-    public default boolean isTimed() {
+    default boolean isTimed() {
       return false;
     }
   }
@@ -108,7 +140,13 @@ public record Program(
       implements NodeProgram {}
 
   /** What a relation's rows are for: an own row, a parent to announce, a leaf child to place. */
-  public sealed interface Use extends Serializable permits OwnUse, ParentUse, ChildUse {}
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "use")
+  @JsonSubTypes({
+    @Type(value = OwnUse.class, name = "own"),
+    @Type(value = ParentUse.class, name = "parent"),
+    @Type(value = ChildUse.class, name = "child")
+  })
+  public sealed interface Use extends Serializable {}
 
   public record OwnUse(int target) implements Use {}
 
@@ -162,8 +200,8 @@ public record Program(
   public record FoldProgram(
       String name,
       int level,
-      int ownRelation,
-      boolean rawOwn,
+      int relation,
+      boolean raw,
       List<BranchProgram> branches,
       int assembler,
       int product,
@@ -207,6 +245,7 @@ public record Program(
    * @param everyMicros how often it is, 0 for at once
    * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
    */
+  @JsonIgnoreProperties("asked")
   public record EnrichProgram(
       String name,
       int level,
@@ -250,7 +289,7 @@ public record Program(
    * @param idleMicros after so long without a change the table holds nobody up; -1 for never
    * @param historyMicros how far an event may be behind the watermark; -1 for any distance
    * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
-   * @param buckets what the table's keys are shared among
+   * @param buckets how many addresses the table's keys are shared among
    */
   public record AsOfProgram(
       String name,
@@ -269,7 +308,7 @@ public record Program(
       long idleMicros,
       long historyMicros,
       boolean corrects,
-      Buckets buckets,
+      int buckets,
       List<Onward> onward)
       implements NodeProgram {
     @Override
@@ -283,7 +322,7 @@ public record Program(
    *
    * @param on the event's join value, over {@code event}
    * @param target the lookup's node
-   * @param buckets what the events' identities are shared among
+   * @param buckets how many addresses the events' identities are shared among
    * @param keepMicros how long the lookup may remember an event; -1 where {@code eventTime} tells
    * @param eventTime over {@code event}, before a versioned lookup, as what follows; else -1
    */
@@ -294,7 +333,7 @@ public record Program(
       StructType event,
       Address on,
       int target,
-      Buckets buckets,
+      int buckets,
       long keepMicros,
       int eventTime,
       long maxDelayMicros,
@@ -309,15 +348,6 @@ public record Program(
     public boolean isTimed() {
       return !isVersioned();
     }
-  }
-
-  /** What the keys of a node are shared among. */
-  public Buckets bucketsOf(int node) {
-    NodeProgram program = nodes.get(node);
-    if (program instanceof ClaimProgram claim) {
-      return claim.buckets();
-    }
-    return program instanceof AsOfProgram asOf ? asOf.buckets() : Buckets.NONE;
   }
 
   /** The place of an entry's relation in the order of names, by which united logs are compared. */

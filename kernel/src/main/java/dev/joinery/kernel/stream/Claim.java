@@ -32,7 +32,7 @@ public final class Claim implements Node {
   private final UnsafeRow event;
 
   public Claim(Program.ClaimProgram program, NodeContext context) {
-    Buckets buckets = context.program().bucketsOf(program.target());
+    Buckets buckets = context.program().buckets().get(program.target());
     this.program = program;
     this.address = new JoinAddress(program.on(), program.event(), buckets);
     this.event = new UnsafeRow(program.event().length());

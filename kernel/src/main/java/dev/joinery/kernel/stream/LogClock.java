@@ -51,7 +51,7 @@ public final class LogClock {
     this.lookup = (Program.AsOfProgram) program.nodes().get(node);
     this.route =
         program.routes().stream().filter(each -> each.node() == node).findFirst().orElseThrow();
-    this.buckets = program.bucketsOf(node);
+    this.buckets = program.buckets().get(node);
     this.listeners = IntStream.range(0, program.nodes().size()).filter(this::listens).toArray();
     this.rows = context.rows(lookup.relation());
     Program.RelationProgram relation = program.relations().get(lookup.relation());
@@ -103,7 +103,7 @@ public final class LogClock {
     runs.forEach((partition, run) -> marks.add(partition, run.major, run.minor, run.newest));
     byte[] message = Message.watermark(timestamp, marks);
     for (int node : listeners) {
-      for (byte[] bucket : program.bucketsOf(node).keys()) {
+      for (byte[] bucket : program.buckets().get(node).keys()) {
         outbox.send(node, bucket, message);
       }
     }

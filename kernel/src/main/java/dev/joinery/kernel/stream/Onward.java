@@ -32,7 +32,7 @@ public final class Onward {
     this.assembler = context.assembler(program.assembler());
     this.own = new UnsafeRow(shape.own().size());
     this.buckets =
-        program.target() < 0 ? Buckets.NONE : context.program().bucketsOf(program.target());
+        program.target() < 0 ? Buckets.NONE : context.program().buckets().get(program.target());
     this.address =
         program.address() == null
             ? null

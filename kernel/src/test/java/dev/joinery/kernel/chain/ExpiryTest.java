@@ -50,7 +50,8 @@ class ExpiryTest {
             program.routes(),
             program.entries(),
             RETENTION,
-            program.maxDocumentBytes()));
+            program.maxDocumentBytes(),
+            null));
   }
 
   /** As planned, and with a Retract for each relation. */

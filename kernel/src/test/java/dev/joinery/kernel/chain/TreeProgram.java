@@ -71,8 +71,10 @@ public final class TreeProgram {
   private static Program.AssemblerProgram assembler(Tree tree, String path, Program.Sql where) {
     List<Program.Slot> inputs = new ArrayList<>();
     tree.embeds().forEach(embed -> inputs.addAll(embed.inputs()));
-    List<Program.Sql> order =
-        tree.order() == null ? List.of() : List.of(tree.column(tree.order()));
+    List<Program.OrderColumn> order =
+        tree.order() == null
+            ? List.of()
+            : List.of(new Program.OrderColumn(tree.column(tree.order()), tree.descending()));
     return new Program.AssemblerProgram(
         path,
         tree.table().slots(),
@@ -80,7 +82,6 @@ public final class TreeProgram {
         List.of(),
         where,
         order,
-        order.isEmpty() ? new boolean[0] : new boolean[] {tree.descending()},
         IntStream.range(0, tree.table().type().length() + inputs.size()).toArray(),
         tree.output());
   }
@@ -263,7 +264,8 @@ public final class TreeProgram {
           new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index));
     }
     return new Program(
-        levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20);
+        levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20,
+        null);
   }
 
   private static Program.Address keyAddress(Table table) {
@@ -299,7 +301,7 @@ public final class TreeProgram {
         nodes.set(
             own.target(),
             new Program.FoldProgram(
-                at.name(), 0, at.ownRelation(), true, at.branches(), at.assembler(), at.product(),
+                at.name(), 0, at.relation(), true, at.branches(), at.assembler(), at.product(),
                 at.upward()));
         routes.add(new Program.Route(uses.index, own.target(), role, keyAddress(uses.table)));
       } else if (use instanceof Program.ChildUse child) {
@@ -380,7 +382,7 @@ public final class TreeProgram {
     }
     Program.FoldProgram at = (Program.FoldProgram) node;
     return new Program.FoldProgram(
-        at.name(), level, at.ownRelation(), at.rawOwn(), at.branches(), at.assembler(),
+        at.name(), level, at.relation(), at.raw(), at.branches(), at.assembler(),
         at.product(), at.upward());
   }
 }

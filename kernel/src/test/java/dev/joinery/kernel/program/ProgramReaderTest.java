@@ -15,13 +15,13 @@ class ProgramReaderTest {
 
   @Test
   void aNodeOfAnUnknownKindIsRefused() {
-    assertEquals("no node of kind window", refusal("{\"kind\": \"window\"}"));
+    assertEquals("no NodeProgram of kind window", refusal("{\"kind\": \"window\"}"));
   }
 
   @Test
   void anUnknownUseIsRefused() {
     String retract = "{\"kind\": \"retract\", \"name\": \"n\", \"level\": 1, \"relation\": 0,";
 
-    assertEquals("no use sibling", refusal(retract + "\"uses\": [{\"use\": \"sibling\"}]}"));
+    assertEquals("no Use of kind sibling", refusal(retract + "\"uses\": [{\"use\": \"sibling\"}]}"));
   }
 }

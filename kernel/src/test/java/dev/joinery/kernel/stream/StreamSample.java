@@ -2,7 +2,6 @@ package dev.joinery.kernel.stream;
 
 import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import java.util.Arrays;
 import java.util.List;
@@ -67,7 +66,8 @@ final class StreamSample {
         List.of(route(1, 0)),
         List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
-        1 << 20);
+        1 << 20,
+        null);
   }
 
   /** Each order with its customer's name and city; the first lookup corrects. */
@@ -132,7 +132,8 @@ final class StreamSample {
         List.of(route(1, 0), route(2, 1)),
         List.of(new Program.EntryProgram(0, List.of(to(0, 3, 1)))),
         WEEK,
-        1 << 20);
+        1 << 20,
+        null);
   }
 
   /** Each sale with the price that was valid at its time, and whether it is a correction. */
@@ -172,7 +173,7 @@ final class StreamSample {
                 idleMicros,
                 historyMicros,
                 corrects,
-                Buckets.of(0, 4),
+                4,
                 List.of(new Program.Onward(4, -1, 0, null, true)))),
         List.of(
             view(SALE),
@@ -191,7 +192,8 @@ final class StreamSample {
         List.of(route(1, 0)),
         List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
-        1 << 20);
+        1 << 20,
+        null);
   }
 
   /** A program of one lookup, before which events are followed that are told again. */
@@ -207,7 +209,7 @@ final class StreamSample {
             versioned ? SALE.type() : ORDER.type(),
             into.address(),
             0,
-            Buckets.of(1, 4),
+            4,
             keepMicros,
             versioned ? 2 : -1,
             node instanceof Program.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,
@@ -222,7 +224,8 @@ final class StreamSample {
         program.routes(),
         List.of(new Program.EntryProgram(0, List.of(first))),
         program.tombstoneRetentionMicros(),
-        program.maxDocumentBytes());
+        program.maxDocumentBytes(),
+        null);
   }
 
   private static Program.NodeProgram second(Program.NodeProgram node) {
@@ -299,7 +302,7 @@ final class StreamSample {
       StructType type,
       int... output) {
     return new Program.AssemblerProgram(
-        name, own, inputs, List.of(), null, List.of(), new boolean[0], output, type);
+        name, own, inputs, List.of(), null, List.of(), output, type);
   }
 
   private static List<Program.Slot> slots(String ddl) {
