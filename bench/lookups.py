@@ -29,12 +29,13 @@ from examples.coffee_shop.comparison import Postgres, Shop, compare, told  # noq
 
 from joinery.artifact import Artifact, fetch  # noqa: E402
 from joinery.dev.postgres import postgres  # noqa: E402
+from joinery.expression.typed import Expression  # noqa: E402
 from joinery.lookups.asker import Asker  # noqa: E402
 from joinery.lookups.registry import make_asker  # noqa: E402
 from joinery.model.lookup import LookupProgress  # noqa: E402
 from joinery.model.progress import BatchProgress  # noqa: E402
 from joinery.model.type import LONG, STRING, Field  # noqa: E402
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation  # noqa: E402
+from joinery.plan.nodes import Computed, JoinPair, Relation  # noqa: E402
 from joinery.plan.stream import Cache, Limits, Lookup, StoreRead  # noqa: E402
 from joinery.testing.delay import DelayProxy  # noqa: E402
 

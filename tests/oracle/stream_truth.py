@@ -29,7 +29,7 @@ from joinery.plan.stream import (
     WithColumns,
     columns_after,
 )
-from joinery.semantics.lookup_fields import LookupFields
+from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings, guarded
 from joinery.testing.conformance.stream_suite import StreamBatch

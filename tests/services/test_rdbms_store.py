@@ -28,18 +28,12 @@ from joinery.model.change import Change
 from joinery.model.type import INT, LONG, STRING, Decimal, Field
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
+from joinery.semantics.document import SentDocument
 from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    FencedError,
-    SentDocument,
-    StoreError,
-    StoreSolution,
-)
+from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoreError, StoreSolution
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.conformance.project import load_text

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from joinery.expression.evaluate import compile_expression
 from joinery.expression.expression import build_expression
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
 from joinery.model.type import (
     BINARY,
     BOOLEAN,

@@ -14,8 +14,8 @@ from joinery.expression.coercion import bounded, integral, numeric, orderable
 from joinery.expression.functions import AGGREGATES, EMBED_AGGREGATES
 from joinery.expression.problem import ExpressionError, nearest_hint, type_error
 from joinery.expression.syntax import Call, Lambda, Member, Name, Star, Syntax, children, free_names
+from joinery.expression.typed import Aggregate, AggregateFunction, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, LONG, DataType, Decimal, Struct
-from joinery.plan.nodes import Aggregate, AggregateFunction, Expression
 
 Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]

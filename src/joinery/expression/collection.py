@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from joinery.expression.failure import EvaluationError
 from joinery.expression.order import Key, value_key
+from joinery.expression.problem import EvaluationError
 from joinery.model.type import Array, DataType
 
 

@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from joinery.expression.coercion import integral
-from joinery.expression.failure import EvaluationError
 from joinery.expression.literal import BLANK, RANGES, date_of, timestamp_of
 from joinery.expression.number import fit, single, whole
+from joinery.expression.problem import EvaluationError
 from joinery.model.type import DATE, STRING, TIMESTAMP, Array, Atomic, DataType, Decimal, Struct
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

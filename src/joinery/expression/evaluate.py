@@ -17,16 +17,23 @@ from typing import Any
 from joinery.expression import number
 from joinery.expression.collection import COLLECTION, TYPED, element_of
 from joinery.expression.convert import converter
-from joinery.expression.failure import EvaluationError
 from joinery.expression.order import value_key
 from joinery.expression.parse import parse
-from joinery.expression.problem import not_portable
+from joinery.expression.problem import EvaluationError, not_portable
 from joinery.expression.resolve import resolve
 from joinery.expression.temporal import TEMPORAL
 from joinery.expression.text import TEXT, concat_ws
-from joinery.expression.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
+from joinery.expression.typed import (
+    Apply,
+    Closure,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Typed,
+    Variable,
+)
 from joinery.model.type import DataType, Struct
-from joinery.plan.nodes import Expression
 
 __all__ = ["EvaluationError", "compile_expression", "never_fails", "typed_expression"]
 

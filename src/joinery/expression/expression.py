@@ -25,8 +25,8 @@ from joinery.expression.problem import ExpressionError, NotPortableError, refuse
 from joinery.expression.resolve import resolve
 from joinery.expression.syntax import Call, Name, Syntax, free_names, walk
 from joinery.expression.token import tokens_of
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, DataType, Struct
-from joinery.plan.nodes import Aggregate, Expression
 
 __all__ = ["Analyser", "ExpressionError", "NotPortableError", "build_expression"]
 

@@ -25,7 +25,7 @@ from joinery.expression.coercion import (
 from joinery.expression.literal import type_named
 from joinery.expression.operator import CONTAINERS, OPERATORS, Arguments, Mismatch, Rule, comparison
 from joinery.expression.token import Token
-from joinery.expression.typed import Apply, Constant, Typed
+from joinery.expression.typed import AggregateFunction, Apply, Constant, Typed
 from joinery.model.type import (
     BOOLEAN,
     DATE,
@@ -38,7 +38,6 @@ from joinery.model.type import (
     DataType,
     Decimal,
 )
-from joinery.plan.nodes import AggregateFunction
 
 _REGEX_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}]")
 TRUNCATIONS = {

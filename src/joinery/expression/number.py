@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from joinery.expression.failure import EvaluationError
 from joinery.expression.literal import RANGES
+from joinery.expression.problem import EvaluationError
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 
 _EXACT = decimal.Context(prec=77, rounding=decimal.ROUND_HALF_UP)

@@ -1,11 +1,11 @@
-"""What can be wrong with an expression, and where in its text."""
+"""What can be wrong with an expression, where in its text, or over one row."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-from joinery.errors import PlanError
+from joinery.errors import JoineryError, PlanError
 
 UNCHECKED = "PLAN_NOT_PORTABLE_UNCHECKED"
 
@@ -96,3 +96,9 @@ def refused(what: str, *, offset: int) -> ExpressionError:
         detail="An expression computes one value from one row.",
         hint="Declare the other rows as an embed.",
     )
+
+
+class EvaluationError(JoineryError):
+    """An expression has no value for a row, such as a division by zero."""
+
+    code = "EXPRESSION"

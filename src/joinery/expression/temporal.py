@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from joinery.expression.convert import micros_of, moment_of
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _LONG = 1 << 63

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
 
 _MOST_BYTES = 1 << 27
 

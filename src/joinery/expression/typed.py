@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from joinery.model.type import DataType
 
@@ -85,3 +85,45 @@ def parts(node: Typed) -> Iterator[Typed]:
                 yield from parts(each)
         case Constant() | Read() | Variable():
             pass
+
+
+AggregateFunction = Literal["count", "sum", "min", "max", "avg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked expression.
+
+    Attributes:
+        sql: The user's own text in Spark SQL (never re-rendered), in which each call of
+            an aggregate over an embed is replaced by the name of its `Aggregate`.
+        type: The type of its result.
+        references: The names of its scope that it reads (top-level names only).
+        portable: True when every solution and the test driver can evaluate it.
+    """
+
+    sql: str
+    type: DataType
+    references: frozenset[str]
+    portable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A value kept over the rows of a `many` embed: after its `where`, before its `limit`.
+
+    Attributes:
+        name: The placeholder under which `values` read it (`__agg_0` …).
+        embed: The embed's name.
+        function: What is computed; nulls are skipped, null when empty (`count` 0).
+        argument: Over the embed's output names; None counts rows.
+        filter: Over the embed's output names; None keeps all.
+        type: The type of the result.
+    """
+
+    name: str
+    embed: str
+    function: AggregateFunction
+    argument: Expression | None
+    filter: Expression | None
+    type: DataType

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import cast
 
 from joinery.errors import SpecError
+from joinery.expression.typed import Expression
 from joinery.lookups.asker import Asker
 from joinery.lookups.coherence import Place, place_of
 from joinery.lookups.protocol import LookupStore, LookupStoreFactory, LookupTable
 from joinery.model.progress import Waiting
 from joinery.model.type import Field
-from joinery.plan.nodes import Expression, Relation
+from joinery.plan.nodes import Relation
 from joinery.plan.stream import Lookup, filter_ms, whole_ms, why_no_filter, why_not_whole
 
 _GROUP = "joinery.lookups"

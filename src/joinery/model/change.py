@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Row = Mapping[str, Any]
+Key = tuple[Any, ...]
+"""The values of a key's columns, in the relation's order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 
 from joinery.errors import JoineryError, Location, ProjectErrors
-from joinery.expression.context import Context
 from joinery.expression.expression import Analyser
+from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
 from joinery.plan.build_node import build_root
 from joinery.plan.build_stream import build_streams
+from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
+from joinery.plan.nodes import Computed, Node, Plan, Product, Relation
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_position, check_topics, registry_of
 from joinery.plan.verify import verify, verify_stream

@@ -1,26 +1,80 @@
 """From a lookup's spec to a lookup of the plan: its table, its fields, its times, its store.
 
+Switches that exclude one another are refused, each with the reason.
+
 Invariant: `on` covers the table's key, in the key's order.
-
-The column pairs of a lookup: resolved, typed, the right way round, and the whole key.
-
-The switches of a lookup that exclude one another, each with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from joinery.expression.context import Context
-from joinery.model.type import TIMESTAMP
+from joinery.expression.typed import Expression
+from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
-from joinery.plan.lookup_context import Events, LookupContext, Row
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
+from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
 from joinery.project.location import Path
 from joinery.project.product import Pairs
 from joinery.project.stream import LookupSpec, WatermarkSpec
+
+Row = dict[str, DataType]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events that a lookup is given.
+
+    Attributes:
+        stream: The stream's name.
+        relation: Where they come from.
+        columns: What they have.
+        lost: Columns whose own problem is noted.
+    """
+
+    stream: str
+    relation: Relation
+    columns: tuple[Field, ...]
+    lost: Collection[str] = ()
+
+    @property
+    def row(self) -> Row:
+        """The types of their columns."""
+        return {each.name: each.type for each in self.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class LookupContext:
+    """One lookup under construction, whose table is there.
+
+    Attributes:
+        context: Takes the problems.
+        path: Where it is declared.
+        lost: Columns of the table whose own problem is noted.
+    """
+
+    context: Context
+    spec: LookupSpec
+    path: Path
+    events: Events
+    table: Relation
+    lost: Collection[str] = ()
+
+    @property
+    def what(self) -> str:
+        """The lookup, for messages."""
+        return f'the lookup of "{self.table.name}"'
+
+    @property
+    def row(self) -> Row:
+        """The types of the table's columns."""
+        return {each.name: each.type for each in self.table.row.fields}
+
+    def refuse(self, code: str, message: str, word: str, *, detail: str = "", hint: str) -> None:
+        """Note a problem of the switch `word`."""
+        self.context.refuse(code, message, (*self.path, word), detail=detail, hint=hint)
 
 
 def build_on(asked: LookupContext) -> tuple[JoinPair, ...]:

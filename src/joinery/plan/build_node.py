@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from joinery.expression.context import Context
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, DataType, Struct
+from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import (
-    Aggregate,
-    Computed,
-    Expression,
-    JoinPair,
-    Node,
-    OrderKey,
-    Relation,
-)
+from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Relation
 from joinery.project.location import Path
 from joinery.project.product import NodeSpec, Pairs
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from joinery.expression.context import Context
 from joinery.model.type import DataType, Field, Struct, parse_type
-from joinery.plan.build_lookup import build_lookup
-from joinery.plan.lookup_context import Events
+from joinery.plan.build_lookup import Events, build_lookup
+from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink

@@ -1,17 +1,91 @@
-"""Every problem and warning of a project at once, as rows for people and programs."""
+"""Every problem and warning of a project at once, as rows for people and programs.
+
+What of a broken project is sound is still checked, so that one look finds every problem.
+
+Invariant: a problem found in the sound parts does not follow from one that was found before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from joinery.errors import JoineryError, Location
 from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
-from joinery.plan.sound import sound_parts
 from joinery.project.load import load_parts
+from joinery.project.location import Path as SpecPath
+from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
+from joinery.project.stream import LookupSpec, StreamSpec, UnionSpec
+
+_PARTS = ("relations", "products", "streams")
+
+
+def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectSpec:
+    """Return `spec` without its broken relations, products and streams, and what needs them.
+
+    Args:
+        spec: A project as far as it could be read.
+        problems: What was wrong with it.
+    """
+    broken = {_part(spec, each.location) for each in problems}
+    if not broken:
+        return spec
+    whole = any(len(path) < 2 and (not path or path[0] in _PARTS) for path in broken)
+    if whole or not spec.relations:
+        return replace(spec, relations=(), products=(), streams=())
+    lost = {path[1] for path in broken if path[0] == "relations"}
+    sections = {path[0] for path in broken}
+    relations = tuple(each for each in spec.relations if each.name not in lost)
+    products = tuple(
+        each
+        for each in spec.products
+        if ("products", each.name) not in broken and lost.isdisjoint(_read(each))
+    )
+    streams = _streams(spec, {path[1] for path in broken if path[0] == "streams"} | lost)
+    if not sections.isdisjoint(("sources", "defaults")):
+        relations = tuple(replace(each, source=None) for each in relations)
+        spec = replace(spec, sources=(), defaults=DefaultsSpec(format=spec.defaults.format))
+    if "sinks" in sections:
+        products = tuple(replace(each, sinks=()) for each in products)
+        streams = tuple(replace(each, sinks=()) for each in streams)
+    return replace(spec, relations=relations, products=products, streams=streams)
+
+
+def _streams(spec: ProjectSpec, lost: set[str | int]) -> tuple[StreamSpec, ...]:
+    """Return the streams that read nothing lost, not even through another stream."""
+    streams = tuple(each for each in spec.streams if lost.isdisjoint({each.name, *_reads(each)}))
+    gone = {each.name for each in spec.streams} - {each.name for each in streams}
+    return streams if gone <= lost else _streams(spec, lost | gone)
+
+
+def _reads(stream: StreamSpec) -> set[str]:
+    tables = {each.table for each in stream.steps if isinstance(each, LookupSpec)}
+    return {
+        stream.origin,
+        *tables,
+        *(each.stream for each in stream.steps if isinstance(each, UnionSpec)),
+    }
+
+
+def _part(spec: ProjectSpec, place: Location | None) -> SpecPath:
+    """Return the relation, product or other section in which a place lies."""
+    if place is None:
+        return ()
+    starts = [
+        (mark.key, path)
+        for path, mark in spec.locations.marks.items()
+        if mark.key is not None and mark.key.file == place.file and mark.key <= place
+        if len(path) == 1 or (len(path) == 2 and path[0] in _PARTS)
+    ]
+    return max(starts)[1] if starts else ("run",)
+
+
+def _read(product: ProductSpec) -> set[str]:
+    return {*(node.relation for node in product.root.walk()), *product.ready}
+
 
 Severity = Literal["error", "warning"]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import JoineryError
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.project.product import OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
@@ -24,27 +25,6 @@ from joinery.project.schema_registry import RegistryOptions
 if TYPE_CHECKING:
     from joinery.plan.stream import Stream
     from joinery.project.stream import WatermarkSpec
-
-
-AggregateFunction = Literal["count", "sum", "min", "max", "avg"]
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A checked expression.
-
-    Attributes:
-        sql: The user's own text in Spark SQL (never re-rendered), in which each call of
-            an aggregate over an embed is replaced by the name of its `Aggregate`.
-        type: The type of its result.
-        references: The names of its scope that it reads (top-level names only).
-        portable: True when every solution and the test driver can evaluate it.
-    """
-
-    sql: str
-    type: DataType
-    references: frozenset[str]
-    portable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +41,6 @@ class OrderKey:
 
     expression: Expression
     descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """A value kept over the rows of a `many` embed: after its `where`, before its `limit`.
-
-    Attributes:
-        name: The placeholder under which `values` read it (`__agg_0` …).
-        embed: The embed's name.
-        function: What is computed; nulls are skipped, null when empty (`count` 0).
-        argument: Over the embed's output names; None counts rows.
-        filter: Over the embed's output names; None keeps all.
-        type: The type of the result.
-    """
-
-    name: str
-    embed: str
-    function: AggregateFunction
-    argument: Expression | None
-    filter: Expression | None
-    type: DataType
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from joinery.expression.typed import Expression
 from joinery.model.type import Field, quoted
-from joinery.plan.nodes import Computed, Expression
+from joinery.plan.nodes import Computed
 from joinery.plan.stream import (
     Filter,
     Lookup,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from joinery.expression.context import Context
 from joinery.model.type import Array, Map, Struct
+from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
 from joinery.project import grammar
 from joinery.project.kafka import is_named

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from joinery.expression.context import Context
 from joinery.model.type import Field
+from joinery.plan.context import Context
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
 from joinery.project.location import Path
 from joinery.project.product import RelationSpec, SourceSpec

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from joinery.expression.typed import Expression
 from joinery.model.type import BOOLEAN, STRING, Atomic, Field, Struct
-from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Plan, Product, Relation, Sink
+from joinery.plan.nodes import Computed, JoinPair, Node, Plan, Product, Relation, Sink
 from joinery.project.quantity import duration_text
 from joinery.project.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
 from joinery.project.stream import Cache as Cache

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from joinery.errors import PlanError
+from joinery.expression.typed import Expression
 from joinery.model.type import LONG, TIMESTAMP, DataType, Field
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import Computed, Expression, Node, Plan, Product, Relation
+from joinery.plan.nodes import Computed, Node, Plan, Product, Relation
 from joinery.plan.stream import (
     Filter,
     Lookup,

@@ -18,12 +18,13 @@ from operator import itemgetter
 from typing import Any
 
 from joinery.expression.evaluate import never_fails, typed_expression
-from joinery.expression.failure import EvaluationError
 from joinery.expression.number import fit, whole
 from joinery.expression.order import is_ordered_itself, row_key, value_key
+from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Aggregate, AggregateFunction
 from joinery.model.change import Row
 from joinery.model.type import DataType, Decimal
-from joinery.plan.nodes import Aggregate, AggregateFunction, Node
+from joinery.plan.nodes import Node
 from joinery.semantics.render import key_text
 from joinery.semantics.rows import (
     Findings,

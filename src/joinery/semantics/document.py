@@ -15,7 +15,22 @@ from joinery.plan.nodes import Product
 from joinery.semantics.assemble import Assembler
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, Matching
-from joinery.solutions.stored.state import SentDocument
+
+
+@dataclass(frozen=True, slots=True)
+class SentDocument:
+    """What the sink holds for one root.
+
+    Attributes:
+        text: The document as JSON text; None where the sink holds none.
+        version: The last one used; never falls.
+        failing: The document that should stand cannot be sent, and a dead letter told so.
+    """
+
+    text: str | None
+    version: int
+    failing: bool = False
+
 
 NEVER_SENT = SentDocument(None, 0)
 Step = Literal["send", "dead", "silent", "nothing"]

@@ -14,18 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from joinery.expression.order import row_key
-from joinery.model.change import Change, DocumentChange, Row
+from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.nodes import Product, Relation
-from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, next_sent
+from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.rows import Findings, Rows, join_value
 from joinery.solutions.protocol import DeadDocument, Emissions
-from joinery.solutions.stored.state import SentDocument
-
-Key = tuple[Any, ...]
 
 
 class ReferenceSolution:

@@ -23,11 +23,10 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.plan.nodes import Relation
 from joinery.semantics.rows import join_value
-from joinery.solutions.stored.state import Key
 
 Render = Callable[[Any], str]
 _WIDE = decimal.Context(prec=80)

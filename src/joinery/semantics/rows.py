@@ -18,12 +18,14 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from joinery.expression.evaluate import compile_typed, never_fails, typed_expression
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Expression
 from joinery.model.change import Row
 from joinery.model.type import LONG, Atomic, DataType
-from joinery.plan.nodes import Expression, Node, Relation
+from joinery.plan.nodes import Node, Relation
 
 JoinValue = tuple[Any, ...]
+"""What a row joins on; see `join_value`."""
 _FLOATING = (Atomic("float"), Atomic("double"))
 
 

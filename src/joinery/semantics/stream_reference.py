@@ -33,12 +33,11 @@ from joinery.plan.stream import (
     WithColumns,
     columns_after,
 )
-from joinery.semantics.current_lookup import CurrentLookup
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
+from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import Scope, guarded
-from joinery.semantics.versioned_lookup import VersionedLookup
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]

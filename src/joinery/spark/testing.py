@@ -29,8 +29,8 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
 from joinery.plan.stream import Lookup, outputs_of
 from joinery.project.product import ProjectSpec, SinkSpec
-from joinery.semantics.change_line import change_line
 from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.read_change import change_line
 from joinery.semantics.rows import Findings
 from joinery.solutions.protocol import Sent
 from joinery.spark.batch.run import Run, RunOptions

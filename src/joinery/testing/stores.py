@@ -17,13 +17,13 @@ from random import Random
 from typing import Any, TypeVar
 
 from joinery.errors import JoineryError
-from joinery.model.change import Change
+from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
-from joinery.solutions.stored.state import Batch, Emitted, Key, Outcome, StoreSolution
+from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
 from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import BATCH_US
 

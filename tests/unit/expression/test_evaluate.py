@@ -11,7 +11,8 @@ import pytest
 
 from joinery.expression.evaluate import compile_expression
 from joinery.expression.expression import NotPortableError, build_expression
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Expression
 from joinery.model.type import (
     BOOLEAN,
     DATE,
@@ -27,7 +28,6 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.nodes import Expression
 
 SCOPE: Mapping[str, DataType] = {
     "i": INT,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from joinery.expression.expression import ExpressionError, NotPortableError, build_expression
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import (
     BOOLEAN,
     DATE,
@@ -22,7 +23,6 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.nodes import Aggregate, Expression
 
 TRANSFER = Struct((Field("amount", INT), Field("kind", STRING), Field("tags", Array(STRING))))
 SCOPE: Mapping[str, DataType] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from joinery.expression.typed import Expression
 from joinery.lookups.option import LookupOptionError
 from joinery.lookups.protocol import (
     LookupStoreError,
@@ -25,7 +26,7 @@ from joinery.lookups.registry import (
 )
 from joinery.lookups.whole import WholeStore
 from joinery.model.type import BINARY, LONG, STRING, Field
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
+from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
 
 ID, NAME = Field("id", LONG), Field("name", STRING)

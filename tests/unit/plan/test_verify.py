@@ -7,18 +7,9 @@ from dataclasses import replace
 import pytest
 
 from joinery.errors import PlanError
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, LONG, STRING, Array, Field
-from joinery.plan.nodes import (
-    Aggregate,
-    Computed,
-    Expression,
-    JoinPair,
-    Node,
-    OrderKey,
-    Plan,
-    Product,
-    Relation,
-)
+from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Plan, Product, Relation
 from joinery.plan.verify import verify
 
 ID = Expression("id", LONG, frozenset({"id"}))

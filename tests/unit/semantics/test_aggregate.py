@@ -7,7 +7,7 @@ from decimal import Decimal as D
 
 import pytest
 
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
 from joinery.model.type import DOUBLE, INT, LONG, STRING, Decimal
 from joinery.semantics.assemble import aggregate
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from joinery.expression.typed import Expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
 from joinery.semantics.reference import ReferenceSolution
 from joinery.testing.conformance.project import load_text
 

@@ -10,9 +10,10 @@ import pytest
 
 import joinery as jn
 import joinery.testing as kit
+from joinery.expression.typed import Expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
-from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
 from joinery.testing import ChangeError, Driver, delete, gone, insert, tombstone, update, upsert
 from joinery.testing.driver import DriverError
 

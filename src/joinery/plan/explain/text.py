@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
-from joinery.plan.nodes import Aggregate, Computed, Node, OrderKey, Plan, Product, Relation
+from joinery.plan.nodes import Computed, Node, OrderKey, Plan, Product, Relation
 from joinery.plan.stream import (
     Filter,
     Lookup,
@@ -44,7 +45,7 @@ def render_product(product: Product) -> str:
 
     Example:
         >>> from joinery.model.type import STRING, Field
-        >>> from joinery.plan.nodes import Expression
+        >>> from joinery.expression.typed import Expression
         >>> user = Relation("user", "", "user", "json", ("id",), (Field("id", STRING),))
         >>> shown = (Computed("id", Expression("id", STRING, frozenset({"id"}))),)
         >>> print(render_product(Product("users", Node("users", "users", "root", user, (), shown))))

@@ -24,19 +24,14 @@ from typing import Any, cast
 
 import orjson
 
+from joinery.model.change import Key
 from joinery.plan.nodes import Product
+from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.codec import KeyCodec, dump, key_of_text, key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    FencedError,
-    Key,
-    SentDocument,
-    StoreError,
-)
+from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoreError
 
 _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000

@@ -14,13 +14,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.plan.nodes import Node, Product
+from joinery.semantics.document import SentDocument
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent
 from joinery.solutions.key_value.store import KeyValueStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, JoinValue, Key, SentDocument, StoredRow
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow
 
 Sides = Mapping[str, set[tuple[str, ...]]]
 

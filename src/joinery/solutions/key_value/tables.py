@@ -19,12 +19,12 @@ from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.plan.nodes import Product, Relation
-from joinery.semantics.rows import join_reader
+from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_of_text, key_text
 from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
-from joinery.solutions.stored.state import JoinValue, Key, StoredRow
+from joinery.solutions.stored.state import StoredRow
 
 _AT_ONCE = 20_000
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from joinery.model.change import Key
 from joinery.model.type import Field
 from joinery.plan.nodes import Node, Product, Relation
 from joinery.solutions.relational.value import Cells, ConvertOf, cells_of
-from joinery.solutions.stored.state import Key, StoredRow
+from joinery.solutions.stored.state import StoredRow
 from joinery.solutions.stored.tactic import columns_of
 
 Columns = tuple[str, ...]

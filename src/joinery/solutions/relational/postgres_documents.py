@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from joinery.model.change import Key
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
 from joinery.plan.nodes import Product
+from joinery.semantics.document import SentDocument
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.postgres_database import (
@@ -25,7 +27,7 @@ from joinery.solutions.relational.postgres_database import (
     upsert_rows,
 )
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
-from joinery.solutions.stored.state import Emitted, Key, SentDocument
+from joinery.solutions.stored.state import Emitted
 
 if TYPE_CHECKING:
     from joinery.solutions.relational.postgres_database import Connection

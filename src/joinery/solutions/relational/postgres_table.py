@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
 from joinery.semantics.render import key_reader
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     AFTER_DELETE,
@@ -45,7 +46,7 @@ from joinery.solutions.relational.postgres_database import (
     widens,
 )
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from, table_from
-from joinery.solutions.stored.state import JoinValue, Key, StoredRow
+from joinery.solutions.stored.state import StoredRow
 
 if TYPE_CHECKING:
     from joinery.solutions.relational.postgres_database import Connection

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator
 
+from joinery.model.change import Key
 from joinery.plan.nodes import Product
+from joinery.semantics.document import SentDocument
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.sqlite_database import (
@@ -19,7 +21,7 @@ from joinery.solutions.relational.sqlite_database import (
     to_cell,
 )
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
-from joinery.solutions.stored.state import Emitted, Key, SentDocument
+from joinery.solutions.stored.state import Emitted
 
 _OWN = ("document", "version", "failing", "batch", "place", "reason", "detail")
 _TYPES = ("TEXT", "INTEGER NOT NULL", "BOOLEAN NOT NULL", "INTEGER", "INTEGER", "TEXT", "TEXT")

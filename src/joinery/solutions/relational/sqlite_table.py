@@ -12,9 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from joinery.expression.order import is_ordered_itself
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.model.type import Field
 from joinery.semantics.render import key_reader
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
     CHANGED,
@@ -39,7 +40,7 @@ from joinery.solutions.relational.sqlite_database import (
     to_cell,
 )
 from joinery.solutions.relational.value import probe_cells, rows_from, table_from
-from joinery.solutions.stored.state import JoinValue, Key, StoredRow
+from joinery.solutions.stored.state import StoredRow
 
 
 class SqliteTable:

@@ -17,18 +17,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
+from joinery.semantics.document import SentDocument
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.relational.fence import check_claim, is_last
 from joinery.solutions.stored.owner import Owner
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    JoinValue,
-    Key,
-    SentDocument,
-    StoredRow,
-    StoreError,
-)
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError
 
 Link = TypeVar("Link", bound=Any)
 _Taken = TypeVar("_Taken", bound=Any, contravariant=True)

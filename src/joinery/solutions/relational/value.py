@@ -19,7 +19,7 @@ from joinery.expression.literal import RANGES
 from joinery.model.change import Row
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.semantics.rows import values_reader
-from joinery.solutions.stored.table import RowTable
+from joinery.solutions.stored.column import RowTable
 
 Convert = Callable[[Any], Any]
 """From a value that is not null to another."""

@@ -34,13 +34,13 @@ from typing import Any
 from zlib import crc32
 
 from joinery.errors import SpecError
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.plan.nodes import Relation
-from joinery.semantics.rows import join_reader
+from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_text
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place
 from joinery.solutions.key_value.tables import escaped
-from joinery.solutions.stored.state import JoinValue, Key, StoredRow
+from joinery.solutions.stored.state import StoredRow
 
 Found = Mapping[tuple[str, ...], str]
 """By columns, the value of the slot that a row is found by."""

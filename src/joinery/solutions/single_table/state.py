@@ -15,8 +15,10 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.plan.nodes import Product, Relation
+from joinery.semantics.document import SentDocument
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.dynamodb import DynamoStore
 from joinery.solutions.key_value.dynamodb_table import DynamoTable
 from joinery.solutions.key_value.ledger import Ledger
@@ -25,15 +27,7 @@ from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.single_table.items import ItemTable, Layout, Need, Recent, sort_key
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    JoinValue,
-    Key,
-    SentDocument,
-    StoredRow,
-    StoreError,
-)
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError
 
 LAG_S = 5.0
 _HOT_UNITS_A_SECOND = 900

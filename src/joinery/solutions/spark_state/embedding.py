@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Map
-from joinery.plan.nodes import Aggregate, Expression, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import JoinPair, Node, Product, Relation
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.

@@ -47,6 +47,7 @@ from joinery.solutions.spark_state.program import (
 )
 from joinery.solutions.spark_state.stream_node import (
     Place,
+    Relations,
     added_by,
     event_address,
     leveled,
@@ -54,7 +55,6 @@ from joinery.solutions.spark_state.stream_node import (
     make_node,
     own_after,
 )
-from joinery.solutions.spark_state.stream_relation import Relations
 
 Scope = dict[str, tuple[int, DataType]]
 

@@ -1,11 +1,10 @@
-"""Makes the node of one step of a stream that the kernel does not do in passing.
+"""The nodes, levels and relations of a program of streams.
 
-Invariant: what a node is told of an event and of a table's row is what later steps need.
+A level holds functions or lookups, not both; what follows on a store that is asked stands
+behind all levels that keep state.
 
-Sets the levels of a stream's nodes: what must be over before each begins.
-
-Invariant: every message goes to a later level. A level holds functions or lookups, not both;
-what follows on a store that is asked stands behind all levels that keep state.
+Invariant: every message goes to a later level; what a node is told of an event and of a
+table's row is what later steps need.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from joinery.model.type import Field, Struct
+from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
-from joinery.solutions.spark_state.embedding import sql_over
+from joinery.solutions.spark_state.embedding import closed_columns, sql_over
+from joinery.solutions.spark_state.flow import Flow, needed_relations
 from joinery.solutions.spark_state.program import (
     Address,
     AsOf,
@@ -24,10 +25,86 @@ from joinery.solutions.spark_state.program import (
     Enrich,
     Entry,
     MapEvents,
+    RelationProgram,
     Slot,
     StreamNode,
 )
-from joinery.solutions.spark_state.stream_relation import Relations, Rows, struct_of
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A relation as the program reads it: decoded columns, the visible row, its view."""
+
+    relation: Relation
+    index: int
+    columns: tuple[Slot, ...]
+    row: tuple[Slot, ...]
+    view: int
+
+    def ordinals(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the places of columns in the row."""
+        places = {slot.name: index for index, slot in enumerate(self.row)}
+        return tuple(places[each] for each in names)
+
+    def address(self, lookup: Lookup) -> Address:
+        """Return the table's side of a lookup's join value."""
+        return Address(
+            self.ordinals([pair.child for pair in lookup.on]),
+            tuple(pair.type for pair in lookup.on),
+        )
+
+
+class Relations:
+    """Collects assemblers, first the views of all relations.
+
+    Args:
+        flows: All ways of events that the program has.
+    """
+
+    def __init__(self, flows: Sequence[Flow]) -> None:
+        self.assemblers: list[Assembler] = []
+        self.rows: dict[str, Rows] = {}
+        for name, (relation, needed) in needed_relations(flows).items():
+            self._add(name, relation, closed_columns(relation, needed))
+
+    def assembler(self, assembler: Assembler) -> int:
+        """Add an assembler and return its place."""
+        self.assemblers.append(assembler)
+        return len(self.assemblers) - 1
+
+    def programs(self) -> tuple[RelationProgram, ...]:
+        """Return the relations as the kernel reads them."""
+        return tuple(
+            RelationProgram(name, each.columns, each.ordinals(each.relation.key), each.view)
+            for name, each in self.rows.items()
+        )
+
+    def _add(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
+        columns = tuple(
+            Slot(each.name, each.type) for each in relation.columns if each.name in needed
+        )
+        derived = tuple(each for each in relation.derived if each.name in needed)
+        row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
+        slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
+        view = self.assembler(
+            Assembler(
+                name=name,
+                own=columns,
+                inputs=(),
+                steps=tuple(sql_over(each.expression, slots) for each in derived),
+                where=sql_over(relation.where, slots) if relation.where else None,
+                order=(),
+                output=tuple(range(len(row))),
+                type=struct_of(row),
+            )
+        )
+        self.rows[name] = Rows(relation, len(self.rows), columns, row, view)
+
+
+def struct_of(slots: Sequence[Slot]) -> Struct:
+    """Return the type of a row."""
+    return Struct(tuple(Field(slot.name, slot.type) for slot in slots))
+
 
 NEVER = -1
 # Every change of a versioned table tells as many addresses the time.

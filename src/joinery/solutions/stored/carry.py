@@ -9,15 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from joinery.model.change import Key
 from joinery.plan.nodes import Product
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    JoinState,
-    Key,
-    PortableState,
-    SentDocument,
-)
+from joinery.semantics.document import SentDocument
+from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
 
 _AT_ONCE = 20_000
 

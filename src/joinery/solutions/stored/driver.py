@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from joinery.expression.order import is_ordered_itself, row_key
-from joinery.model.change import Change, Row
+from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import key_reader, key_values
@@ -37,7 +37,6 @@ from joinery.solutions.stored.state import (
     Batch,
     Emitted,
     JoinState,
-    Key,
     Outcome,
     PortableState,
     SharedState,

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from joinery.semantics.document import NEVER_SENT, Built, next_sent
+from joinery.model.change import Key
+from joinery.semantics.document import NEVER_SENT, Built, SentDocument, next_sent
 from joinery.semantics.rows import Findings
-from joinery.solutions.stored.state import Emitted, Key, SentDocument
+from joinery.solutions.stored.state import Emitted
 
 
 class Request(NamedTuple):

@@ -14,13 +14,21 @@ from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from joinery.expression.evaluate import never_fails, typed_expression
+from joinery.expression.typed import Expression
 from joinery.model.change import Row
-from joinery.plan.nodes import Expression, Node, Relation
+from joinery.plan.nodes import Node, Relation
 from joinery.semantics.assemble import Aggregating
 from joinery.semantics.render import key_text
 from joinery.semantics.rows import Findings, JoinValue, fields_scope, rank_scope, values_scope
-from joinery.solutions.stored.column import Columns, column_of, ranks_of, texts_of
-from joinery.solutions.stored.table import Column, column, join_values
+from joinery.solutions.stored.column import (
+    Column,
+    Columns,
+    cells_of,
+    column_of,
+    join_values,
+    ranks_of,
+    texts_of,
+)
 
 Find = Callable[[str, tuple[str, ...], Collection[JoinValue]], Sequence[Row]]
 """As `JoinState.matching`."""
@@ -305,7 +313,7 @@ class _Embed:
 
     def _names(self, folded: Folded) -> list[str]:
         key, types = self._node.relation.key, self._key_types
-        columns = [column(folded.rows, name) for name in key]
+        columns = [cells_of(folded.rows, name) for name in key]
         return [key_text(values, types) for values in zip(*columns, strict=True)]
 
 

@@ -8,19 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.plan.nodes import Product
-from joinery.semantics.rows import join_value
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    FencedError,
-    JoinValue,
-    Key,
-    SentDocument,
-    StoredRow,
-    StoreError,
-)
+from joinery.semantics.document import SentDocument
+from joinery.semantics.rows import JoinValue, join_value
+from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoredRow, StoreError
 
 _Index = dict[JoinValue, dict[Key, Row]]
 

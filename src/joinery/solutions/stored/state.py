@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from joinery.errors import RunError
-from joinery.model.change import Change, Row
-
-Key = tuple[Any, ...]
-"""The values of a key's columns, in the relation's order."""
-
-JoinValue = tuple[Any, ...]
-"""What a row joins on; see `joinery.semantics.rows.join_value`."""
+from joinery.model.change import Change, Key, Row
+from joinery.semantics.document import SentDocument
+from joinery.semantics.rows import JoinValue
 
 
 class StoreError(RunError):
@@ -80,21 +76,6 @@ class StoredRow(NamedTuple):
     after_delete: bool
     changed_us: int
     place: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SentDocument:
-    """What the sink holds for one root.
-
-    Attributes:
-        text: The document as JSON text; None where the sink holds none.
-        version: The last one used; never falls.
-        failing: The document that should stand cannot be sent, and a dead letter told so.
-    """
-
-    text: str | None
-    version: int
-    failing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

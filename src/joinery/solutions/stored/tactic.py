@@ -16,14 +16,15 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, Protocol
 
-from joinery.model.change import Row
+from joinery.expression.typed import Expression
+from joinery.model.change import Key, Row
 from joinery.model.type import Atomic, DataType
-from joinery.plan.nodes import Computed, Expression, Node, Product
+from joinery.plan.nodes import Computed, Node, Product
 from joinery.semantics.document import Built, judged
 from joinery.semantics.rows import Findings
+from joinery.solutions.stored.column import join_values
 from joinery.solutions.stored.fold import Find, Fold
-from joinery.solutions.stored.state import JoinState, Key
-from joinery.solutions.stored.table import join_values
+from joinery.solutions.stored.state import JoinState
 
 Image = tuple[Row | None, Row | None]
 """A row as products saw it before a batch, and as they see it afterwards."""

@@ -20,10 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from joinery.delivery.outlet import Outlet
+from joinery.model.change import Key
 from joinery.plan.nodes import Product
+from joinery.semantics.document import SentDocument
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.sinks.protocol import StagedBatch
-from joinery.solutions.stored.state import Batch, Emitted, Key, Outcome, SentDocument, StoreSolution
+from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
 
 
 def stage_documents(

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from joinery.clients.postgres import connect, database_errors, passes
+from joinery.model.change import Key
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.postgres import PostgresState
@@ -33,7 +34,7 @@ from joinery.solutions.relational.postgres_database import (
 )
 from joinery.solutions.relational.value import rows_from, values_to_cells
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, Key
+from joinery.solutions.stored.state import Batch, Emitted, FencedError
 from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import QueryLayout
 from joinery.solutions.trigger.tactic import Given, fields_of

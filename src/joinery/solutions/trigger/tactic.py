@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from joinery.model.change import Row
+from joinery.model.change import Key, Row
 from joinery.model.type import Field
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.document import Built, judged
@@ -20,7 +20,7 @@ from joinery.semantics.read_change import typed
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import join_value
 from joinery.solutions.stored.fold import Find
-from joinery.solutions.stored.state import JoinState, Key
+from joinery.solutions.stored.state import JoinState
 from joinery.solutions.stored.tactic import Image, Level, RowTactic
 from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
 

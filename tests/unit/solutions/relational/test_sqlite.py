@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.expression.typed import Expression
 from joinery.model.type import (
     BINARY,
     BOOLEAN,
@@ -25,16 +26,10 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.nodes import Computed, Expression, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
+from joinery.semantics.document import SentDocument
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.stored.state import (
-    Batch,
-    Emitted,
-    FencedError,
-    SentDocument,
-    StoredRow,
-    StoreError,
-)
+from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoredRow, StoreError
 
 FIRST = Batch("q", 0, 1, 1_000_000)
 SECOND = Batch("q", 1, 1, 2_000_000)

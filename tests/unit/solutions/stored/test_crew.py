@@ -16,11 +16,10 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
-from joinery.solutions.stored.crew import Ask, Crew, crew_of
+from joinery.solutions.stored.crew import Ask, Crew, ReadingProcess, crew_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.emit import Answer, Request
 from joinery.solutions.stored.reading import Task
-from joinery.solutions.stored.reading_process import ReadingProcess
 from joinery.solutions.stored.state import Batch, Outcome, StoreUnavailableError
 from joinery.testing.conformance.project import load_text
 

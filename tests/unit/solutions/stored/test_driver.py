@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from joinery.model.change import Change, Row
+from joinery.model.change import Change, Key, Row
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.memory import MemoryState
-from joinery.solutions.stored.state import Batch, FencedError, JoinValue, Key, Outcome
+from joinery.solutions.stored.state import Batch, FencedError, Outcome
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """

@@ -12,8 +12,8 @@ from joinery.plan.build import build_plan
 from joinery.semantics.assemble import Assembler
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, Rows
+from joinery.solutions.stored.column import RowTable
 from joinery.solutions.stored.fold import Fold
-from joinery.solutions.stored.table import RowTable
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """

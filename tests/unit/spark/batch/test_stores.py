@@ -12,7 +12,8 @@ import pytest
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, SentDocument, StoreError
+from joinery.semantics.document import SentDocument
+from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreError
 from joinery.spark.batch.stores import StoreThread, counted, store_name, write_outcome
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from joinery.expression.typed import Expression
 from joinery.model.type import LONG, STRING, Field
-from joinery.plan.nodes import Computed, Expression, JoinPair, Relation
+from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
 from joinery.spark.streams.asking import Asking
 

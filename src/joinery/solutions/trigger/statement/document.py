@@ -9,8 +9,9 @@ Invariant: the text equals `engine.render.document_json` of what `engine.assembl
 
 from __future__ import annotations
 
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, DataType
-from joinery.plan.nodes import Aggregate, Computed, Expression, Node, Product
+from joinery.plan.nodes import Computed, Node, Product
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import fields_scope, rank_scope, values_scope
 from joinery.solutions.trigger.statement.dialect import (

@@ -7,9 +7,17 @@ from typing import Protocol
 
 from joinery.expression.parse import parse
 from joinery.expression.resolve import resolve
-from joinery.expression.typed import Apply, Closure, Constant, Convert, Read, Typed, Variable
+from joinery.expression.typed import (
+    Apply,
+    Closure,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Typed,
+    Variable,
+)
 from joinery.model.type import DataType
-from joinery.plan.nodes import Expression
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,
     Fragment,

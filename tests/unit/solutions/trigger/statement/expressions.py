@@ -10,7 +10,8 @@ from typing import Any
 
 from joinery.expression.evaluate import compile_expression
 from joinery.expression.expression import build_expression
-from joinery.expression.failure import EvaluationError
+from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Expression
 from joinery.model.type import (
     BOOLEAN,
     DATE,
@@ -22,7 +23,6 @@ from joinery.model.type import (
     DataType,
     Decimal,
 )
-from joinery.plan.nodes import Expression
 from joinery.semantics.render import document_json
 
 SCOPE: Mapping[str, DataType] = {

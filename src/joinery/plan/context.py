@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from joinery.errors import JoineryError, Location, PlanError
 from joinery.expression.expression import Analyser, build_expression
 from joinery.expression.problem import ExpressionError, UnknownColumnError, nearest_hint
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import DataType, Struct, quoted
-from joinery.plan.nodes import Aggregate, Expression
 from joinery.project.location import Path
 from joinery.project.product import ProjectSpec
 
