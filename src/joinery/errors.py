@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,6 +78,53 @@ class RunError(JoineryError):
     """A run could not start or go on."""
 
     code = "RUN"
+
+
+class SinkOptionError(SpecError):
+    """A sink's options are not what its kind takes."""
+
+    code = "SPEC_SINK_OPTION"
+
+
+class SinkError(RunError):
+    """A sink could not take a batch, and will not by waiting: access, schema, settings."""
+
+    code = "RUN_SINK"
+
+
+class SinkUnavailableError(SinkError):
+    """A target cannot be reached or is overloaded: the same write may succeed later."""
+
+    code = "RUN_SINK_UNAVAILABLE"
+
+
+class FencedError(RunError):
+    """Another run has taken over; this one may write nothing more."""
+
+    code = "RUN_FENCED"
+
+
+class _Missing(Protocol):
+    """Makes the error of a library that is not installed."""
+
+    def __call__(self, message: str, *, hint: str) -> JoineryError: ...
+
+
+@contextmanager
+def needs_extra(name: str, message: str, error: _Missing) -> Iterator[None]:
+    """Import within this what only an extra installs; `message` says who needs what.
+
+    Raises:
+        JoineryError: The `error`, with the extra in its hint, where it is not installed.
+
+    Example:
+        >>> with needs_extra("postgres", "this needs the package psycopg", RunError):
+        ...     import psycopg
+    """
+    try:
+        yield
+    except ImportError as missing:
+        raise error(message, hint=f"Install Joinery with the extra {name}.") from missing
 
 
 class ProjectErrors(JoineryError):

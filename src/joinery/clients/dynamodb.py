@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from joinery.errors import RunError
+from joinery.errors import RunError, needs_extra
 
 _TIMEOUT_S = 20
 _BUSY = (
@@ -63,16 +64,11 @@ def open_dynamodb(endpoint: str, region: str, connections: int) -> Any:
     Raises:
         DynamoError: The driver is missing, or no region is known.
     """
-    try:
+    missing = partial(DynamoError, reason="Missing")
+    with needs_extra("dynamodb", "DynamoDB needs the package boto3", missing):
         import boto3
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
-    except ImportError as missing:
-        raise DynamoError(
-            "DynamoDB needs the package boto3",
-            reason="Missing",
-            hint="Install Joinery with the extra dynamodb.",
-        ) from missing
     config = Config(
         max_pool_connections=connections,
         connect_timeout=_TIMEOUT_S,

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from joinery.sinks.option import SinkOptionError
-from joinery.sinks.protocol import FencedError, SinkError, SinkUnavailableError
+from joinery.errors import FencedError, SinkError, SinkOptionError, SinkUnavailableError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -206,7 +205,7 @@ def create_topic(
 
 def _silent() -> logging.Logger:
     """Return a logger that keeps librdkafka from printing; what it says comes as errors too."""
-    logger = logging.getLogger("joinery.connect.librdkafka")
+    logger = logging.getLogger("joinery.clients.librdkafka")
     logger.disabled = True
     return logger
 

@@ -24,7 +24,7 @@ from joinery.clients.kafka import (
     told,
     topic_partition,
 )
-from joinery.sinks.protocol import SinkUnavailableError
+from joinery.errors import SinkUnavailableError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message

@@ -16,7 +16,7 @@ from joinery.clients.kafka import (
     make_consumer,
     topic_partition,
 )
-from joinery.sinks.protocol import SinkUnavailableError
+from joinery.errors import SinkUnavailableError
 
 _STUCK_S = 60.0
 

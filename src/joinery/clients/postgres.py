@@ -11,8 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from joinery.errors import RunError
-from joinery.sinks.protocol import SinkError, SinkUnavailableError
+from joinery.errors import RunError, SinkError, SinkUnavailableError, needs_extra
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,12 +38,8 @@ def open_link(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     Raises:
         DatabaseError: The driver is missing, or the database does not let us in.
     """
-    try:
+    with needs_extra("postgres", "PostgreSQL needs the package psycopg", DatabaseError):
         import psycopg
-    except ImportError as error:
-        raise DatabaseError(
-            "PostgreSQL needs the package psycopg", hint="Install Joinery with the extra postgres."
-        ) from error
     try:
         return psycopg.connect(
             url, autocommit=True, connect_timeout=_CONNECT_S, application_name="joinery"
@@ -137,13 +132,8 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
         SinkUnavailableError: The server cannot be reached now.
         SinkError: The driver is missing, or the server does not let us in.
     """
-    try:
+    with needs_extra("postgres", 'sink "postgres" needs the package psycopg', SinkError):
         import psycopg
-    except ImportError as error:
-        raise SinkError(
-            'sink "postgres" needs the package psycopg',
-            hint="Install Joinery with the extra postgres.",
-        ) from error
     try:
         return psycopg.connect(url, prepare_threshold=None, **_SETTINGS)
     except psycopg.Error as error:

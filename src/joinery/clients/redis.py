@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from joinery.sinks.protocol import SinkError, SinkUnavailableError
+from joinery.errors import SinkError, SinkUnavailableError, needs_extra
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -60,10 +60,6 @@ def shown(url: str) -> str:
 
 
 def _driver() -> Any:
-    try:
+    with needs_extra("redis", "redis needs the package redis", SinkError):
         import redis
-    except ImportError as missing:
-        raise SinkError(
-            "redis needs the package redis", hint="Install Joinery with the extra redis."
-        ) from missing
     return redis

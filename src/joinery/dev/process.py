@@ -34,7 +34,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.errors import RunError
+from joinery.errors import RunError, needs_extra
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -216,14 +216,9 @@ def _tree(process: ProcessId) -> list[psutil.Process]:
 
 
 def _psutil() -> ModuleType:
-    try:
-        library = importlib.import_module("psutil")
-    except ImportError as error:
-        raise ExtraMissingError(
-            "the local stack needs libraries that are not installed",
-            hint="Install Joinery with the extra stack.",
-        ) from error
-    return library
+    message = "the local stack needs libraries that are not installed"
+    with needs_extra("stack", message, ExtraMissingError):
+        return importlib.import_module("psutil")
 
 
 # Never through a proxy: the servers are on this machine.

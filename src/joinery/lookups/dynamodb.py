@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from joinery.errors import needs_extra
 from joinery.lookups.option import StoreOptions
 from joinery.lookups.protocol import (
     Answer,
@@ -154,11 +155,7 @@ def _network(error: Exception) -> bool:
 
 
 def _driver() -> Any:
-    try:
+    message = 'lookup store "dynamodb" needs the package boto3'
+    with needs_extra("dynamodb", message, LookupStoreError):
         import boto3
-    except ImportError as missing:
-        raise LookupStoreError(
-            'lookup store "dynamodb" needs the package boto3',
-            hint="Install Joinery with the extra dynamodb.",
-        ) from missing
     return boto3

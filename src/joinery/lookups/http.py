@@ -20,6 +20,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from joinery.errors import needs_extra
 from joinery.lookups.option import LookupOptionError, StoreOptions
 from joinery.lookups.protocol import (
     Answer,
@@ -191,11 +192,7 @@ def http_store(table: LookupTable, options: Mapping[str, object], folder: Path) 
 
 
 def _driver() -> Any:
-    try:
+    message = 'lookup store "http" needs the package urllib3'
+    with needs_extra("http", message, LookupStoreError):
         import urllib3
-    except ImportError as missing:
-        raise LookupStoreError(
-            'lookup store "http" needs the package urllib3',
-            hint="Install Joinery with the extra http.",
-        ) from missing
     return urllib3

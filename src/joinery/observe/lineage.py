@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from joinery._version import __version__
-from joinery.errors import RunError
+from joinery.errors import RunError, needs_extra
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
@@ -117,12 +117,8 @@ class Lineage:
 
 
 def _client(options: Mapping[str, str]) -> OpenLineageClient:
-    try:
+    with needs_extra("lineage", "lineage events need openlineage-python", LineageMissingError):
         from openlineage.client import OpenLineageClient
-    except ImportError as error:
-        raise LineageMissingError(
-            "lineage events need openlineage-python", hint="Install Joinery with the extra lineage."
-        ) from error
     transport: dict[str, Any] = {"type": "http", "url": options["url"], "timeout": _TIMEOUT_S}
     if key := options.get("api_key"):
         transport["auth"] = {"type": "api_key", "apiKey": key}

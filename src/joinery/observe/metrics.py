@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from joinery.errors import RunError
+from joinery.errors import RunError, needs_extra
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import BatchProgress, Progress
 
@@ -45,12 +45,8 @@ class ProgressMetrics:
         Raises:
             MetricsMissingError: `prometheus-client` is not installed.
         """
-        try:
+        with needs_extra("metrics", "metrics need prometheus-client", MetricsMissingError):
             from prometheus_client import CollectorRegistry, generate_latest
-        except ImportError as error:
-            raise MetricsMissingError(
-                "metrics need prometheus-client", hint="Install Joinery with the extra metrics."
-            ) from error
         registry = CollectorRegistry()
         registry.register(self)
         return generate_latest(registry)

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from joinery.errors import needs_extra
 from joinery.sinks.key import key_text
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Refusal, SinkError, SinkUnavailableError
@@ -324,13 +325,9 @@ class _TooLargeError(SinkError):
 
 
 def _connect(access: Access) -> OpenSearch:
-    try:
+    message = 'sink "opensearch" needs the package opensearch-py'
+    with needs_extra("opensearch", message, SinkError):
         from opensearchpy import OpenSearch
-    except ImportError as missing:
-        raise SinkError(
-            'sink "opensearch" needs the package opensearch-py',
-            hint="Install Joinery with the extra opensearch.",
-        ) from missing
     return OpenSearch(
         list(access.urls),
         http_auth=(access.user, access.password) if access.user else None,

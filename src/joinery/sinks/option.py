@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from joinery.errors import SpecError
-
-
-class SinkOptionError(SpecError):
-    """A sink's options are not what its kind takes."""
-
-    code = "SPEC_SINK_OPTION"
+from joinery.errors import SinkOptionError as SinkOptionError
 
 
 def check_names(kind: str, options: Mapping[str, object], known: Sequence[str]) -> None:

@@ -16,7 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from joinery.errors import RunError
+from joinery.errors import FencedError as FencedError
+from joinery.errors import SinkError as SinkError
+from joinery.errors import SinkUnavailableError as SinkUnavailableError
 from joinery.model.type import Struct
 from joinery.sinks.line import StagedRow
 
@@ -54,24 +56,6 @@ class Guarantee:
     def promises(self, promise: Promise) -> bool:
         """Return whether `promise` is kept."""
         return promise not in self.gaps
-
-
-class SinkError(RunError):
-    """A sink could not take a batch, and will not by waiting: access, schema, settings."""
-
-    code = "RUN_SINK"
-
-
-class SinkUnavailableError(SinkError):
-    """A target cannot be reached or is overloaded: the same write may succeed later."""
-
-    code = "RUN_SINK_UNAVAILABLE"
-
-
-class FencedError(RunError):
-    """Another run has taken over; this one may write nothing more."""
-
-    code = "RUN_FENCED"
 
 
 def _always_ours() -> None:

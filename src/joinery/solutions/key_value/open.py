@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
-from joinery.errors import SpecError
+from joinery.errors import SpecError, needs_extra
 from joinery.plan.nodes import Product
 from joinery.project.grammar import KEY_VALUE_STORES
 from joinery.project.read_solution import STORE_ENTRY_POINTS, store_names
@@ -44,12 +44,8 @@ def kv(
         SpecError: No such store is installed, or its options are not what it takes.
         StoreError: The store cannot be used.
     """
-    try:
+    with needs_extra("kv", 'solution "kv" needs the package orjson', StoreError):
         from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
-    except ModuleNotFoundError as missing:
-        raise StoreError(
-            'solution "kv" needs the package orjson', hint="Install Joinery with the extra kv."
-        ) from missing
     given = {name: value for name, value in options.items() if name != "processes"}
     store = open_store(str(options.get("store") or _DEFAULT), given, place)
     try:

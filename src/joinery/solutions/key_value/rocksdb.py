@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from joinery.errors import needs_extra
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
@@ -198,12 +199,8 @@ def _options(rocks: Any, cache_mb: int) -> Any:
 
 
 def _driver() -> Any:
-    try:
+    with needs_extra("kv", 'store "rocksdb" needs the package rocksdict', StoreError):
         import rocksdict
-    except ImportError as missing:
-        raise StoreError(
-            'store "rocksdb" needs the package rocksdict', hint="Install Joinery with the extra kv."
-        ) from missing
     return rocksdict
 
 

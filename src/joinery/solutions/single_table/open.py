@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from joinery.errors import SpecError
+from joinery.errors import SpecError, needs_extra
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
 from joinery.solutions.price import Prices
@@ -62,7 +62,8 @@ def dynamodb(
         SpecError: A relation needs too many slots, or an option is not what it takes.
         StoreError: The table or the registry cannot be used.
     """
-    try:
+    message = 'solution "dynamodb" needs packages that are not installed'
+    with needs_extra("dynamodb", message, StoreError):
         from joinery.solutions.key_value.dynamodb import (
             THREADS,
             ensure_table,
@@ -77,11 +78,6 @@ def dynamodb(
             check_owner,
             needs_of,
         )
-    except ModuleNotFoundError as missing:
-        raise StoreError(
-            'solution "dynamodb" needs packages that are not installed',
-            hint="Install Joinery with the extra dynamodb.",
-        ) from missing
     name = str(options.get("table") or f"joinery-{place.query}")
     client = open_client(str(options.get("endpoint") or ""), str(options.get("region") or ""))
     registry = open_registry(str(options.get("registry") or ""), name, place.folder / REGISTRY_FILE)
