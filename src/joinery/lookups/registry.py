@@ -1,21 +1,14 @@
-"""Lookup stores by name: those of Joinery, and those that installed packages add.
+"""The store that a lookup asks, by its kind, and the asker of a lookup as it is planned.
 
-A package adds one by an entry point of the group `joinery.lookups` that names a
-`LookupStoreFactory`. Invariant: a package cannot replace a built-in one.
-
-The asker of a lookup as it is planned.
+A package adds a kind by an entry point of the group `joinery.lookups` that names a
+`LookupStoreFactory`.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import cast
 
-from joinery.errors import SpecError
 from joinery.expression.typed import Expression
 from joinery.lookups.asker import Asker
 from joinery.lookups.coherence import Place, place_of
@@ -24,20 +17,7 @@ from joinery.model.progress import Waiting
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Lookup, filter_ms, whole_ms, why_no_filter, why_not_whole
-
-_GROUP = "joinery.lookups"
-_BUILT_IN = ("dynamodb", "function", "http", "postgres", "redis", "sqlite")
-
-
-class UnknownLookupStoreError(SpecError):
-    """No lookup store has this name here."""
-
-    code = "SPEC_UNKNOWN_LOOKUP_STORE"
-
-
-def store_kinds() -> tuple[str, ...]:
-    """Return the names of all lookup stores that are installed."""
-    return tuple(sorted({*_BUILT_IN, *_added()}))
+from joinery.project.kinds import LOOKUP_STORES
 
 
 def make_store(
@@ -48,26 +28,8 @@ def make_store(
     Raises:
         SpecError: No such store is installed, or its options are not what it takes.
     """
-    return _factory(kind)(table, options, folder)
-
-
-def _factory(kind: str) -> LookupStoreFactory:
-    if kind in _BUILT_IN:
-        module = import_module(f"joinery.lookups.{kind}")
-        return cast(LookupStoreFactory, getattr(module, f"{kind}_store"))
-    if entry := _added().get(kind):
-        return cast(LookupStoreFactory, entry.load())
-    known = store_kinds()
-    near = difflib.get_close_matches(kind, known, n=1)
-    raise UnknownLookupStoreError(
-        f'lookup store "{kind}" is not installed',
-        detail=f"Installed are {', '.join(known)}.",
-        hint=f'Use "{near[0]}".' if near else "",
-    )
-
-
-def _added() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=_GROUP)}
+    factory: LookupStoreFactory = LOOKUP_STORES.find(kind)
+    return factory(table, options, folder)
 
 
 def table_of(lookup: Lookup) -> LookupTable:

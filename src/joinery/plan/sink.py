@@ -22,6 +22,7 @@ from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
 from joinery.project import grammar
 from joinery.project.kafka import is_named
+from joinery.project.kinds import SINKS
 from joinery.project.location import Path
 from joinery.project.option import wanted_instead
 from joinery.project.product import OutboxSpec, ProductSpec, RelationSpec, SinkSpec, SourceSpec
@@ -238,7 +239,7 @@ def check_dead_letters(context: Context) -> None:
     named = dict(context.spec.sinks).get(sink.use) if sink.use is not None else sink
     if named is None:
         _no_sink(context, str(sink.use), (*path, "use"))
-    elif named.kind in grammar.SINK_KINDS and named.kind not in LETTER_KINDS:
+    elif named.kind in SINKS.built_in and named.kind not in LETTER_KINDS:
         message = f'dead letters cannot be kept in "{named.kind}"'
         hint = "Write {files: {path: …}} or {kafka: {topic: …}}."
         context.refuse("SPEC_DEAD_LETTERS", message, path, hint=hint)
@@ -246,7 +247,7 @@ def check_dead_letters(context: Context) -> None:
 
 def _no_sink(context: Context, name: str, path: Path) -> None:
     message, known = f'there is no sink "{name}"', dict(context.spec.sinks)
-    if name in grammar.SINK_KINDS:
+    if name in SINKS.built_in:
         hint = f"Write {{{name}: {{…}}}} for a sink of this kind, with its options."
         context.refuse("PLAN_UNKNOWN_SINK", message, path, hint=hint)
         return

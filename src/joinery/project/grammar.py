@@ -19,19 +19,8 @@ MODES = ("jsonb", "columns")
 SQLITE_MODES = ("document", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "auto")
-KEY_VALUE_STORES = ("rocksdb", "redis", "dynamodb", "memory")
 SOURCE_KINDS = ("files", "kafka")
 STARTS = ("earliest", "latest")
-SINK_KINDS = (
-    "files",
-    "kafka",
-    "postgres",
-    "sqlite",
-    "opensearch",
-    "redis",
-    "foreach",
-    "console",
-)
 RESERVED_PROJECT = ("windows", "functions")
 
 

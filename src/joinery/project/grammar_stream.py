@@ -16,7 +16,6 @@ TIMES = ("processing", "event")
 LATES = ("hold", "correct")
 MISSES = ("null", "drop", "dead_letter")
 CHANGES = ("keep", "re_emit", "correct")
-STORE_KINDS = ("sqlite", "postgres", "redis", "dynamodb", "http", "function")
 STEP_KINDS = ("lookup", "filter", "select", "with_columns", "map", "union")
 
 

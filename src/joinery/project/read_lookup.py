@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import cast
 
 from joinery.project import grammar_stream
+from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.location import Path
 from joinery.project.option import check_options
 from joinery.project.quantity import duration_ms
@@ -160,10 +160,9 @@ def read_store(reader: Reader, tree: Tree, part: str) -> StoreRead:
         reader.shape(tree, part, "a map with one kind", "Write one such as {sqlite: {path: db}}.")
         return StoreRead("")
     entry = entries[0]
-    plug_ins = {each.name for each in entry_points(group="joinery.lookups")}
-    if entry.name not in grammar_stream.STORE_KINDS and entry.name not in plug_ins:
+    if entry.name not in LOOKUP_STORES:
         message = f'{part} has no kind "{entry.name}"'
-        reader.unknown(message, entry.name, grammar_stream.STORE_KINDS, entry.place)
+        reader.unknown(message, entry.name, LOOKUP_STORES.names(), entry.place)
     elif entry.name in grammar_stream.STORE_OPTIONS:
         known = grammar_stream.STORE_OPTIONS[entry.name]
         needed = grammar_stream.STORE_NEEDED.get(entry.name, ())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from importlib.metadata import entry_points
 
 from joinery.project import grammar
 from joinery.project.kafka import check_kafka
+from joinery.project.kinds import SINKS
 from joinery.project.location import Path
 from joinery.project.option import check_options
 from joinery.project.product import Options, SinkSpec, SourceSpec
@@ -62,7 +62,7 @@ def read_sink(
         reader,
         tree,
         what,
-        {*grammar.SINK_KINDS, *_plug_ins()},
+        SINKS.names(),
         known=grammar.SINK_OPTIONS,
         needed={} if named else grammar.SINK_NEEDED,
     )
@@ -96,7 +96,3 @@ def _kind(
     if entry.name in known:
         check_options(reader, entry, part, known[entry.name], needed.get(entry.name, ()))
     return entry.name, reader.options(entry.value, part)
-
-
-def _plug_ins() -> set[str]:
-    return {each.name for each in entry_points(group="joinery.sinks")}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 from joinery.project import grammar
+from joinery.project.kinds import KEY_VALUE_STORES, STORE_SOLUTIONS
 from joinery.project.option import check_options
 from joinery.project.product import Options
 from joinery.project.reader import Reader
@@ -12,8 +11,6 @@ from joinery.project.tree import Entry, MapTree, Scalar, Tree
 
 DEFAULT = "spark-state"
 AUTO = "auto"
-ENTRY_POINTS = "joinery.solutions"
-STORE_ENTRY_POINTS = "joinery.stores"
 
 
 def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
@@ -37,17 +34,7 @@ def read_solutions(reader: Reader, tree: Tree) -> tuple[tuple[str, Options], ...
 
 def solution_names() -> tuple[str, ...]:
     """Return the names of all solutions, with those of installed packages."""
-    return _with_added(grammar.SOLUTIONS, ENTRY_POINTS)
-
-
-def store_names() -> tuple[str, ...]:
-    """Return the names of all key-value stores, with those of installed packages."""
-    return _with_added(grammar.KEY_VALUE_STORES, STORE_ENTRY_POINTS)
-
-
-def _with_added(names: tuple[str, ...], group: str) -> tuple[str, ...]:
-    added = sorted(each.name for each in entry_points(group=group))
-    return (*names, *(each for each in added if each not in names))
+    return tuple(dict.fromkeys((*grammar.SOLUTIONS, *STORE_SOLUTIONS.names())))
 
 
 def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options]:
@@ -63,4 +50,4 @@ def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options
 def _check_store(reader: Reader, tree: Tree, told: str) -> None:
     store = tree.get("store") if isinstance(tree, MapTree) else None
     if isinstance(store, Scalar) and isinstance(store.value, str):
-        reader.word(store, f'"store" of {told}', store_names())
+        reader.word(store, f'"store" of {told}', KEY_VALUE_STORES.names())

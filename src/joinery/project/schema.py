@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar, grammar_stream
+from joinery.project.kinds import LOOKUP_STORES, SINKS
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
@@ -58,7 +59,7 @@ def _definitions() -> dict[str, Any]:
             ],
         },
         "solutions": _options_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
-        "sink_map": _kinds(grammar.SINK_KINDS, grammar.SINK_OPTIONS),
+        "sink_map": _kinds(tuple(SINKS.built_in), grammar.SINK_OPTIONS),
         "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},
         "sinks": {
             "anyOf": [_reference("sink"), {"type": "array", "items": _reference("sink")}],
@@ -109,7 +110,7 @@ def _stream_definitions() -> dict[str, Any]:
         "limits": _object(grammar_stream.LIMITS),
         "store": {
             "type": "object",
-            "properties": dict.fromkeys(grammar_stream.STORE_KINDS, _OPTIONS),
+            "properties": dict.fromkeys(LOOKUP_STORES.built_in, _OPTIONS),
             "minProperties": 1,
             "maxProperties": 1,
         },

@@ -17,17 +17,12 @@ from joinery.lookups.protocol import (
     LookupUnavailableError,
     Unfit,
 )
-from joinery.lookups.registry import (
-    UnknownLookupStoreError,
-    make_asker,
-    make_store,
-    store_kinds,
-    table_of,
-)
+from joinery.lookups.registry import make_asker, make_store, table_of
 from joinery.lookups.whole import WholeStore
 from joinery.model.type import BINARY, LONG, STRING, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
+from joinery.project.kinds import LOOKUP_STORES, UnknownKindError
 
 ID, NAME = Field("id", LONG), Field("name", STRING)
 PERSON = LookupTable("person", (ID,), (ID, NAME))
@@ -38,13 +33,16 @@ def reads(*names: str) -> Expression:
 
 
 def test_every_built_in_store_can_be_named() -> None:
-    assert {"dynamodb", "function", "http", "postgres", "redis", "sqlite"} <= set(store_kinds())
+    assert {"dynamodb", "function", "http", "postgres", "redis", "sqlite"} <= set(
+        LOOKUP_STORES.names()
+    )
 
 
 def test_a_store_that_is_not_installed_is_told_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(UnknownLookupStoreError) as refused:
+    with pytest.raises(UnknownKindError) as refused:
         make_store("postgress", PERSON, {}, tmp_path)
 
+    assert "SPEC_UNKNOWN_LOOKUP_STORE" == refused.value.code
     assert 'Use "postgres".' == refused.value.hint
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from joinery.model.type import LONG, Field, Struct
+from joinery.project.kinds import SINKS, UnknownKindError
 from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import StagedBatch
-from joinery.sinks.registry import UnknownSinkError, make_sink, sink_kinds
+from joinery.sinks.registry import make_sink
 
 EXAMPLE = Path(__file__).parents[3] / "examples/plugin_sink"
 SHAPE = Struct((Field("id", LONG),))
@@ -47,10 +48,11 @@ def test_a_built_in_sink_is_made_by_its_name(tmp_path: Path) -> None:
 
 
 def test_an_unknown_sink_is_told_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(UnknownSinkError) as refused:
+    with pytest.raises(UnknownKindError) as refused:
         make_sink("sqlit", "p", {}, tmp_path)
 
     assert 'sink "sqlit" is not installed' == refused.value.message
+    assert refused.value.code == "SPEC_UNKNOWN_SINK"
     assert refused.value.hint == 'Use "sqlite".'
 
 
@@ -63,7 +65,7 @@ def test_a_package_adds_a_sink_by_its_entry_point(tmp_path: Path) -> None:
     sink.write(batch(file, '{"key":{"id":1},"value":{"id":1},"version":5}'))
     sink.write(batch(file, '{"key":{"id":1},"value":null,"version":4}'))
 
-    assert "folder" in sink_kinds()
+    assert "folder" in SINKS
     expected = {"version": 5, "document": {"id": 1}}
     assert expected == json.loads((tmp_path / "out/p/1.json").read_text())
 

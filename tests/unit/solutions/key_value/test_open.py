@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from joinery.plan.build import build_plan
+from joinery.project.kinds import KEY_VALUE_STORES, UnknownKindError
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.key_value.open import UnknownStoreError, open_store, store_kinds
+from joinery.solutions.key_value.open import open_store
 from joinery.solutions.key_value.option import StoreOptionError
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.testing import Driver, insert, upsert
@@ -62,10 +63,11 @@ def test_two_queries_at_one_path_have_a_folder_each(tmp_path: Path) -> None:
 
 
 def test_an_unknown_store_is_told_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(UnknownStoreError) as refused:
+    with pytest.raises(UnknownKindError) as refused:
         open_store("rocksbd", {}, place(tmp_path))
 
     assert 'store "rocksbd" is not installed' == refused.value.message
+    assert "SPEC_UNKNOWN_STORE" == refused.value.code
     assert 'Use "rocksdb".' == refused.value.hint
 
 
@@ -81,7 +83,7 @@ def test_an_address_that_is_no_redis_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_package_adds_a_store_by_its_entry_point(tmp_path: Path) -> None:
-    assert "file" in store_kinds()
+    assert "file" in KEY_VALUE_STORES
 
     driver = Driver(PRODUCT, solution="kv", options={"store": "file"}, folder=tmp_path)
     emitted = driver.send(insert("user", id=1), insert("star", user=1, repo="x"))
