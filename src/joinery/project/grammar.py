@@ -187,7 +187,11 @@ RUN: Names = {
     ),
     "real_time": _flag("Run in [real-time mode](real_time.md): one change at a time."),
     "checkpoint_interval": _ref("duration", "How often real-time mode commits.", default="5m"),
-    "max_rows_per_batch": _count("The most records read from a source per batch.", default=200_000),
+    "max_rows_per_batch": {
+        "anyOf": [{"enum": ["auto"]}, {"type": "integer", "minimum": 1}],
+        "description": "The most records read from a source per batch; `auto` is 200,000.",
+        "default": "auto",
+    },
     "max_bytes_per_batch": _ref(
         "size", "About the most bytes read from a source per batch; by default unlimited."
     ),

@@ -156,6 +156,10 @@ class ProductSpec:
     outbox: OutboxSpec | None = None
 
 
+AUTO_ROWS = 200_000
+"""What `max_rows_per_batch: auto` reads at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """How the project runs.
@@ -163,7 +167,7 @@ class RunSpec:
     Attributes:
         trigger_ms: The time between batches; 0 is as fast as possible.
         checkpoint_interval_ms: How often real-time mode commits what it did.
-        max_rows_per_batch: Of one source; 0 sets no bound.
+        max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) leaves it to Joinery.
         solutions: Options by solution, for products that give none themselves.
     """
 
@@ -173,7 +177,7 @@ class RunSpec:
     trigger_ms: int = 0
     real_time: bool = False
     checkpoint_interval_ms: int = 5 * 60 * 1000
-    max_rows_per_batch: int = 200_000
+    max_rows_per_batch: int | None = None
     max_bytes_per_batch: int | None = None
     spark: Pairs = ()
     tombstone_retention_ms: int = 7 * 24 * 60 * 60 * 1000
@@ -182,6 +186,11 @@ class RunSpec:
     http: str | None = None
     lineage: Pairs = field(default=(), repr=False)
     solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
+
+    @property
+    def rows_per_batch(self) -> int:
+        """The most records read from one source per batch; 0 sets no bound."""
+        return AUTO_ROWS if self.max_rows_per_batch is None else self.max_rows_per_batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,9 +225,7 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
         checkpoint_interval_ms=_interval(reader, parts, default.checkpoint_interval_ms),
         real_time=_flag(reader, parts, "real_time"),
-        max_rows_per_batch=reader.count(parts["max_rows_per_batch"], '"max_rows_per_batch"')
-        if "max_rows_per_batch" in parts
-        else default.max_rows_per_batch,
+        max_rows_per_batch=_rows(reader, parts.get("max_rows_per_batch")),
         max_bytes_per_batch=reader.size_bytes(parts["max_bytes_per_batch"], '"max_bytes_per_batch"')
         if "max_bytes_per_batch" in parts
         else None,
@@ -241,6 +239,16 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         lineage=_lineage(reader, parts.get("lineage")),
         solutions=read_solutions(reader, parts["solutions"]) if "solutions" in parts else (),
     )
+
+
+def _rows(reader: Reader, tree: Tree | None) -> int | None:
+    if tree is None or (isinstance(tree, Scalar) and tree.value == "auto"):
+        return None
+    what = '"max_rows_per_batch"'
+    if isinstance(tree, Scalar) and isinstance(tree.value, int):
+        return reader.count(tree, what)
+    reader.shape(tree, what, "auto or a whole number from 1")
+    return None
 
 
 def _address(reader: Reader, tree: Tree | None) -> str | None:

@@ -132,6 +132,16 @@ def test_a_plain_environment_variable_keeps_its_type(
     assert 5 == spec.run.max_rows_per_batch
 
 
+@pytest.mark.parametrize(("text", "expected"), [("auto", None), ("7", 7)])
+def test_rows_per_batch_are_a_number_or_left_to_joinery(
+    text: str, expected: int | None, tmp_path: Path
+) -> None:
+    spec = load(tmp_path, ROOT + f"run:\n  max_rows_per_batch: {text}\n")
+
+    assert expected == spec.run.max_rows_per_batch
+    assert spec.run.rows_per_batch > 0
+
+
 def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:
     found = problems(tmp_path, ROOT + '    where: "${JOINERY_NOT_SET} > 1"\n')
 

@@ -103,7 +103,7 @@ def test_the_defaults_of_run_are_those_that_a_run_takes() -> None:
         "trigger": run.trigger_ms,
         "real_time": run.real_time,
         "checkpoint_interval": run.checkpoint_interval_ms,
-        "max_rows_per_batch": run.max_rows_per_batch,
+        "max_rows_per_batch": "auto" if run.max_rows_per_batch is None else run.max_rows_per_batch,
         "tombstone_retention": run.tombstone_retention_ms,
         "max_record_bytes": run.max_record_bytes,
         "max_document_bytes": run.max_document_bytes,

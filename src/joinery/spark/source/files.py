@@ -56,7 +56,7 @@ def open_files(
         spark.readStream.format(_FILES)
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
-        .option("maxRowsPerBatch", spec.run.max_rows_per_batch)
+        .option("maxRowsPerBatch", spec.run.rows_per_batch)
         .option("maxBytesPerBatch", spec.run.max_bytes_per_batch or _NO_LIMIT)
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()

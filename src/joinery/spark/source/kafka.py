@@ -40,11 +40,11 @@ def records_within(
 ) -> int:
     """Return how many records of the matching topics are about `run.max_bytes_per_batch`.
 
-    Without records to look at, it is `run.max_rows_per_batch`.
+    Without records to look at, it is `run.rows_per_batch`.
     """
     edges = {each: (low, high) for each, low, high in client.edges(pattern) if high > low}
     if not edges or run.max_bytes_per_batch is None:
-        return run.max_rows_per_batch
+        return run.rows_per_batch
     first = {each: max(low, high - _SAMPLE) for each, (low, high) in edges.items()}
     last = {each: high for each, (_, high) in edges.items()}
     sizes = (
@@ -62,7 +62,7 @@ def records_within(
     )
     counts = {each: high - low for each, (low, high) in edges.items()}
     mean = weighted_mean([(row["mean"], counts[row["topic"], row["partition"]]) for row in sizes])
-    return max(1, int(run.max_bytes_per_batch / mean)) if mean else run.max_rows_per_batch
+    return max(1, int(run.max_bytes_per_batch / mean)) if mean else run.rows_per_batch
 
 
 def weighted_mean(sizes: list[tuple[float, int]]) -> float:
@@ -124,7 +124,7 @@ def open_kafka(
             begin = _starting(options, pattern, client)
         else:
             gaps = check_loss(client, source.name, options, positions(begun))
-        rows = spec.run.max_rows_per_batch
+        rows = spec.run.rows_per_batch
         if rows and spec.run.max_bytes_per_batch is not None:
             rows = min(rows, records_within(spark, options, client, pattern, spec.run))
     read = {
