@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Protocol
 
 from joinery.dead_letters.letter import Mark, mark_line, parse_mark
-from joinery.delivery.patient_sink import PatientSink
+from joinery.errors import SinkUnavailableError
 from joinery.model.progress import Waiting
-from joinery.model.type import Struct
+from joinery.retry import Retry
 from joinery.sinks.batch_folder import BatchFolder
-from joinery.sinks.protocol import Guarantee, SinkUnavailableError, StagedBatch, Written
 
 _MARKS = ".marks.jsonl"
 
@@ -128,9 +127,6 @@ class LetterFolder:
             os.fsync(file.fileno())
 
 
-_NAME = "dead letters"
-
-
 class PatientLetters:
     """Keeps letters in `writer`, and waits as long as its place is not there.
 
@@ -148,48 +144,30 @@ class PatientLetters:
         tell: Callable[[Waiting | None], None],
     ) -> None:
         self.target = writer.target
-        self._sink = PatientSink(_LetterSink(writer), _NAME, ended=ended, tell=tell)
+        self._writer = writer
+        self._retry = Retry(
+            "sink",
+            {"product": "dead letters"},
+            lambda: writer.target,
+            outage=SinkUnavailableError,
+            ended=ended,
+            tell=tell,
+        )
 
     def put(
         self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
     ) -> None:
         """Keep the letters of one batch, however long that takes."""
-        self._sink.write(
-            StagedBatch(
-                product=_NAME,
-                query=_NAME,
-                query_id=query_id,
-                batch_id=batch_id,
-                files=tuple(parts),
-                key=Struct(()),
-                value=Struct(()),
-                check=check,
-            )
-        )
 
-    def close(self) -> None:
-        """Release connections."""
-        self._sink.close()
+        def attempt() -> None:
+            check()
+            try:
+                self._writer.put(parts, query_id=query_id, batch_id=batch_id, check=check)
+            except SinkUnavailableError:
+                self._writer.close()
+                raise
 
-
-class _LetterSink:
-    """A place of dead letters, in the shape of a sink."""
-
-    guarantee = Guarantee(summary="Each letter is kept at least once, under its id.", keeps="log")
-
-    def __init__(self, writer: DeadLetterWriter) -> None:
-        self._writer = writer
-        self.target = writer.target
-
-    def open(self) -> None:
-        """It is opened with the first letters."""
-
-    def write(self, batch: StagedBatch) -> Written:
-        """Keep the letters of `batch`."""
-        self._writer.put(
-            batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
-        )
-        return Written()
+        self._retry.until_done(attempt, f"could not write to {self.target}")
 
     def close(self) -> None:
         """Release connections."""

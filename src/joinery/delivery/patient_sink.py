@@ -54,7 +54,7 @@ class PatientSink:
         self._open = False
         self._retry = Retry(
             "sink",
-            product,
+            {"product": product},
             lambda: sink.target,
             outage=SinkUnavailableError,
             ended=ended,
@@ -79,7 +79,7 @@ class PatientSink:
             self._open = True
         except SinkUnavailableError as error:
             self._sink.close()
-            self._retry.note(error, 1)
+            self._retry.note(error)
 
     def write(self, batch: StagedBatch) -> Written:
         """Write `batch`, however long its target takes.

@@ -33,7 +33,7 @@ from joinery.lookups.whole import Whole, WholeStore, WholeTable
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import Waiting
 from joinery.plan.stream import Cache, Limits
-from joinery.retry import Patience
+from joinery.retry import PATIENCE, Patience
 
 
 class Tally:
@@ -72,7 +72,6 @@ _POLL_S = 0.2
 _SEEN = 10_000
 _CACHE = Cache()
 _LIMITS = Limits()
-_PATIENCE = Patience()
 
 
 @dataclass(eq=False, slots=True)
@@ -117,7 +116,7 @@ class Asker:
         cache: Cache = _CACHE,
         limits: Limits = _LIMITS,
         *,
-        patience: Patience = _PATIENCE,
+        patience: Patience = PATIENCE,
         user: str = "",
         ended: Callable[[], bool] = lambda: False,
         tell: Callable[[Waiting | None], None] = lambda waiting: None,

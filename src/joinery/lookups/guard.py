@@ -3,10 +3,6 @@
 Invariant: every request, a repeated one too, has taken a slot and a place in the pace, and
 has passed the breaker. None is made before the time that the store has asked for.
 
-A breaker for requests that run side by side.
-
-`pybreaker` keeps its lock while a call runs, which would let one request through at a time.
-
 When the next request may go: evenly spaced, slower at first, never a saved-up burst.
 
 Nothing is saved up while a run is down or idle, so a store that a restarted run finds with
@@ -17,8 +13,6 @@ How many requests are under way: one at first, one more with each that is answer
 
 from __future__ import annotations
 
-import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,50 +24,7 @@ from typing import Generic, TypeVar
 from joinery.lookups.protocol import Answer, Key, LookupStore, LookupUnavailableError
 from joinery.model.progress import Waiting
 from joinery.plan.stream import Limits
-from joinery.retry import Patience
-
-
-class Breaker:
-    """Leaves a store alone after failures in a row, then lets one request try.
-
-    Args:
-        failures: So many in a row open it.
-        rest_s: How long it stays open.
-    """
-
-    def __init__(self, failures: int, rest_s: float) -> None:
-        self._most = failures
-        self._rest_s = rest_s
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._closed_at = 0.0
-
-    def wait_s(self, now: float) -> float:
-        """Return how long to wait before a request may try; 0 lets it go.
-
-        The one that goes after a rest keeps the others out until it is known how it went.
-        """
-        with self._lock:
-            if self._failures < self._most:
-                return 0.0
-            if now < self._closed_at:
-                return self._closed_at - now
-            self._closed_at = now + self._rest_s
-            return 0.0
-
-    def succeeded(self) -> None:
-        """Close it."""
-        with self._lock:
-            self._failures = 0
-
-    def failed(self, now: float) -> bool:
-        """Count a failure; return whether it opened the breaker."""
-        with self._lock:
-            self._failures += 1
-            if self._failures >= self._most:
-                self._closed_at = now + self._rest_s
-            return self._failures == self._most
-
+from joinery.retry import PATIENCE, Patience, Retry
 
 _FIRST_SHARE = 0.1
 
@@ -159,10 +110,7 @@ class Slots:
             self._free.notify_all()
 
 
-_log = logging.getLogger(__name__)
-_SLICE_S = 0.1
 _LONGEST_REST_S = 600.0
-_PATIENCE = Patience()
 
 
 Rows = TypeVar("Rows")
@@ -194,24 +142,27 @@ class Guard:
         store: LookupStore,
         limits: Limits,
         *,
-        patience: Patience = _PATIENCE,
+        patience: Patience = PATIENCE,
         user: str = "",
         ended: Callable[[], bool] = lambda: False,
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
         counted: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._store = store
-        self._patience = patience
-        self._user = user
-        self._ended = ended
-        self._tell = tell
         self._counted = counted
         self._slots = Slots(limits.concurrency)
         self._pace = Pace(limits.per_second, limits.warm_up_ms / 1000)
-        self._breaker = Breaker(patience.failures, patience.rest_s)
+        self._retry = Retry(
+            "lookup store",
+            {"stream": user},
+            lambda: store.target,
+            outage=LookupUnavailableError,
+            ended=ended,
+            tell=tell,
+            patience=patience,
+        )
         self._lock = threading.Lock()
         self._not_before = 0.0
-        self._waiting: Waiting | None = None
 
     def request(self, keys: Sequence[Key]) -> Reply[Mapping[Key, Answer]]:
         """Return what the store holds under `keys`, as `read` does."""
@@ -224,20 +175,9 @@ class Guard:
             LookupUnavailableError: The run ended while the store was not there.
             LookupStoreError: The store cannot be asked.
         """
-        attempt = 0
-        while True:
-            try:
-                return self._once(fetch)
-            except LookupUnavailableError as error:
-                attempt += 1
-                self._note(error)
-                bound_s = min(self._patience.longest_s, self._patience.first_s * 2 ** (attempt - 1))
-                if not self._sleep(random.uniform(0, bound_s)):
-                    raise
+        return self._retry.until_done(partial(self._once, fetch), self._failed)
 
     def _once(self, fetch: Callable[[], Rows]) -> Reply[Rows]:
-        while (wait_s := self._breaker.wait_s(time.monotonic())) > 0:
-            self._pause(wait_s)
         with self._slots.one():
             self._pace.wait(self._pause)
             while (wait_s := self._not_before - time.monotonic()) > 0:
@@ -245,16 +185,11 @@ class Guard:
             read_at = time.monotonic()
             self._counted("requests")
             try:
-                answers = fetch()
+                return Reply(fetch(), read_at)
             except LookupUnavailableError as error:
                 self._counted("failures")
                 self._rest(error.after_s)
-                if self._breaker.failed(time.monotonic()):
-                    _log.warning("a lookup store is left alone", extra=self._facts())
                 raise
-        self._breaker.succeeded()
-        self._over()
-        return Reply(answers, read_at)
 
     def _rest(self, asked_s: float | None) -> None:
         """Leave the store alone for as long as it asks, within reason."""
@@ -264,45 +199,8 @@ class Guard:
                 self._not_before = max(self._not_before, until)
 
     def _pause(self, seconds: float) -> None:
-        if not self._sleep(seconds):
-            raise LookupUnavailableError(
-                f"did not ask {self._store.target}",
-                detail=self._waiting.reason if self._waiting else "The run is ending.",
-                hint="The batch was not committed; it runs again at the next start.",
-            )
+        self._retry.pause(seconds, self._failed)
 
-    def _sleep(self, seconds: float) -> bool:
-        """Sleep; return False as soon as the run is to end."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            if self._ended():
-                return False
-            time.sleep(min(left, _SLICE_S))
-        return not (seconds > 0 and self._ended())
-
-    def _note(self, error: LookupUnavailableError) -> None:
-        with self._lock:
-            standing = self._waiting
-            self._waiting = Waiting(
-                product=self._user,
-                target=self._store.target,
-                reason=" ".join(part for part in (error.message, error.detail) if part),
-                attempts=standing.attempts + 1 if standing else 1,
-                since=standing.since if standing else time.time(),
-            )
-            self._tell(self._waiting)
-        if standing is None:
-            facts = {**self._facts(), "reason": error.detail}
-            _log.warning("waiting for a lookup store", extra=facts)
-
-    def _over(self) -> None:
-        if self._waiting is None:
-            return
-        with self._lock:
-            if self._waiting is not None:
-                self._waiting = None
-                self._tell(None)
-                _log.warning("a lookup store is back", extra=self._facts())
-
-    def _facts(self) -> dict[str, object]:
-        return {"stream": self._user, "target": self._store.target}
+    @property
+    def _failed(self) -> str:
+        return f"did not ask {self._store.target}"

@@ -1,4 +1,4 @@
-"""The guards of a store: its pace, its slots, its breaker."""
+"""The guards of a store: its pace and its slots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from joinery.lookups.guard import Breaker, Pace, Slots
+from joinery.lookups.guard import Pace, Slots
 
 
 class Clock:
@@ -82,35 +82,6 @@ def test_a_turn_that_was_not_taken_is_still_there() -> None:
         pace.wait(ended)
 
     assert [0.1] == sent_at(pace, clock, 1)
-
-
-def test_a_breaker_opens_after_failures_in_a_row() -> None:
-    breaker = Breaker(failures=2, rest_s=5)
-    breaker.failed(0)
-    breaker.succeeded()
-    breaker.failed(1)
-
-    opened = breaker.failed(2)
-
-    assert opened
-    assert (5.0, 1.0) == (breaker.wait_s(2), breaker.wait_s(6))
-
-
-def test_after_a_rest_one_request_tries() -> None:
-    breaker = Breaker(failures=1, rest_s=5)
-    breaker.failed(0)
-
-    waits = [breaker.wait_s(6), breaker.wait_s(6), breaker.wait_s(7)]
-
-    assert [0.0, 5.0, 4.0] == waits
-
-
-def test_a_success_closes_the_breaker() -> None:
-    breaker = Breaker(failures=1, rest_s=5)
-    breaker.failed(0)
-    breaker.succeeded()
-
-    assert 0.0 == breaker.wait_s(1)
 
 
 def test_slots_begin_with_one_and_fall_back_to_it() -> None:

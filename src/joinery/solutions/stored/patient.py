@@ -62,7 +62,7 @@ class PatientSolution:
         self._solution: StoreSolution | None = None
         self._retry = Retry(
             "store",
-            query,
+            {"product": query},
             lambda: target,
             outage=StoreUnavailableError,
             ended=ended,
@@ -72,7 +72,7 @@ class PatientSolution:
         try:
             self._solution = make()
         except StoreUnavailableError as error:
-            self._retry.note(error, 1)
+            self._retry.note(error)
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
         """Apply a batch, however long its store takes.
