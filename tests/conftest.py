@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from joinery.model.warning import log as warnings_log
 from joinery.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -30,6 +32,12 @@ def no_thread_outlives_its_test() -> Iterator[None]:
 
 def _ours(threads: set[threading.Thread]) -> list[str]:
     return sorted(each.name for each in threads if each.name.startswith("joinery-"))
+
+
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture) -> Callable[[], list[logging.LogRecord]]:
+    """What was warned of in this test, among all that libraries and servers may log in it."""
+    return lambda: [each for each in caplog.records if each.name == warnings_log.name]
 
 
 @pytest.fixture(scope="session")

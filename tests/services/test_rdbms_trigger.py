@@ -369,9 +369,9 @@ def test_a_listener_wakes_when_rows_change(
     writer.execute("INSERT INTO profile__user (id, name) VALUES (1, 'ada')")
     began = time.monotonic()
 
-    listener.wait(20)
+    listener.wait(120)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert listener.publish() is not None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+Warned = Callable[[], list[logging.LogRecord]]
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 CUSTOMER = "id long, name string, city string, __op string"
@@ -88,15 +90,15 @@ def put(folder: Path, number: int, *rows: Mapping[str, Any]) -> None:
 
 
 def test_a_frame_that_misspells_a_declared_column_is_warned_of_and_one_that_lacks_it_is_not(
-    user: SparkSession, profile: Product, caplog: pytest.LogCaptureFixture
+    user: SparkSession, profile: Product, warned: Warned
 ) -> None:
     profile.documents(user, {"customer": user.createDataFrame([(1, "x")], "id long, city string")})
-    assert [] == caplog.messages
+    assert [] == warned()
 
     misspelled = user.createDataFrame([(1, "Ada")], "id long, nmae string")
     profile.documents(user, {"customer": misspelled})
 
-    (message,) = caplog.messages
+    (message,) = [each.getMessage() for each in warned()]
     assert 'declares "name", which its frame has not, and the frame has "nmae"' in message
 
 
@@ -229,7 +231,7 @@ def test_a_batch_fails_at_a_key_that_it_has_twice(user: SparkSession, profile: P
 
 
 def test_a_stream_warns_of_the_changes_that_it_leaves_out(
-    user: SparkSession, profile: Product, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    user: SparkSession, profile: Product, tmp_path: Path, warned: Warned
 ) -> None:
     rows = [(1, "Ada"), (1, "Eve"), (2, "Bob")]
     frame = user.createDataFrame(rows, "id long, name string")
@@ -245,12 +247,12 @@ def test_a_stream_warns_of_the_changes_that_it_leaves_out(
         .start()
     )
     query.awaitTermination()
-    wait_for(lambda: bool(caplog.records))
+    wait_for(lambda: bool(warned()))
 
     (progress,) = [each for each in query.recentProgress if each.numInputRows]
     assert 2 == progress.observedMetrics["joinery"].dead_letters
-    assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in caplog.records]
-    assert "2 of them in one batch" in caplog.messages[0]
+    assert ["WARN_CHANGES_LEFT_OUT"] == [vars(each)["code"] for each in warned()]
+    assert "2 of them in one batch" in warned()[0].getMessage()
     assert [2] == [row.key.id for row in docs.sparkSession.table("left_out").collect()]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from joinery.app.stream import Stream
 from joinery.errors import JoineryError, ProjectErrors, SpecError
 from joinery.testing import StreamDriver, insert, upsert
 
+Warned = Callable[[], list[logging.LogRecord]]
 FILE = """\
 joinery: 1
 name: coffee
@@ -242,7 +244,7 @@ def test_a_named_stream_takes_a_sink() -> None:
     assert ("dear", 1) == (dear.name, len(dear.sinks))
 
 
-def test_a_cell_that_runs_twice_makes_one_stream(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cell_that_runs_twice_makes_one_stream(warned: Warned) -> None:
     app = jn.App("a")
 
     for _ in range(3):
@@ -250,12 +252,10 @@ def test_a_cell_that_runs_twice_makes_one_stream(caplog: pytest.LogCaptureFixtur
         orders_of(app).filter("amount > 2").named("dear").sink(files={"path": "out"})
 
     assert ["enriched_orders", "dear"] == list(app.streams)
-    assert [] == caplog.records
+    assert [] == warned()
 
 
-def test_a_cell_that_runs_again_changed_replaces_its_stream(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_cell_that_runs_again_changed_replaces_its_stream(warned: Warned) -> None:
     app = jn.App("a")
 
     orders_of(app).filter("amount > 1").sink(files={"path": "out"})
@@ -263,7 +263,7 @@ def test_a_cell_that_runs_again_changed_replaces_its_stream(
 
     assert ["enriched_orders"] == list(app.streams)
     assert "amount > 2" == app.streams["enriched_orders"].plan.steps[0].where.sql  # type: ignore[union-attr]
-    (told,) = caplog.messages
+    (told,) = [each.getMessage() for each in warned()]
     assert 'the stream "enriched_orders" replaces the one declared before' in told
     assert "[WARN_REPLACED]" in told
 
@@ -281,7 +281,7 @@ def test_streams_into_other_sinks_or_under_other_names_stand_beside_each_other()
     assert names == list(app.streams)
 
 
-def test_a_table_declared_anew_replaces_the_one_before(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_table_declared_anew_replaces_the_one_before(warned: Warned) -> None:
     app = jn.App("a")
 
     app.table("customers", key="id", fields={"id": "long"}, database=True)
@@ -290,7 +290,7 @@ def test_a_table_declared_anew_replaces_the_one_before(caplog: pytest.LogCapture
 
     assert (("id", "int"),) == app.spec.relations[0].fields
     assert () == app.spec.products
-    assert ["WARN_REPLACED"] == [vars(each)["code"] for each in caplog.records]
+    assert ["WARN_REPLACED"] == [vars(each)["code"] for each in warned()]
 
 
 def test_streams_united_by_a_cell_that_runs_twice_stay_one() -> None:

@@ -111,7 +111,7 @@ def gated(tmp_path: Path, target: Target, reached: Callable[[int], bool]) -> Gat
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until, "this did not come about"
         threading.Event().wait(0.005)
@@ -168,7 +168,7 @@ def test_the_batch_that_opened_a_gate_sends_the_same_again_after_a_crash(
 def test_a_key_that_changes_often_is_sent_once_it_is_quiet(
     tmp_path: Path, target: Target, staging: Staging
 ) -> None:
-    outlet = settling(tmp_path, target, settle_s=0.3)
+    outlet = settling(tmp_path, target, settle_s=1.0)
     outlet.open()
 
     outlet.write(staging.batch(0, row(1, 10)))
@@ -183,7 +183,7 @@ def test_a_key_that_changes_often_is_sent_once_it_is_quiet(
 def test_a_key_that_never_rests_is_sent_all_the_same(
     tmp_path: Path, target: Target, staging: Staging
 ) -> None:
-    outlet = settling(tmp_path, target, settle_s=0.05)
+    outlet = settling(tmp_path, target, settle_s=0.2)
     outlet.open()
     version = 0
 

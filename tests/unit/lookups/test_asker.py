@@ -21,7 +21,7 @@ from joinery.plan.stream import Cache, Limits
 from joinery.retry import Patience
 
 QUICK = Patience(first_s=0.01, longest_s=0.02, failures=3, rest_s=0.05)
-WITHIN_S = 5.0
+WITHIN_S = 60.0
 
 
 class Shelf:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
-
-import pytest
 
 from joinery.errors import Location
 from joinery.model.warning import RunWarning, Warnings
@@ -25,10 +24,10 @@ def test_a_warning_is_handed_on_once() -> None:
     assert tuple(told) == warnings.known
 
 
-def test_a_warning_is_logged_with_its_parts(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_is_logged_with_its_parts(warned: Callable[[], list[logging.LogRecord]]) -> None:
     Warnings().add(replace(ODD, detail="It has two heads.", location=Location("a.yaml", 2, 3)))
 
-    (record,) = caplog.records
+    (record,) = warned()
     assert logging.WARNING == record.levelno
     assert "a.yaml:2:3: it is odd. It has two heads. Mend it. [WARN_X]" == record.getMessage()
     assert "WARN_X" == vars(record)["code"]
