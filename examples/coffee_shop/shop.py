@@ -8,6 +8,7 @@ keeps the flat result in the table `enriched_orders`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import joinery as jn
 
@@ -17,7 +18,7 @@ def declare(
     source: str,
     database: str,
     folder: Path,
-    read: str = "state",
+    read: Literal["state", "database"] = "state",
     checkpoint: str = "checkpoint",
     table: str = "enriched_orders",
 ) -> jn.App:
@@ -31,9 +32,13 @@ def declare(
         checkpoint: A new one reads the topics from their beginning.
         table: The serving table; a replay writes to another.
     """
-    run = {"checkpoint": checkpoint, "dead_letters": {"files": {"path": "dead_letters"}}}
     app = jn.App(
-        "coffee_shop", source=source, database=database, format="json", folder=folder, run=run
+        "coffee_shop",
+        source=source,
+        database=database,
+        format="json",
+        folder=folder,
+        run={"checkpoint": checkpoint, "dead_letters": {"files": {"path": "dead_letters"}}},
     )
     app.table(
         "customers",

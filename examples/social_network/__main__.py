@@ -23,7 +23,7 @@ from examples.social_network.answers import Answers, answers
 from examples.social_network.network import Network, Sizes
 from examples.social_network.service import ProfileService
 from examples.social_network.stampede import GUARDS, recover
-from examples.social_network.views import VARIANTS, declare
+from examples.social_network.views import VARIANTS, Variant, declare
 
 import joinery as jn
 from joinery.testing.load import quantile
@@ -157,7 +157,7 @@ class Evening:
             seconds, spent, sum(each.requests for each in lookups), tuple(sorted(waits_ms))
         )
 
-    def _declare(self, read: str, name: str = "") -> jn.App:
+    def _declare(self, read: Variant, name: str = "") -> jn.App:
         return declare(
             source=self._parts.source,
             folder=self._folder,

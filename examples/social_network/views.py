@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import joinery as jn
 
-VARIANTS = {"event": "in the event", "database": "queried", "state": "merged"}
+Variant = Literal["event", "database", "state"]
+VARIANTS: Mapping[Variant, str] = {
+    "event": "in the event",
+    "database": "queried",
+    "state": "merged",
+}
 
 
 def declare(
-    *, source: str, folder: Path, read: str, store: Mapping[str, Any], name: str = ""
+    *, source: str, folder: Path, read: Variant, store: Mapping[str, Any], name: str = ""
 ) -> jn.App:
     """Return the app of one variant.
 
@@ -29,11 +34,16 @@ def declare(
         name: Of its stream; the variant's where left out.
     """
     called = name or f"who_viewed_me_{read}"
-    run = {
-        "checkpoint": f"checkpoints/{called}",
-        "dead_letters": {"files": {"path": f"dead_letters/{called}"}},
-    }
-    app = jn.App("social_network", source=source, format="json", folder=folder, run=run)
+    app = jn.App(
+        "social_network",
+        source=source,
+        format="json",
+        folder=folder,
+        run={
+            "checkpoint": f"checkpoints/{called}",
+            "dead_letters": {"files": {"path": f"dead_letters/{called}"}},
+        },
+    )
     app.table("profiles", key="id", fields={"id": "long", "name": "string", "title": "string"})
     views = app.stream(
         "page_views",
@@ -47,16 +57,14 @@ def declare(
             "title": "string",
         },
     )
-    queried = {
-        "store": dict(store),
-        "limits": {"concurrency": 2, "per_second": 50, "batch": 500},
-        "cache": {"ttl": "60s"},
-    }
+    queried = read == "database"
     views.lookup_join(
         "profiles",
         on={"id": "viewer_id"},
         fields={"viewer": "name", "title": "title"},
         read=read,
-        **(queried if read == "database" else {}),
+        store=store if queried else None,
+        limits={"concurrency": 2, "per_second": 50, "batch": 500} if queried else None,
+        cache={"ttl": "60s"} if queried else None,
     ).sink(name=called, files={"path": "out"})
     return app

@@ -13,9 +13,9 @@ from joinery._version import __version__
 if TYPE_CHECKING:
     from joinery import testing
     from joinery.app.app import App
+    from joinery.app.declarations import Table
     from joinery.app.project import Project, load, run
     from joinery.app.stream import Stream
-    from joinery.app.table import Table
     from joinery.errors import JoineryError
     from joinery.project.declare import document, many, one, outbox, relation
 
@@ -39,7 +39,7 @@ __all__ = [
 _HOMES = {
     "App": "joinery.app.app",
     "Stream": "joinery.app.stream",
-    "Table": "joinery.app.table",
+    "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
     **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.project.declare"),

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joinery.errors import SpecError
 from joinery.plan.nodes import Plan, Sink
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _MOST_READ = 10_000
 
@@ -78,10 +80,11 @@ def shown_of_files(spec: ProjectSpec, stream: Stream, rows: int) -> Shown | None
 
     The reference solution computes them, so no session is needed.
     """
-    door = import_module("joinery.spark.frames.file_preview")
-    if not door.previewable(spec, stream):
+    from joinery.spark.frames.file_preview import preview_files, previewable
+
+    if not previewable(spec, stream):
         return None
-    found = door.preview_files(spec, stream, most=_MOST_READ)
+    found = preview_files(spec, stream, most=_MOST_READ)
     columns = tuple(each.name for each in stream.output.fields)
     events = (
         json.loads(_json(each.value, stream), parse_float=Decimal) for each in found.documents
@@ -99,18 +102,22 @@ def _json(value: Any, stream: Stream) -> str:
     return document_json(value, stream.output)
 
 
-def shown_of(spec: ProjectSpec, stream: Stream, spark: Any, rows: int) -> Shown:
+def shown_of(spec: ProjectSpec, stream: Stream, spark: SparkSession, rows: int) -> Shown:
     """Return the first events of a stream, run over the beginning of its logs."""
-    found = import_module("joinery.spark.frames.preview").preview(
-        spec, stream, spark, rows=rows, read=_MOST_READ
-    )
+    from joinery.spark.frames.preview import preview
+
+    found = preview(spec, stream, spark, rows=rows, read=_MOST_READ)
     columns = tuple(each.name for each in stream.output.fields)
     events = tuple(tuple(row[name] for name in columns) for row in found.rows)
     return Shown(columns, events, dead=found.dead, unsent=found.unsent)
 
 
 def taken(
-    spec: ProjectSpec, stream: Stream, spark: Any, rows: int, frames: dict[str, Any]
+    spec: ProjectSpec,
+    stream: Stream,
+    spark: SparkSession,
+    rows: int,
+    frames: Mapping[str, DataFrame],
 ) -> Shown:
     """Return the first events of a stream whose relations were declared with DataFrames.
 
@@ -130,14 +137,14 @@ def taken(
     )
 
 
-def show(spec: ProjectSpec, stream: Stream, spark: Any, seconds: float | None) -> None:
-    """Print a stream's events as they come, until interrupted or so many seconds are over."""
-    runtime = import_module("joinery.spark.batch.run")
+def show(spec: ProjectSpec, stream: Stream, spark: SparkSession, seconds: float | None) -> None:
+    """Print a stream's events as they come, until interrupted or for a number of seconds."""
+    from joinery.spark.batch.run import Run, RunOptions
+
     with tempfile.TemporaryDirectory(prefix="joinery-show-") as folder:
         alone = replace(stream, sinks=(Sink("console"),), group=None)
         limits = replace(spec.run, checkpoint=str(Path(folder, "checkpoint")), real_time=False)
-        options = runtime.RunOptions()
-        run = runtime.Run(replace(spec, run=limits), Plan((), (alone,)), options)
+        run = Run(replace(spec, run=limits), Plan((), (alone,)), RunOptions())
         run.prepare()
         run.start(spark)
         try:
@@ -148,7 +155,9 @@ def show(spec: ProjectSpec, stream: Stream, spark: Any, seconds: float | None) -
             run.stop()
 
 
-def dataframe_of(spec: ProjectSpec, stream: Stream, spark: Any, frames: dict[str, Any]) -> Any:
+def dataframe_of(
+    spec: ProjectSpec, stream: Stream, spark: SparkSession, frames: Mapping[str, DataFrame]
+) -> DataFrame:
     """Return a stream's events as a DataFrame of its columns.
 
     Args:
@@ -157,11 +166,12 @@ def dataframe_of(spec: ProjectSpec, stream: Stream, spark: Any, frames: dict[str
         spark: The session.
         frames: Those that its relations were declared with; all of them or none.
     """
-    door = import_module("joinery.spark.frames.stream_frame")
+    from joinery.spark.frames.stream_frame import frame_of, source_frame_of
+
     given = {each.name: frames[each.name] for each in stream.relations if each.name in frames}
     if given:
-        return door.frame_of(stream, spark, given, spec.run)
-    return door.source_frame_of(spec, stream, spark)
+        return frame_of(stream, spark, given, spec.run)
+    return source_frame_of(spec, stream, spark)
 
 
 def _text(value: Any) -> str:

@@ -5,16 +5,18 @@ Spark is imported when documents are asked for, never before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from joinery.errors import ProjectErrors, SpecError
 from joinery.expression.expression import Analyser
+from joinery.model.progress import BatchProgress
 from joinery.model.type import DataType
+from joinery.model.warning import RunWarning
 from joinery.plan import nodes, stream
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import (
@@ -31,11 +33,14 @@ from joinery.project.read import read_project
 from joinery.project.solution import with_solution
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import tree_of
-from joinery.project.write import product_data, relation_data
+from joinery.project.typing import DefaultsMap, RunMap, Sink, Source
 from joinery.solutions.auto import choose
 from joinery.solutions.spark_state.explain import explain_query
 
-Declared = Mapping[str, Any]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from joinery.spark.batch.run import Run
 
 
 class UnknownNameError(SpecError, KeyError):
@@ -87,7 +92,14 @@ class Product:
         query = [each for each in self.project.plan.products if each.query == self.plan.query]
         return explain(self.plan, (*explain_query(query), *sections))
 
-    def documents(self, spark: Any, frames: Mapping[str, Any], **options: Any) -> Any:
+    def documents(
+        self,
+        spark: SparkSession,
+        frames: Mapping[str, DataFrame],
+        *,
+        format: Literal["struct", "json"] = "struct",
+        dead_letters: bool = False,
+    ) -> DataFrame:
         """Return a DataFrame of documents: key, value, version.
 
         It belongs to a clone of the session: `.sparkSession` of the result, not `spark`,
@@ -98,13 +110,24 @@ class Product:
             frames: For each relation, a DataFrame of its changes, all streaming or none: the
                 relation's columns, `__op` and `__position` where there are some, or a
                 source's records. A relation without a frame is empty.
-            **options: `format="json"` for text; `dead_letters=True` for a column `error` and a
-                row for each change that cannot be used. Without it a batch fails at the first,
-                and a stream leaves them out with a warning.
+            format: `value` as a typed struct, or as JSON text.
+            dead_letters: Add a column `error`, and a row for each change that cannot be used.
+                Without it a batch fails at the first, and a stream leaves them out with a
+                warning.
+
+        Raises:
+            JoineryError: A frame has other columns, or a session that cannot be used.
+
+        Example:
+            project.products["person"].documents(spark, {"user": spark.table("users")}).show()
         """
+        from joinery.spark.frames.documents import documents
+
         self.project.ask(spark)
-        door = import_module("joinery.spark.frames.documents")
-        return door.documents(self.plan, spark, frames, run=self.project.spec.run, **options)
+        limits = self.project.spec.run
+        return documents(
+            self.plan, spark, frames, format=format, dead_letters=dead_letters, run=limits
+        )
 
     def __repr__(self) -> str:
         return f"<product {self.name} of project {self.project.name}>"
@@ -136,6 +159,17 @@ class Stream:
 class Project:
     """Relations, and the products and streams made of them, as a project file declares them.
 
+    Args:
+        name: Its name, which the session and lineage show.
+        relations: Those that no product was given as an object.
+        products: As `jn.document` and `jn.outbox` make them.
+        streams: By name, as in a project file.
+        sources: By name: a kind with its options.
+        defaults: The source and the format of relations that name none.
+        sinks: By name: a kind with its options.
+        run: How it runs.
+        folder: Where relative paths begin.
+
     Raises:
         ProjectErrors: With every problem of the declaration.
 
@@ -156,23 +190,22 @@ class Project:
         *,
         relations: Sequence[RelationSpec] = (),
         products: Sequence[Document] = (),
-        streams: Declared | None = None,
-        sources: Declared | None = None,
-        defaults: Declared | None = None,
-        sinks: Declared | None = None,
-        run: Declared | None = None,
+        streams: Mapping[str, Mapping[str, object]] | None = None,
+        sources: Mapping[str, Source] | None = None,
+        defaults: DefaultsMap | None = None,
+        sinks: Mapping[str, Sink] | None = None,
+        run: RunMap | None = None,
         folder: str | Path = ".",
     ) -> None:
         given = [*relations, *(each for made in products for each in made.relations)]
-        data: dict[str, Any] = {
-            "name": name,
-            "relations": {each.name: relation_data(each) for each in _distinct(given)},
-            "products": {each.name: product_data(each) for each in _products(products)},
-        }
-        sections = {"streams": streams, "sources": sources, "defaults": defaults}
+        known, made = tuple(_distinct(given)), tuple(_products(products))
+        sections: dict[str, object] = {"streams": streams, "sources": sources, "defaults": defaults}
         sections |= {"sinks": sinks, "run": run}
-        data |= {key: value for key, value in sections.items() if value is not None}
-        self.spec = read_project(tree_of(data), folder=Path(folder))
+        data = {key: value for key, value in sections.items() if value is not None}
+        read = read_project(
+            tree_of({"name": name, "relations": {}, "products": {}, **data}), folder=Path(folder)
+        )
+        self.spec = replace(read, relations=known, products=made)
         self._analyser: Analyser = _SparkWhenAsked()
 
     @classmethod
@@ -192,7 +225,7 @@ class Project:
         """The plan of all products and streams; raises ProjectErrors with every problem."""
         return build_plan(self.spec, self._analyser)
 
-    def ask(self, spark: Any) -> None:
+    def ask(self, spark: SparkSession) -> None:
         """Let `spark` type what only Spark knows, where the plan is not built yet."""
         self._analyser = _SparkWhenAsked(spark)
 
@@ -218,27 +251,53 @@ class Project:
 def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
     """Return the project that a file, or a folder of them, declares.
 
+    Args:
+        path: The file or the folder.
+        settings: `dotted.key=value` in place of what it says, as `--set` of the command line.
+
     Raises:
         ProjectErrors: With every problem and its place.
     """
     return Project.of(load_spec(path, settings=settings))
 
 
-def run(spark: Any, project: Project, *, solution: str | None = None, **options: Any) -> Any:
-    """Run a project; return the query, with `await_termination()`, `progress` and `stop()`.
+def run(
+    spark: SparkSession,
+    project: Project,
+    *,
+    solution: str | None = None,
+    once: bool = False,
+    products: Sequence[str] = (),
+    on_batch: Callable[[BatchProgress], None] = lambda batch: None,
+    on_warning: Callable[[RunWarning], None] = lambda warning: None,
+) -> Run:
+    """Run a project; return the run, with `await_termination()`, `progress` and `stop()`.
 
     Args:
-        spark: The session.
+        spark: The session, which stays as it is: the run has a clone of it.
         project: As `load` gives it.
         solution: Instead of what its products name.
-        **options: `once`, `products` and `on_batch`.
+        once: Read what there is, then end; else go on as changes arrive.
+        products: The names of those to run; empty means all.
+        on_batch: Called for each batch once it is through.
+        on_warning: Called with each warning, once.
+
+    Raises:
+        JoineryError: The project cannot run, or another run holds its checkpoint.
+
+    Example:
+        jn.run(spark, jn.load("joinery.yaml"), once=True).await_termination()
     """
+    from joinery.spark.batch.run import run as run_in
+
     spec = project.spec if solution is None else with_solution(project.spec, solution)
     spec, _ = choose(spec)
     if spec != project.spec:
         project = Project.of(spec)
     project.ask(spark)
-    return import_module("joinery.spark.batch.run").run(spark, project, **options)
+    return run_in(
+        spark, project, once=once, products=products, on_batch=on_batch, on_warning=on_warning
+    )
 
 
 def _distinct(relations: Iterable[RelationSpec]) -> list[RelationSpec]:
@@ -268,11 +327,11 @@ class _SparkWhenAsked:
     It asks the session that was given last, else the active one, and starts none.
     """
 
-    def __init__(self, session: Any = None) -> None:
+    def __init__(self, session: SparkSession | None = None) -> None:
         self._session = session
 
     def type_of(self, sql: str, scope: Mapping[str, DataType]) -> DataType:
         """Return the type that Spark gives an expression."""
-        door = import_module("joinery.spark.session")
-        found: DataType = door.ActiveAnalyser(self._session).type_of(sql, scope)
-        return found
+        from joinery.spark.session import ActiveAnalyser
+
+        return ActiveAnalyser(self._session).type_of(sql, scope)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from joinery.app.declarations import Declarations, Table
 from joinery.app.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
-from joinery.app.table import Table
 from joinery.errors import SpecError
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
@@ -22,8 +22,12 @@ from joinery.project.read_sink import read_sinks
 from joinery.project.read_stream import read_output, read_step
 from joinery.project.reader import Reader
 from joinery.project.stream import (
+    AsOf,
+    Late,
     LookupSpec,
     MapSpec,
+    OnChange,
+    Read,
     RowFunction,
     StepSpec,
     StoreRead,
@@ -31,11 +35,34 @@ from joinery.project.stream import (
     UnionSpec,
 )
 from joinery.project.tree import tree_of
+from joinery.project.typing import (
+    CacheMap,
+    Columns,
+    ConsoleSink,
+    Fields,
+    FilesSink,
+    ForeachSink,
+    Format,
+    KafkaSink,
+    LimitsMap,
+    OnMiss,
+    OpensearchSink,
+    PostgresSink,
+    RedisSink,
+    Sink,
+    SqliteSink,
+    Store,
+    TimeUnit,
+    WatermarkMap,
+)
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from joinery.app.app import App
 
-Fields = Sequence[str | Mapping[str, str]] | Mapping[str, str]
+# From a batch's distinct keys to rows by key; a key without a row is left out.
+RowsByKey = Callable[[Sequence[Any]], Mapping[Any, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +70,16 @@ class Stream:
     """Events, and what happens to them in order.
 
     Attributes:
-        app: The app that it is of.
+        declared: What its app has declared.
         origin: The log that it begins at.
         steps: What was declared so far.
         name: What `named` or `sink` called it.
         sinks: Where its events go.
+        group: Streams of one group share a query.
+        correction: The boolean column that tells a correction from a first event.
     """
 
-    app: App = field(repr=False)
+    declared: Declarations = field(repr=False)
     origin: str
     steps: tuple[StepSpec, ...] = ()
     name: str | None = None
@@ -59,19 +88,27 @@ class Stream:
     correction: str | None = None
 
     @classmethod
-    def of(cls, app: App, spec: StreamSpec) -> Stream:
+    def of(cls, declared: Declarations, spec: StreamSpec) -> Stream:
         """Return the stream that a spec declares."""
-        return cls(app, spec.origin, spec.steps, spec.name, spec.sinks, spec.group, spec.correction)
+        where = (spec.name, spec.sinks, spec.group, spec.correction)
+        return cls(declared, spec.origin, spec.steps, *where)
 
     @classmethod
     def from_dataframe(
         cls,
-        frame: Any,
+        frame: DataFrame,
         name: str = "events",
         *,
         key: str | Sequence[str] | None = None,
         app: App | None = None,
-        **parts: Any,
+        fields: Mapping[str, str] | None = None,
+        format: Format | None = None,
+        derive: Mapping[str, str] | None = None,
+        position: str | None = None,
+        time_unit: TimeUnit | None = None,
+        where: str | None = None,
+        time: str | None = None,
+        watermark: WatermarkMap | None = None,
     ) -> Stream:
         """Return a stream of the rows of a DataFrame.
 
@@ -80,20 +117,51 @@ class Stream:
             name: What to call them.
             key: What identifies an event.
             app: The app to add it to; one of its own where left out.
-            **parts: Such as `time`, as in a project file.
-        """
-        if app is None:
-            from joinery.app.app import App  # an app makes streams, so it comes first
+            fields: The columns and their Spark DDL types; those of `frame` where left out.
+            format: As for `jn.relation`.
+            derive: As for `jn.relation`.
+            position: As for `jn.relation`.
+            time_unit: As for `jn.relation`.
+            where: Only events for which it is true.
+            time: The column with an event's time.
+            watermark: As for `jn.relation`.
 
-            app = App(name)
-        return app.stream(name, key=key, frame=frame, **parts)
+        Raises:
+            ProjectErrors: With every problem.
+
+        Example:
+            Stream.from_dataframe(spark.table("clicks"), "clicks", key="id").filter("page = '/'")
+        """
+        parts: dict[str, object] = {
+            "fields": fields,
+            "key": key,
+            "format": format,
+            "derive": derive,
+        }
+        parts |= {"position": position, "time_unit": time_unit, "where": where}
+        parts |= {"time": time, "watermark": watermark}
+        declared = app.declarations if app else Declarations(name)
+        declared.add_log(name, parts, frame)
+        return cls(declared, name)
 
     def lookup_join(
         self,
         table: Table | str,
-        on: str | Sequence[str] | Mapping[str, str],
+        on: str | Columns,
         fields: Fields | None = None,
-        **switches: Any,
+        *,
+        read: Read | None = None,
+        as_of: AsOf | None = None,
+        time: str | None = None,
+        late: Late | None = None,
+        on_miss: OnMiss | None = None,
+        on_change: OnChange | None = None,
+        for_: str | None = None,
+        every: str | None = None,
+        where: str | None = None,
+        cache: CacheMap | None = None,
+        limits: LimitsMap | None = None,
+        store: Store | RowsByKey | None = None,
     ) -> Stream:
         """Add columns of one row of `table` to each event.
 
@@ -103,29 +171,65 @@ class Stream:
                 that agree; or one name, of the event's column that is compared with the
                 only column of the key.
             fields: Names and expressions over the table's row; all columns where left out.
-            **switches: `read`, `as_of`, `on_miss`, `on_change`, `for_`, `every`, `where`,
-                `late`, `time`, `cache`, `limits` and `store`, as in docs/streams.md. With
-                `read="database"` the store is the app's database where left out, and may be
-                a Python function from a list of keys to rows by key.
+            read: Where the row is: kept as `state` (the default), in a `database`, or in
+                the `event` already.
+            as_of: The row of now (`processing`, the default), or the one that was valid at
+                the event's time (`event`).
+            time: The event's time; by default that of its log.
+            late: Under `as_of="event"`: `hold` the event until its answer is final (the
+                default), or send it at once and `correct` it.
+            on_miss: An event without a row: `null` (the default), `drop`, `dead_letter`, or
+                `wait:5m`.
+            on_change: What a changed row does to events that were sent before: `keep` (the
+                default), `re_emit` or `correct`.
+            for_: How long an event is remembered for a changed row, such as `7d`; under
+                `as_of="event"`, how far an event may be behind the table.
+            every: How often corrections are sent under `on_change="correct"`; by default
+                `1h`.
+            where: Which events are sent again: a condition over their columns.
+            cache: Which answers of the store may be used again.
+            limits: How fast the store is queried at most.
+            store: The store that is queried under `read="database"`, a kind with its
+                options; the app's database where left out. Or a Python function from a list
+                of keys to rows by key.
 
         Raises:
+            SpecError: The app has no such table.
             ProjectErrors: With every problem.
+
+        Example:
+            >>> import joinery as jn
+            >>> app = jn.App("shop")
+            >>> _ = app.table("users", key="id", fields={"id": "long", "name": "string"})
+            >>> orders = app.stream("orders", fields={"user_id": "long"})
+            >>> orders.lookup_join("users", "user_id", on_miss="wait:5m").plan.lookups[0].on_miss
+            'wait'
         """
         known = self._table(table)
-        given = {name.rstrip("_"): value for name, value in switches.items() if value is not None}
-        asked = given.get("store")
-        if callable(asked):
-            given["store"] = {"function": {"function": _importable(asked) or "a:function"}}
-        elif given.get("read") == "database":
-            given.setdefault("store", self.app.database.store(known.name))
-        data = {"lookup": known.name, "on": known.pairs(on), **_given(fields=fields), **given}
-        step = self._read(data)
-        if callable(asked) and _importable(asked) is None and isinstance(step, LookupSpec):
-            step = replace(step, store=StoreRead("function", (("function", asked),)))
+        asked: object = store
+        if callable(store):
+            asked = {"function": {"function": _importable(store) or "a:function"}}
+        elif store is None and read == "database":
+            asked = self.declared.database.store(known.name)
+        data: dict[str, object] = {
+            "lookup": known.name,
+            "on": known.pairs(on),
+            "fields": fields,
+            "read": read,
+        }
+        data |= {"as_of": as_of, "time": time, "late": late, "on_miss": on_miss, "where": where}
+        data |= {"on_change": on_change, "for": for_, "every": every, "cache": cache}
+        step = self._read({**data, "limits": limits, "store": asked})
+        if callable(store) and _importable(store) is None and isinstance(step, LookupSpec):
+            step = replace(step, store=StoreRead("function", (("function", store),)))
         return self._with(step)
 
     def filter(self, condition: str) -> Stream:
-        """Keep the events for which `condition` is true."""
+        """Keep the events for which `condition`, an expression of Spark SQL, is true.
+
+        Raises:
+            ProjectErrors: There is no condition.
+        """
         return self._step({"filter": condition})
 
     def select(self, *names: str | Fields, **computed: str) -> Stream:
@@ -140,7 +244,14 @@ class Stream:
         return self._step({"select": [*_listed(names), *({k: v} for k, v in computed.items())]})
 
     def with_columns(self, columns: Mapping[str, str] | None = None, **computed: str) -> Stream:
-        """Add columns, or replace those of the same name in their place."""
+        """Add columns, or replace those of the same name in their place.
+
+        Example:
+            >>> import joinery as jn
+            >>> orders = jn.App("a").stream("orders", fields={"price": "double"})
+            >>> [each.name for each in orders.with_columns(half="price / 2").plan.columns]
+            ['price', 'half']
+        """
         return self._step({"with_columns": {**(columns or {}), **computed}})
 
     def map(self, function: str | RowFunction, output: Mapping[str, str]) -> Stream:
@@ -183,7 +294,7 @@ class Stream:
     def union(self, other: Stream) -> Stream:
         """Add the events of another stream of the same app, with the same columns."""
         part = other.spec_named(f"{other.origin}_part")
-        named = other if other.name else other.named(self.app.name_for(part))
+        named = other if other.name else other.named(self.declared.name_for(part))
         assert named.name is not None  # as above
         return self._with(UnionSpec(named.name))
 
@@ -193,34 +304,64 @@ class Stream:
         A stream that had the name is replaced, with a warning unless it is this one.
         """
         made = replace(self, name=name)
-        self.app.known_stream(made.spec)
+        self.declared.add_stream(made.spec)
         return made
 
     def sink(
         self,
-        *sinks: str | Mapping[str, Any],
+        *sinks: str | Sink,
         name: str | None = None,
         group: str | None = None,
         correction: str | None = None,
-        **kinds: Any,
+        files: FilesSink | None = None,
+        kafka: KafkaSink | None = None,
+        postgres: PostgresSink | None = None,
+        sqlite: SqliteSink | None = None,
+        opensearch: OpensearchSink | None = None,
+        redis: RedisSink | None = None,
+        foreach: ForeachSink | None = None,
+        console: ConsoleSink | None = None,
+        **plugins: Mapping[str, object],
     ) -> Stream:
         """Send the events on, and give the stream its place in the app.
 
         Args:
-            *sinks: A kind with its options, or the name of a sink; `"database"` is the
-                app's.
+            *sinks: The name of a sink, `"database"` being the app's; or a kind with its
+                options, as a map.
             name: The stream's name; `enriched_<log>` where left out. A stream of the log
                 that has it already is replaced where both have the same sinks, as when the
                 cell of a notebook runs again; else this one is `enriched_<log>_2`.
             group: Streams of one group share a query.
             correction: A boolean column that tells a correction from a first event.
-            **kinds: A kind and its options, such as `files={"path": "out"}`.
+            files: Files of JSON lines in a folder.
+            kafka: A topic of a Kafka cluster.
+            postgres: A table of PostgreSQL.
+            sqlite: A table in a file of SQLite.
+            opensearch: An index of OpenSearch.
+            redis: Keys of Redis.
+            foreach: A function of yours, called with each batch.
+            console: The terminal.
+            **plugins: A kind that a package adds, with its options.
 
         Raises:
             SpecError: No sink is given.
             ProjectErrors: With every problem.
+
+        Example:
+            >>> import joinery as jn
+            >>> orders = jn.App("a").stream("orders", fields={"id": "long"})
+            >>> orders.sink(files={"path": "out"}, name="copied")
+            <stream copied: 0 steps>
         """
-        given = [*sinks, *({kind: options} for kind, options in kinds.items())]
+        kinds: dict[str, object] = {
+            "files": files,
+            "kafka": kafka,
+            "postgres": postgres,
+            "sqlite": sqlite,
+        }
+        kinds |= {"opensearch": opensearch, "redis": redis, "foreach": foreach}
+        named = {**kinds, "console": console, **plugins}
+        given = [*sinks, *({kind: each} for kind, each in named.items() if each is not None)]
         if not given:
             hint = 'Write one such as files={"path": "out"}.'
             raise SpecError("the stream needs a sink", code="SPEC_MISSING_KEY", hint=hint)
@@ -230,13 +371,13 @@ class Stream:
         made = replace(self, sinks=read, group=group, correction=correction)
         given_name = name or self.name
         return made.named(
-            given_name or self.app.name_for(made.spec_named(f"enriched_{self.origin}"))
+            given_name or self.declared.name_for(made.spec_named(f"enriched_{self.origin}"))
         )
 
     @property
     def spec(self) -> StreamSpec:
         """What is declared so far."""
-        return self.spec_named(self.name or self.app.free_name(f"{self.origin}_events"))
+        return self.spec_named(self.name or self.declared.free_name(f"{self.origin}_events"))
 
     def spec_named(self, name: str) -> StreamSpec:
         """Return what is declared so far, under a name."""
@@ -250,8 +391,7 @@ class Stream:
             ProjectErrors: With every problem of the app.
         """
         mine = self.spec
-        others = [each.spec for each in self.app.streams.values() if each.name != mine.name]
-        found = build_plan(self.app.spec_of([*others, mine])).streams
+        found = build_plan(self.declared.spec(mine)).streams
         return next(each for each in found if each.name == mine.name)
 
     def explain(self, *, why: bool = False) -> StreamExplanation:
@@ -262,7 +402,7 @@ class Stream:
         """
         return explain_stream(self.plan, why=why)
 
-    def preview(self, rows: int = 20, *, spark: Any = None) -> Shown:
+    def preview(self, rows: int = 20, *, spark: SparkSession | None = None) -> Shown:
         """Return the first events, and how many wait or were filtered out; nothing is kept.
 
         The beginning of the logs is read, up to 10,000 records. Over change files no session
@@ -273,22 +413,22 @@ class Stream:
             spark: The session in which they are computed; where none is given, one is opened
                 if the logs need it.
         """
-        made, frames = self.plan, self.app.frames
+        made, frames, spec = self.plan, self.declared.frames, self.declared.spec()
         given = any(each.name in frames for each in made.relations)
         if spark is None and not given:
-            shown = shown_of_files(self.app.spec, made, rows)
+            shown = shown_of_files(spec, made, rows)
             if shown is not None:
                 return shown
-        session = spark or self.app.session()
+        session = spark or self.declared.session()
         if given:
-            return taken(self.app.spec, made, session, rows, frames)
-        return shown_of(self.app.spec, made, session, rows)
+            return taken(spec, made, session, rows, frames)
+        return shown_of(spec, made, session, rows)
 
-    def show(self, seconds: float | None = None, *, spark: Any = None) -> None:
+    def show(self, seconds: float | None = None, *, spark: SparkSession | None = None) -> None:
         """Print the events as they come, until interrupted, or for `seconds`."""
-        show(self.app.spec, self.plan, spark or self.app.session(), seconds)
+        show(self.declared.spec(), self.plan, spark or self.declared.session(), seconds)
 
-    def to_dataframe(self, *, spark: Any = None) -> Any:
+    def to_dataframe(self, *, spark: SparkSession | None = None) -> DataFrame:
         """Return the events as a PySpark DataFrame of the stream's columns.
 
         It is a batch where the relations were declared with frames that are, else a stream,
@@ -300,12 +440,12 @@ class Stream:
         Raises:
             RunError: A step needs whole batches: a lookup in a store, or a function.
         """
-        session = spark or self.app.session()
-        return dataframe_of(self.app.spec, self.plan, session, self.app.frames)
+        session = spark or self.declared.session()
+        return dataframe_of(self.declared.spec(), self.plan, session, self.declared.frames)
 
     def _table(self, table: Table | str) -> Table:
         name = table if isinstance(table, str) else table.name
-        known = self.app.tables
+        known = self.declared.tables
         if name not in known:
             raise SpecError(
                 f'the app has no table "{name}"',
@@ -319,9 +459,10 @@ class Stream:
         return self._with(self._read(data))
 
     def _read(self, data: Mapping[str, Any]) -> StepSpec:
+        given = {name: value for name, value in data.items() if value is not None}
         reader = Reader()
         what = f'step {len(self.steps) + 1} of stream "{self.name or self.origin}"'
-        step = read_step(reader, tree_of(data), what, ("steps", len(self.steps)))
+        step = read_step(reader, tree_of(given), what, ("steps", len(self.steps)))
         raise_all(tuple(reader.problems))
         assert step is not None  # what is none is a problem
         return step
@@ -335,10 +476,6 @@ class Stream:
     def _repr_html_(self) -> str:
         """Return the picture and the text, as a notebook shows them."""
         return self.explain()._repr_html_()
-
-
-def _given(**parts: Any) -> dict[str, Any]:
-    return {name: value for name, value in parts.items() if value is not None}
 
 
 def _listed(names: Iterable[str | Fields]) -> list[str | Mapping[str, str]]:

@@ -6,9 +6,10 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Literal, Self
 
 from joinery.errors import SpecError
 from joinery.project.product import NodeSpec, ProductSpec, RelationSpec
@@ -16,14 +17,116 @@ from joinery.project.read import raise_all, read_relation
 from joinery.project.read_node import read_embed, read_product
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, tree_of
+from joinery.project.typing import (
+    Columns,
+    EmitMap,
+    Fields,
+    Format,
+    Images,
+    Overflow,
+    Shape,
+    Sinks,
+    Solution,
+    TimeUnit,
+    WatermarkMap,
+)
 
-Columns = Sequence[str] | Mapping[str, str]
-Fields = Sequence[str | Mapping[str, str]] | Mapping[str, str]
 RelationLike = RelationSpec | str
 
 
+class _Parent(ABC):
+    """What embeds can be added to; each call returns a new one."""
+
+    __slots__ = ()
+
+    def embed_one(
+        self,
+        name: str,
+        relation: RelationLike | Embed,
+        *,
+        on: Columns | None = None,
+        fields: Fields | None = None,
+        values: Mapping[str, str] | None = None,
+        where: str | None = None,
+        order: Sequence[str] | None = None,
+        hidden: bool = False,
+        embed: Mapping[str, Embed] | None = None,
+    ) -> Self:
+        """Return this with one more to-one embed.
+
+        Args:
+            name: The field that it becomes.
+            relation: What is embedded; or a finished `jn.one`, with no further argument.
+            on: As for `jn.one`; required unless `relation` is finished.
+            fields: As for `jn.one`.
+            values: As for `jn.one`.
+            where: As for `jn.one`.
+            order: As for `jn.one`.
+            hidden: As for `jn.one`.
+            embed: As for `jn.one`.
+
+        Raises:
+            JoineryError: An argument is refused, or there is an embed of the name already.
+
+        Example:
+            >>> order = document("order", "order").embed_one("buyer", "user", on={"id": "user_id"})
+            >>> order.spec.root.embed[0].cardinality
+            'one'
+        """
+        parts = _shown(fields, values, where, hidden, embed)
+        made = _embed("one", relation, {"on": on, "order": order, **parts}, name)
+        return self._with(name, made)
+
+    def embed_many(
+        self,
+        name: str,
+        relation: RelationLike | Embed,
+        *,
+        on: Columns | None = None,
+        fields: Fields | None = None,
+        values: Mapping[str, str] | None = None,
+        where: str | None = None,
+        order: Sequence[str] | None = None,
+        limit: int | None = None,
+        overflow: Overflow | None = None,
+        as_: Shape | None = None,
+        hidden: bool = False,
+        embed: Mapping[str, Embed] | None = None,
+    ) -> Self:
+        """Return this with one more to-many embed.
+
+        Args:
+            name: The field that it becomes.
+            relation: What is embedded; or a finished `jn.many`, with no further argument.
+            on: As for `jn.many`; required unless `relation` is finished.
+            fields: As for `jn.many`.
+            values: As for `jn.many`.
+            where: As for `jn.many`.
+            order: As for `jn.many`.
+            limit: As for `jn.many`.
+            overflow: As for `jn.many`.
+            as_: As for `jn.many`.
+            hidden: As for `jn.many`.
+            embed: As for `jn.many`.
+
+        Raises:
+            JoineryError: An argument is refused, or there is an embed of the name already.
+
+        Example:
+            >>> user = document("user", "user").embed_many("stars", "star", on={"user_id": "id"})
+            >>> user.spec.root.embed[0].cardinality
+            'many'
+        """
+        parts = _shown(fields, values, where, hidden, embed)
+        window = {"order": order, "limit": limit, "overflow": overflow, "as": as_}
+        return self._with(name, _embed("many", relation, {"on": on, **window, **parts}, name))
+
+    @abstractmethod
+    def _with(self, name: str, embed: Embed) -> Self: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(_Parent):
     """A related relation to embed, still without a name.
 
     Attributes:
@@ -34,20 +137,13 @@ class Embed:
     spec: NodeSpec
     relations: tuple[RelationSpec, ...] = ()
 
-    def embed_one(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Embed:
-        """Return this embed with a to-one embed below it; see `one` for the parts."""
-        return self._with(name, _embed("one", relation, parts, name))
-
-    def embed_many(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Embed:
-        """Return this embed with a to-many embed below it; see `many` for the parts."""
-        return self._with(name, _embed("many", relation, parts, name))
-
-    def _with(self, name: str, embed: Embed) -> Embed:
-        return Embed(_attached(self.spec, name, embed), self.relations + embed.relations)
+    def _with(self, name: str, embed: Embed) -> Self:
+        spec = _attached(self.spec, name, embed)
+        return replace(self, spec=spec, relations=self.relations + embed.relations)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(_Parent):
     """A product under construction; every method returns a new one.
 
     Attributes:
@@ -58,30 +154,48 @@ class Document:
     spec: ProductSpec
     relations: tuple[RelationSpec, ...] = ()
 
-    def embed_one(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Document:
-        """Return this document with a to-one embed; see `one` for the parts."""
-        return self._with(name, _embed("one", relation, parts, name))
-
-    def embed_many(self, name: str, relation: RelationLike | Embed, **parts: Any) -> Document:
-        """Return this document with a to-many embed; see `many` for the parts."""
-        return self._with(name, _embed("many", relation, parts, name))
-
-    def _with(self, name: str, embed: Embed) -> Document:
-        root = _attached(self.spec.root, name, embed)
-        return Document(replace(self.spec, root=root), self.relations + embed.relations)
+    def _with(self, name: str, embed: Embed) -> Self:
+        spec = replace(self.spec, root=_attached(self.spec.root, name, embed))
+        return replace(self, spec=spec, relations=self.relations + embed.relations)
 
 
 def relation(
-    name: str, *, key: str | Sequence[str], fields: Mapping[str, str], **parts: Any
+    name: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    fields: Mapping[str, str],
+    topic: str | None = None,
+    source: str | None = None,
+    format: Format | None = None,
+    derive: Mapping[str, str] | None = None,
+    position: str | None = None,
+    time_unit: TimeUnit | None = None,
+    images: Images | None = None,
+    unique: Sequence[Sequence[str]] | None = None,
+    where: str | None = None,
+    append: bool = False,
+    time: str | None = None,
+    watermark: WatermarkMap | None = None,
 ) -> RelationSpec:
     """Return a relation.
 
     Args:
         name: Its name, and its topic unless `topic` says otherwise.
-        key: The primary key's columns, in order, or the one that it has.
+        key: The primary key's columns, in order, or the one that it has; a log of events
+            may go without.
         fields: The columns and their Spark DDL types.
-        **parts: `topic`, `source`, `format`, `derive`, `position`, `time_unit`, `images`,
-            `unique` and `where`, as in a project file.
+        topic: The topic, or `pattern:` and a regular expression.
+        source: The name of its source; by default that of `defaults`, or the only one.
+        format: What a message looks like; by default that of `defaults`, else `json`.
+        derive: Computed columns by name, usable wherever columns are but in `key`.
+        position: The column that orders a key's changes; by default the format's position.
+        time_unit: The unit of timestamps that come as numbers; by default microseconds.
+        images: What `before` holds; by default `full`.
+        unique: Sets of columns that identify a row.
+        where: Rows for which it is not true do not exist for products.
+        append: A log of events, whose rows never change.
+        time: The column with an event's time, or from when a row is valid.
+        watermark: How late a row may be in event time.
 
     Raises:
         ProjectErrors: With every problem.
@@ -90,10 +204,27 @@ def relation(
         >>> relation("user", key=["email"], fields={"email": "string", "id": "long"}).key
         ('email',)
     """
+    parts: dict[str, object] = {
+        "topic": topic,
+        "source": source,
+        "format": format,
+        "derive": derive,
+    }
+    parts |= {"position": position, "time_unit": time_unit, "images": images, "unique": unique}
+    parts |= {"where": where, "append": append or None, "time": time, "watermark": watermark}
+    return relation_of(name, {"key": key, "fields": fields, **parts})
+
+
+def relation_of(name: str, parts: Mapping[str, object]) -> RelationSpec:
+    """Return the relation that the parts that are not None declare.
+
+    Raises:
+        ProjectErrors: With every problem.
+    """
     reader = Reader()
-    keys = [key] if isinstance(key, str) else key
-    entry = Entry(name, tree_of({"key": keys, "fields": fields, **_given(parts)}))
-    spec = read_relation(reader, entry, ("relations", name))
+    key = parts.get("key")
+    given = _given({**parts, "key": [key] if isinstance(key, str) else key})
+    spec = read_relation(reader, Entry(name, tree_of(given)), ("relations", name))
     raise_all(tuple(reader.problems))
     return spec
 
@@ -103,8 +234,14 @@ def document(
     root: RelationLike,
     *,
     fields: Fields | None = None,
+    values: Mapping[str, str] | None = None,
+    where: str | None = None,
     embed: Mapping[str, Embed] | None = None,
-    **parts: Any,
+    sink: Sinks | None = None,
+    group: str | None = None,
+    solution: Solution | None = None,
+    emit: EmitMap | None = None,
+    ready: Sequence[str] | None = None,
 ) -> Document:
     """Return a product of one document a row of `root`.
 
@@ -112,9 +249,16 @@ def document(
         name: The product's name.
         root: The relation with one row a document.
         fields: What of the row is shown; None is all columns.
+        values: Further fields by name, computed from fields and embeds.
+        where: Only rows for which it is true have a document.
         embed: Embeds by name; `embed_one` and `embed_many` add more.
-        **parts: `values`, `where`, `sink`, `group`, `solution`, `emit` and `ready`, as in
-            a project file.
+        sink: Where documents go: a kind with its options, the name of a sink, or a list.
+        group: Products of one group share a query.
+        solution: How join state is kept, by name or as `{name: options}`; by default
+            `spark-state`.
+        emit: When documents are sent; by default at the end of each batch.
+        ready: Relations that have to be read to the end they had at start before anything
+            is sent.
 
     Raises:
         ProjectErrors: With every problem.
@@ -126,24 +270,37 @@ def document(
         >>> [each.name for each in profile.spec.root.embed]
         ['stars']
     """
-    reader = Reader()
-    data = {"root": _name(root), **_given({"fields": fields, **parts})}
-    spec = read_product(reader, Entry(name, tree_of(data)), ("products", name))
-    raise_all(tuple(reader.problems))
-    made = Document(spec, _objects(root))
+    parts: dict[str, object] = {
+        "root": _name(root),
+        "fields": fields,
+        "values": values,
+        "where": where,
+    }
+    parts |= {"sink": sink, "group": group, "solution": solution, "emit": emit, "ready": ready}
+    made = Document(_product(name, parts), _objects(root))
     for each, below in (embed or {}).items():
         made = made._with(each, below)
     return made
 
 
-def outbox(name: str, relation: RelationLike, *, sink: Any, **parts: Any) -> Document:
+def outbox(
+    name: str,
+    relation: RelationLike,
+    *,
+    sink: Sinks,
+    key: str | None = None,
+    value: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Document:
     """Return a product that sends the inserted rows of `relation` as events.
 
     Args:
         name: The product's name.
         relation: The outbox.
         sink: `{"kafka": {"topic": "outbox.event.{aggregatetype}"}}`, columns in braces.
-        **parts: `key`, `value` and `headers`, as in a project file.
+        key: The column with the event's key; by default `aggregateid`.
+        value: The column with the event itself; by default `payload`.
+        headers: Kafka headers and the columns that they are taken from.
 
     Raises:
         ProjectErrors: With every problem.
@@ -153,58 +310,115 @@ def outbox(name: str, relation: RelationLike, *, sink: Any, **parts: Any) -> Doc
         >>> made.spec.outbox.key
         'id'
     """
-    reader = Reader()
-    data = {"outbox": {"relation": _name(relation), **_given(parts)}, "sink": sink}
-    spec = read_product(reader, Entry(name, tree_of(data)), ("products", name))
-    raise_all(tuple(reader.problems))
+    parts = {"relation": _name(relation), "key": key, "value": value, "headers": headers}
+    spec = _product(name, {"outbox": _given(parts), "sink": sink})
     return Document(spec, _objects(relation))
 
 
-def one(relation: RelationLike, *, on: Columns, **parts: Any) -> Embed:
+def one(
+    relation: RelationLike,
+    *,
+    on: Columns,
+    fields: Fields | None = None,
+    values: Mapping[str, str] | None = None,
+    where: str | None = None,
+    order: Sequence[str] | None = None,
+    hidden: bool = False,
+    embed: Mapping[str, Embed] | None = None,
+) -> Embed:
     """Return a to-one embed: an object, or null where nothing matches.
 
     Args:
         relation: What is embedded.
         on: Child column to parent column; a list where the names agree.
-        **parts: `fields`, `values`, `where`, `order`, `hidden` and `embed`, as in a
-            project file.
+        fields: What of the row is shown; None is all columns.
+        values: Further fields by name, computed from fields and embeds.
+        where: Only rows for which it is true.
+        order: Which of several rows is taken: the first, `-` in front for descending.
+        hidden: Usable in expressions, but not part of the document.
+        embed: Embeds below it, by name.
 
     Raises:
         ProjectErrors: With every problem.
+
+    Example:
+        >>> one("repo", on={"id": "repo_id"}, fields=["name"]).spec.on
+        (('id', 'repo_id'),)
     """
-    return _embed("one", relation, {"on": on, **parts})
+    parts = _shown(fields, values, where, hidden, embed)
+    return _embed("one", relation, {"on": on, "order": order, **parts})
 
 
-def many(relation: RelationLike, *, on: Columns, **parts: Any) -> Embed:
+def many(
+    relation: RelationLike,
+    *,
+    on: Columns,
+    fields: Fields | None = None,
+    values: Mapping[str, str] | None = None,
+    where: str | None = None,
+    order: Sequence[str] | None = None,
+    limit: int | None = None,
+    overflow: Overflow | None = None,
+    as_: Shape | None = None,
+    hidden: bool = False,
+    embed: Mapping[str, Embed] | None = None,
+) -> Embed:
     """Return a to-many embed: a list, or a map by the child's key.
 
     Args:
         relation: What is embedded.
         on: Child column to parent column; a list where the names agree.
-        **parts: Those of `one`, and `limit`, `overflow` and `as_` ("list" or "map").
+        fields: What of each row is shown; None is all columns.
+        values: Further fields by name, computed from fields and embeds.
+        where: Only rows for which it is true.
+        order: What the list is sorted by, `-` in front for descending; then by the key.
+        limit: How many rows are kept, in that order.
+        overflow: Above `limit`: count all in `<name>_total`, or refuse the document.
+        as_: A list, or a map from the row's key to the row.
+        hidden: Usable in expressions, but not part of the document.
+        embed: Embeds below it, by name.
 
     Raises:
         ProjectErrors: With every problem.
+
+    Example:
+        >>> many("star", on={"user_id": "id"}, order=["-at"], limit=3).spec.limit
+        3
     """
-    return _embed("many", relation, {"on": on, **parts})
+    parts = _shown(fields, values, where, hidden, embed)
+    window = {"order": order, "limit": limit, "overflow": overflow, "as": as_}
+    return _embed("many", relation, {"on": on, **window, **parts})
+
+
+def _shown(
+    fields: Fields | None,
+    values: Mapping[str, str] | None,
+    where: str | None,
+    hidden: bool,
+    embed: Mapping[str, Embed] | None,
+) -> dict[str, object]:
+    shown = {"fields": fields, "values": values, "where": where}
+    return {**shown, "hidden": hidden or None, "embed": embed}
 
 
 def _embed(
-    cardinality: str, relation: RelationLike | Embed, parts: Mapping[str, Any], name: str = ""
+    cardinality: Literal["one", "many"],
+    relation: RelationLike | Embed,
+    parts: Mapping[str, object],
+    name: str = "",
 ) -> Embed:
     """Return an embed; in messages it goes by its name, else by its relation's."""
+    given = _given(parts)
     if isinstance(relation, Embed):
-        if parts or relation.spec.cardinality != cardinality:
+        if given or relation.spec.cardinality != cardinality:
             raise SpecError(
                 f'a finished embed cannot be given as a "{cardinality}" with further parts',
                 code="SPEC_VALUE",
                 hint=f"Use embed_{relation.spec.cardinality} with its name alone.",
             )
         return relation
-    given = _given(parts)
     below = given.pop("embed", {})
-    if "as_" in given:
-        given["as"] = given.pop("as_")
+    assert isinstance(below, Mapping)  # as both callers have it
     reader = Reader()
     called = name or _name(relation)
     entry = Entry(called, tree_of({cardinality: _name(relation), **given}))
@@ -216,14 +430,24 @@ def _embed(
     return made
 
 
+def _product(name: str, parts: Mapping[str, object]) -> ProductSpec:
+    reader = Reader()
+    spec = read_product(reader, Entry(name, tree_of(_given(parts))), ("products", name))
+    raise_all(tuple(reader.problems))
+    return spec
+
+
 def _attached(parent: NodeSpec, name: str, embed: Embed) -> NodeSpec:
     """Return `parent` with one more embed; a name is there once."""
+    reader = Reader()
+    reader.output_name(name, "an embed", None)
+    raise_all(tuple(reader.problems))
     if name in {each.name for each in parent.embed}:
         raise SpecError(f'there is an embed "{name}" already', code="SPEC_DUPLICATE_KEY")
     return replace(parent, embed=(*parent.embed, replace(embed.spec, name=name)))
 
 
-def _given(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _given(parts: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in parts.items() if value is not None}
 
 

@@ -141,21 +141,21 @@ class RowChange:
         return values[column]
 
 
-def insert(relation: str, /, **columns: Any) -> RowChange:
+def insert(relation: str, /, **columns: object) -> RowChange:
     """Tell a whole row; columns that are not named are null."""
     return RowChange("insert", relation, columns)
 
 
-def update(relation: str, /, **columns: Any) -> RowChange:
+def update(relation: str, /, **columns: object) -> RowChange:
     """Tell some columns of a row; the others keep what is stored."""
     return RowChange("update", relation, columns)
 
 
-def delete(relation: str, /, **key: Any) -> RowChange:
+def delete(relation: str, /, **key: object) -> RowChange:
     """Tell that a row went."""
     return RowChange("delete", relation, key)
 
 
-def tombstone(relation: str, /, **key: Any) -> RowChange:
+def tombstone(relation: str, /, **key: object) -> RowChange:
     """Tell a null value under the row's key, as compacted logs hold after a delete."""
     return RowChange("tombstone", relation, key)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import joinery as jn
-from joinery.app.app import Database
+from joinery.app.declarations import Database
 from joinery.app.stream import Stream
 from joinery.errors import JoineryError, ProjectErrors, SpecError
 from joinery.testing import StreamDriver, insert, upsert
@@ -370,7 +370,7 @@ def test_without_a_url_the_database_is_a_file_beside_the_app(tmp_path: Path) -> 
     (sink,) = app.project.plan.products[0].sinks
 
     assert ("sqlite", str(tmp_path / "shop.db")) == (sink.kind, dict(sink.options)["path"])
-    assert Database("shop.db") == app.database
+    assert Database("shop.db") == app.declarations.database
 
 
 @dataclass
@@ -425,7 +425,7 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     stream = jn.Stream.from_dataframe(frame, "clicks", key="id", time="at")
 
     assert "struct<id: long, at: timestamp>" == str(stream.plan.output)
-    assert frame is stream.app.frames["clicks"]
+    assert frame is stream.declared.frames["clicks"]
 
 
 @pytest.mark.parametrize(
@@ -434,9 +434,9 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
         (lambda o: o.lookup_join("custmers", "id"), "PLAN_UNKNOWN_RELATION", "no table"),
         (lambda o: o.filter(""), "SPEC_SHAPE", "needs an expression"),
         (
-            lambda o: o.lookup_join("customers", "customer_id", on_mis="drop"),
+            lambda o: o.lookup_join("customers", "customer_id", read="database", cache={"tl": ""}),
             "SPEC_UNKNOWN_KEY",
-            'no key "on_mis"',
+            'no key "tl"',
         ),
         (
             lambda o: o.lookup_join("customers", "customer_id", on_change="re_emit"),
@@ -447,7 +447,6 @@ def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
         (lambda o: o.map(lambda event: event, {"a": "lng"}), "SPEC_TYPE", "no type"),
         (lambda o: o.sink(fles={}), "SPEC_UNKNOWN_KEY", 'no kind "fles"'),
         (lambda o: o.sink(), "SPEC_MISSING_KEY", "needs a sink"),
-        (lambda o: o.app.stream("clicks"), "SPEC_MISSING_KEY", "is not declared"),
     ],
 )
 def test_what_a_file_would_refuse_is_refused_at_the_call(
@@ -463,6 +462,15 @@ def test_what_a_file_would_refuse_is_refused_at_the_call(
     problems = getattr(caught.value, "problems", (caught.value,))
     assert [code] == [each.code for each in problems]
     assert message in problems[0].message
+
+
+def test_a_log_without_columns_has_been_declared_before() -> None:
+    app = jn.App("a")
+
+    with pytest.raises(SpecError, match="is not declared") as refused:
+        app.stream("clicks")
+
+    assert "SPEC_MISSING_KEY" == refused.value.code
 
 
 def test_a_notebook_shows_pictures(tmp_path: Path) -> None:

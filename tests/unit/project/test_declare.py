@@ -225,7 +225,12 @@ def test_a_project_written_as_yaml_gives_the_same_plan(name: str, tmp_path: Path
 
 def test_python_refuses_what_yaml_refuses_all_at_once() -> None:
     with pytest.raises(ProjectErrors) as caught:
-        jn.relation("user", key=7, fields={"id": "lng"}, fromat="json")  # type: ignore[arg-type]
+        jn.relation(
+            "user",
+            key=7,  # type: ignore[arg-type]
+            fields={"id": "lng"},
+            watermark={"dely": "1m"},  # type: ignore[typeddict-unknown-key]
+        )
 
     assert {"SPEC_SHAPE", "SPEC_TYPE", "SPEC_UNKNOWN_KEY"} == {
         each.code for each in caught.value.problems
@@ -273,18 +278,22 @@ def test_a_plan_that_cannot_hold_is_refused_when_it_is_asked_for() -> None:
     assert ["PLAN_UNKNOWN_FIELD"] == [each.code for each in caught.value.problems]
 
 
-def test_a_slip_in_a_part_of_an_embed_is_told_with_the_embed_and_the_nearest_name() -> None:
+def test_a_mistake_in_a_part_of_an_embed_names_the_embed() -> None:
     star = jn.relation("star", key="id", fields={"id": "long", "user_id": "long"})
     user = jn.relation("user", key="id", fields={"id": "long"})
 
     with pytest.raises(ProjectErrors) as alone:
-        jn.many(star, on={"user_id": "id"}, limt=3)
+        jn.many(star, on={"user_id": "id"}, limit=0)
     with pytest.raises(ProjectErrors) as named:
-        jn.document("profile", user).embed_many("stars", star, on={"user_id": "id"}, limt=3)
+        jn.document("profile", user).embed_many("stars", star, on={"user_id": "id"}, limit=0)
 
-    (problem,) = alone.value.problems
-    assert ('embed "star" has no key "limt"', 'Use "limit".') == (problem.message, problem.hint)
-    assert 'embed "stars" has no key "limt"' == named.value.problems[0].message
+    assert '"limit" of embed "star"' in alone.value.problems[0].message
+    assert '"limit" of embed "stars"' in named.value.problems[0].message
+
+
+def test_the_name_of_a_finished_embed_is_checked_where_it_is_given() -> None:
+    with pytest.raises(ProjectErrors, match='an embed cannot be named "a/b"'):
+        jn.document("p", USER).embed_many("a/b", jn.many(STAR, on=["username"]))
 
 
 def test_a_key_of_one_column_may_be_given_alone() -> None:

@@ -1,0 +1,332 @@
+"""What an app has declared so far: tables, logs, products and streams by name.
+
+Invariant: what is declared reads back from `to_yaml()` as an equal project, whose plan is equal
+byte by byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.errors import SpecError
+from joinery.model.warning import RunWarning, warn
+from joinery.project.declare import Document, relation_of
+from joinery.project.kafka import without_port
+from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.read import read_project
+from joinery.project.stream import StreamSpec
+from joinery.project.tree import tree_of
+from joinery.project.typing import RunMap, Sink, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KAFKA = "kafka://"
+_POSTGRES = ("postgres://", "postgresql://")
+DATABASE = "database"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a key, as a lookup finds them.
+
+    Attributes:
+        spec: What it declares.
+        stored: Whether the app keeps it in its database.
+    """
+
+    spec: RelationSpec
+    stored: bool = False
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.spec.name
+
+    def pairs(self, on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+        """Return table column and event column, from how Python tells them.
+
+        Args:
+            on: Table column to event column, as everywhere; a list of names that agree; or
+                one name, of the event's column that is compared with the only column of the
+                key.
+
+        Example:
+            >>> orders = Table(RelationSpec("customers", ("id",), (("id", "long"),)))
+            >>> orders.pairs("customer_id"), orders.pairs({"id": "customer_id"})
+            ({'id': 'customer_id'}, {'id': 'customer_id'})
+        """
+        if isinstance(on, Mapping):
+            return dict(on)
+        if not isinstance(on, str):
+            return {name: name for name in on}
+        return {self.spec.key[0] if len(self.spec.key) == 1 else on: on}
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name}: {kind}" for name, kind in self.spec.fields)
+        return f"<table {self.name} by {', '.join(self.spec.key)}: {columns}>"
+
+    def _repr_html_(self) -> str:
+        """Return the columns as a notebook shows them."""
+        rows = "".join(
+            f"<tr><td>{'<b>' * (name in self.spec.key)}{escape(name)}</td>"
+            f"<td>{escape(kind)}</td></tr>"
+            for name, kind in self.spec.fields
+        )
+        stored = ", kept in the database" if self.stored else ""
+        return f"<table><caption>{escape(self.name)}{stored}</caption>{rows}</table>"
+
+
+def source_data(source: str | Source | None) -> dict[str, object]:
+    """Return a source as a project file declares it.
+
+    Args:
+        source: `kafka://host:9092`, a folder, a kind with its options, or None for the
+            folder `data`.
+
+    Raises:
+        SpecError: It is a URL of another kind, or of Kafka without a port.
+
+    Example:
+        >>> source_data("kafka://localhost:9092"), source_data(None)
+        ({'kafka': {'bootstrap': 'localhost:9092'}}, {'files': {'path': 'data'}})
+    """
+    if isinstance(source, Mapping):
+        return dict(source)
+    if source is not None and source.startswith(_KAFKA):
+        bootstrap = source.removeprefix(_KAFKA).rstrip("/")
+        if (host := without_port(bootstrap)) is not None:
+            raise SpecError(
+                f'the source "{source}" needs a port behind each host',
+                code="SPEC_VALUE",
+                hint=f'Write "{_KAFKA}{host or "host"}:9092".',
+            )
+        return {"kafka": {"bootstrap": bootstrap}}
+    _refuse_url(source, "source", 'Write "kafka://host:9092", or the path of a folder.')
+    return {"files": {"path": source or "data"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database of an app: a URL of PostgreSQL, else a file of SQLite.
+
+    Raises:
+        SpecError: It is a URL of another kind.
+    """
+
+    place: str
+
+    def __post_init__(self) -> None:
+        if self.kind == "sqlite":
+            hint = 'Write "postgresql://user@host/database", or the path of a file of SQLite.'
+            _refuse_url(self.place, "database", hint)
+
+    @property
+    def kind(self) -> str:
+        """The kind of sink and of store."""
+        return "postgres" if self.place.startswith(_POSTGRES) else "sqlite"
+
+    @property
+    def sink(self) -> dict[str, Mapping[str, object]]:
+        """The sink that keeps tables in it, each in its declared columns."""
+        if self.kind == "postgres":
+            return {"postgres": {"url": self.place, "mode": "columns"}}
+        return {"sqlite": {"path": self.place, "mode": "columns"}}
+
+    def store(self, table: str) -> dict[str, Mapping[str, object]]:
+        """Return the store that a lookup of `table` asks."""
+        where = "url" if self.kind == "postgres" else "path"
+        return {self.kind: {where: self.place, "table": table}}
+
+
+def _refuse_url(text: str | None, what: str, hint: str) -> None:
+    """Refuse a URL where only a path is left, so that none becomes the name of a folder."""
+    scheme, mark, _ = (text or "").partition("://")
+    if mark:
+        raise SpecError(f'"{what}" cannot be a URL of {scheme}', code="SPEC_VALUE", hint=hint)
+
+
+class Declarations:
+    """Tables, logs, products and streams, each under its name.
+
+    Args:
+        name: The project's name.
+        source: As `App` takes it.
+        database: As `App` takes it.
+        format: As `App` takes it.
+        folder: As `App` takes it.
+        sinks: As `App` takes it.
+        run: As `App` takes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        source: str | Source | None = None,
+        database: str | None = None,
+        format: str | None = None,
+        folder: str | Path = ".",
+        sinks: Mapping[str, Sink] | None = None,
+        run: RunMap | None = None,
+    ) -> None:
+        self.name = name
+        self.database = Database(database or f"{name}.db")
+        self.frames: dict[str, DataFrame] = {}
+        self.tables: dict[str, Table] = {}
+        self.streams: dict[str, StreamSpec] = {}
+        self._folder = Path(folder)
+        self._sections: dict[str, object] = {
+            "name": name,
+            "sources": {"source": source_data(source)},
+            "defaults": {"source": "source", **({"format": format} if format else {})},
+            **({"run": run} if run else {}),
+        }
+        self._sinks: dict[str, object] = dict(sinks or {})
+        self._relations: dict[str, RelationSpec] = {}
+        self._products: dict[str, ProductSpec] = {}
+
+    def add_table(
+        self, name: str, parts: Mapping[str, object], frame: DataFrame | None, *, database: bool
+    ) -> Table:
+        """Declare a table, in place of one of its name.
+
+        Raises:
+            ProjectErrors: With every problem.
+        """
+        self.tables[name] = Table(self._add_relation(name, parts, frame), database)
+        if database:
+            root = NodeSpec(name, "root", name)
+            self._products[name] = ProductSpec(name, root, (SinkSpec(use=DATABASE),))
+        return self.tables[name]
+
+    def add_log(self, name: str, parts: Mapping[str, object], frame: DataFrame | None) -> None:
+        """Declare a log of events; without columns, see that it is declared.
+
+        Raises:
+            ProjectErrors: With every problem.
+            SpecError: It has no columns and was not declared before.
+        """
+        if parts.get("fields") is not None or frame is not None:
+            self._add_relation(name, {"append": True, **parts}, frame)
+        elif name not in self._relations:
+            raise SpecError(
+                f'the log "{name}" is not declared',
+                code="SPEC_MISSING_KEY",
+                hint=f'Write app.stream("{name}", fields={{…}}).',
+            )
+
+    def add_product(self, document: Document) -> None:
+        """Declare a product and its relations.
+
+        Raises:
+            SpecError: Another relation has the name of one of them.
+        """
+        for each in document.relations:
+            if self._relations.setdefault(each.name, each) != each:
+                message = f'there are two relations named "{each.name}"'
+                raise SpecError(message, code="SPEC_DUPLICATE_KEY")
+        self._products[document.spec.name] = document.spec
+
+    def add_stream(self, spec: StreamSpec) -> None:
+        """Take a stream that got its name, in place of one that had it."""
+        before = self.streams.get(spec.name)
+        if before and before != spec and not _goes_on(before, spec):
+            _warn_replaced("stream", spec.name)
+        self.streams[spec.name] = spec
+
+    def spec(self, *more: StreamSpec) -> ProjectSpec:
+        """Return the project that is declared so far.
+
+        Args:
+            *more: Streams in it, too, each in place of one of its name.
+
+        Raises:
+            ProjectErrors: With every problem of what was given as in a project file.
+        """
+        streams = {**self.streams, **{each.name: each for each in more}}
+        products = tuple(self._products.values())
+        used = (*(each.sinks for each in products), *(each.sinks for each in streams.values()))
+        sinks = dict(self._sinks)
+        if any(sink.use == DATABASE for each in used for sink in each):
+            sinks.setdefault(DATABASE, self.database.sink)
+        data = {**self._sections, "sinks": sinks, "relations": {}, "products": {}}
+        return replace(
+            read_project(tree_of(data), folder=self._folder),
+            relations=tuple(self._relations.values()),
+            products=products,
+            streams=tuple(streams.values()),
+        )
+
+    def session(self) -> SparkSession:
+        """Return the active Spark session, or open one that suits the project."""
+        from joinery.spark.session import session_for
+
+        return session_for(self.spec())
+
+    def name_for(self, spec: StreamSpec) -> str:
+        """Return the name of a stream that was given none, beginning with that of `spec`.
+
+        It is the name of a stream from the same log into the same sinks, or of one without
+        sinks that does the same; else one that is free.
+        """
+        numbered = re.compile(rf"{re.escape(spec.name)}(_\d+)?")
+        known = (each for each in self.streams.values() if numbered.fullmatch(each.name))
+        same = (each.name for each in known if _same_stream(each, spec))
+        return next(same, None) or self.free_name(spec.name)
+
+    def free_name(self, wish: str) -> str:
+        """Return `wish`, or `wish_2` and so on where it is taken."""
+        taken = {*self.streams, *self._relations, *self._products}
+        names = (wish, *(f"{wish}_{number}" for number in range(2, len(taken) + 3)))
+        return next(each for each in names if each not in taken)
+
+    def _add_relation(
+        self, name: str, parts: Mapping[str, object], frame: DataFrame | None
+    ) -> RelationSpec:
+        if frame is not None:
+            self.frames[name] = frame
+            parts = {**parts, "fields": parts.get("fields") or _fields_of(frame)}
+        spec = relation_of(name, parts)
+        before = self._relations.get(name)
+        if before and before != spec:
+            _warn_replaced("relation", name)
+            self._products.pop(name, None)
+        self._relations[name] = spec
+        return spec
+
+
+def _same_stream(one: StreamSpec, other: StreamSpec) -> bool:
+    alike = one.origin == other.origin and one.sinks == other.sinks
+    return alike and (bool(one.sinks) or one.steps == other.steps)
+
+
+def _goes_on(one: StreamSpec, other: StreamSpec) -> bool:
+    """Return whether one of the two is the other with its sinks."""
+    alike = (one.origin, one.steps) == (other.origin, other.steps)
+    return alike and not (one.sinks and other.sinks)
+
+
+def _warn_replaced(kind: str, name: str) -> None:
+    warn(
+        RunWarning(
+            code="WARN_REPLACED",
+            about=f'{kind} "{name}"',
+            message=f'the {kind} "{name}" replaces the one declared before',
+            hint="Give one of them another name if both are meant.",
+        )
+    )
+
+
+def _fields_of(frame: DataFrame) -> dict[str, str]:
+    """Return the columns of a DataFrame, without those that tell a change."""
+    return {
+        each.name: each.dataType.simpleString()
+        for each in frame.schema.fields
+        if not each.name.startswith("__")
+    }

@@ -1,0 +1,283 @@
+"""What a declaration in Python may hold, for editors and type checkers.
+
+Each map has the keys of the project file's; those that it cannot do without are required.
+Invariant: the keys are those that the reader knows, which a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Required, TypedDict
+
+Columns = Sequence[str] | Mapping[str, str]
+Fields = Sequence[str | Mapping[str, str]] | Mapping[str, str]
+
+Format = Literal["debezium-json", "debezium-avro", "json", "avro"]
+TimeUnit = Literal["micros", "millis", "nanos"]
+Images = Literal["full", "key"]
+Overflow = Literal["count", "fail"]
+Shape = Literal["list", "map"]
+# Or "wait:5m"; the words stand beside `str` so that an editor offers them.
+OnMiss = Literal["null", "drop", "dead_letter"] | str  # noqa: PYI051
+
+
+class DefaultsMap(TypedDict, total=False):
+    """What relations take that do not say it themselves."""
+
+    source: str
+    format: Format
+
+
+class WatermarkMap(TypedDict, total=False):
+    """How late a row may be in event time; durations such as `1m`."""
+
+    delay: str
+    idle: str
+
+
+class CacheMap(TypedDict, total=False):
+    """Which answers of a store may be used again; durations such as `60s`."""
+
+    size: int
+    ttl: str
+    negative: str
+
+
+class LimitsMap(TypedDict, total=False):
+    """How fast a store is queried at most; `warm_up` is a duration such as `30s`."""
+
+    concurrency: int
+    per_second: float
+    batch: int
+    warm_up: str
+
+
+class EmitMap(TypedDict, total=False):
+    """When documents are sent; `settle` is a duration such as `2s`."""
+
+    settle: str
+
+
+class RegistryMap(TypedDict, total=False):
+    """A schema registry."""
+
+    url: str
+    user: str
+    password: str
+    token: str
+    wait: str
+    id_bytes: Literal[4, 8]
+
+
+class FilesSource(TypedDict, total=False):
+    """Change files below a folder, a folder a topic."""
+
+    path: Required[str]
+
+
+class KafkaSource(TypedDict, total=False):
+    """Topics of a Kafka cluster."""
+
+    bootstrap: Required[str]
+    properties: Mapping[str, str | int | float | bool]
+    starting: str | Mapping[str, str | Mapping[str, str | int]]
+    group: str
+    fail_on_data_loss: bool
+    registry: str | RegistryMap
+
+
+class SourceMap(TypedDict, total=False):
+    """One kind of source with its options."""
+
+    files: FilesSource
+    kafka: KafkaSource
+
+
+class _Spool(TypedDict, total=False):
+    spool: bool
+    spool_max_bytes: str | int
+
+
+class FilesSink(_Spool, total=False):
+    """Files of JSON lines in a folder."""
+
+    path: Required[str]
+
+
+class KafkaSink(_Spool, total=False):
+    """A topic of a Kafka cluster."""
+
+    topic: Required[str]
+    bootstrap: str
+    properties: Mapping[str, str | int | float | bool]
+    create: bool
+    partitions: int
+    replication: int
+    transactions: bool
+    format: Literal["json", "avro"]
+    registry: str | RegistryMap
+
+
+class PostgresSink(_Spool, total=False):
+    """A table of PostgreSQL."""
+
+    url: Required[str]
+    table: str
+    schema: str
+    mode: Literal["jsonb", "columns"]
+    connections: int
+
+
+class SqliteSink(_Spool, total=False):
+    """A table in a file of SQLite."""
+
+    path: Required[str]
+    table: str
+    mode: Literal["document", "columns"]
+
+
+class OpensearchSink(_Spool, total=False):
+    """An index of OpenSearch."""
+
+    url: str
+    index: str
+    user: str
+    password: str
+    ca_certs: str
+    verify_certs: bool
+    connections: int
+    create: bool
+    refresh: bool
+    nested: bool
+    settings: Mapping[str, object]
+    mapping: Mapping[str, object]
+
+
+class RedisSink(_Spool, total=False):
+    """Keys of Redis."""
+
+    url: str
+    prefix: str
+    user: str
+    password: str
+
+
+class ForeachSink(_Spool, total=False):
+    """A function of yours, `module:name`, called with each batch."""
+
+    function: Required[str]
+    folder: str
+    batch: int
+    timeout: str
+
+
+class ConsoleSink(_Spool, total=False):
+    """The terminal."""
+
+
+class SinkMap(TypedDict, total=False):
+    """One kind of sink with its options."""
+
+    files: FilesSink
+    kafka: KafkaSink
+    postgres: PostgresSink
+    sqlite: SqliteSink
+    opensearch: OpensearchSink
+    redis: RedisSink
+    foreach: ForeachSink
+    console: ConsoleSink
+
+
+class SqliteStore(TypedDict, total=False):
+    """A table in a file of SQLite, to look up."""
+
+    path: Required[str]
+    table: str
+
+
+class PostgresStore(TypedDict, total=False):
+    """A table or view of PostgreSQL, to look up."""
+
+    url: Required[str]
+    table: str
+    schema: str
+
+
+class RedisStore(TypedDict, total=False):
+    """Keys of Redis, to look up."""
+
+    url: str
+    prefix: str
+    user: str
+    password: str
+
+
+class DynamodbStore(TypedDict, total=False):
+    """A table of DynamoDB, to look up."""
+
+    table: str
+    region: str
+    endpoint: str
+    consistent: bool
+
+
+class HttpStore(TypedDict, total=False):
+    """A service that answers over HTTP; `timeout_s` in seconds."""
+
+    url: str
+    each: str
+    headers: Mapping[str, str]
+    timeout_s: int
+
+
+class FunctionStore(TypedDict, total=False):
+    """A function, `module:name`, from keys to rows by key."""
+
+    function: Required[str]
+
+
+class StoreMap(TypedDict, total=False):
+    """One kind of lookup store with its options."""
+
+    sqlite: SqliteStore
+    postgres: PostgresStore
+    redis: RedisStore
+    dynamodb: DynamodbStore
+    http: HttpStore
+    function: FunctionStore
+
+
+class LineageMap(TypedDict, total=False):
+    """Where OpenLineage events are sent."""
+
+    url: Required[str]
+    namespace: str
+    api_key: str
+
+
+class RunMap(TypedDict, total=False):
+    """How a project runs; durations such as `5m`, sizes such as `8 MiB`."""
+
+    checkpoint: str
+    dead_letters: SinkMap
+    dead_letters_wait: bool
+    trigger: str
+    real_time: bool
+    checkpoint_interval: str
+    max_rows_per_batch: int
+    max_bytes_per_batch: str | int
+    spark: Mapping[str, str | int | float | bool]
+    tombstone_retention: str
+    max_record_bytes: str | int
+    max_document_bytes: str | int
+    http: str
+    lineage: LineageMap
+    solutions: Mapping[str, Mapping[str, object]]
+
+
+# A kind that a package adds is a map as well; its options are checked when it is opened.
+Source = SourceMap | Mapping[str, Mapping[str, object]]
+Sink = SinkMap | Mapping[str, object]
+Sinks = str | Sink | Sequence[str | Sink]
+Store = StoreMap | Mapping[str, Mapping[str, object]]
+Solution = str | Mapping[str, Mapping[str, object]]

@@ -1,0 +1,161 @@
+"""An editor completes the public calls, and a type checker checks them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Required, get_origin, get_type_hints
+
+import pytest
+
+import joinery as jn
+from joinery.project import grammar, grammar_stream, typing
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = """\
+from pyspark.sql import DataFrame, SparkSession
+
+import joinery as jn
+
+spark = SparkSession.builder.getOrCreate()
+user = jn.relation("user", key="id", fields={"id": "long"}, images="key")
+star = jn.relation("star", key=["id"], fields={"id": "long", "user_id": "long"})
+jn.relation("user", key="id", fields={"id": "long"}, imges="key")  # call-arg
+jn.relation("user", key="id", fields={"id": "long"}, images="none")  # arg-type
+profile = jn.document("profile", user, sink={"files": {"path": "out"}}, emit={"settle": "2s"})
+profile = profile.embed_many("stars", star, on={"user_id": "id"}, limit=3, overflow="fail")
+profile.embed_many("stars", star, on={"user_id": "id"}, limit="3")  # arg-type
+profile.embed_many("stars", star, on={"user_id": "id"}, as_="set")  # arg-type
+profile.embed_one("star", star, on={"user_id": "id"}, limit=3)  # call-arg
+jn.one(star)  # call-arg
+project = jn.Project("people", products=[profile], run={"trigger": "5s", "spark": {"a": 1}})
+jn.Project("people", products=[profile], run={"triger": "5s"})  # arg-type
+frames = {"user": spark.table("user")}
+documents: DataFrame = project.products["profile"].documents(spark, frames, format="json")
+project.products["profile"].documents(spark, frames, format="text")  # arg-type
+run = jn.run(spark, project, once=True, on_batch=lambda batch: print(batch.query))
+rows: int = run.progress.totals.read
+jn.run(spark, project, onse=True)  # call-arg
+
+app = jn.App("coffee", source={"kafka": {"bootstrap": "host:9092"}}, format="json")
+app.table("customers", key="id", fields={"id": "long"}, database=True, time="since")
+app.table("customers", fields={"id": "long"})  # call-arg
+orders = app.stream("orders", fields={"customer_id": "long"}, watermark={"delay": "1m"})
+app.stream("orders", fields={"id": "long"}, watermark={"wait": ""})  # arg-type
+named = orders.lookup_join(
+    "customers", "customer_id", ["name"], read="database", on_miss="drop", cache={"ttl": "5s"}
+)
+orders.lookup_join("customers", "customer_id", on_mis="drop")  # call-arg
+orders.lookup_join("customers", "customer_id", as_of="now")  # arg-type
+orders.lookup_join("customers", "customer_id", store=lambda keys: {})
+named.filter("customer_id > 0").sink(files={"path": "out"}, name="named")
+named.sink("database", my_package={"anything": 1})
+named.sink(kafka={"topic": "out", "partitions": 3}, postgres={"url": "postgresql://h/d"})
+named.sink(kafka={"partitions": 3})  # arg-type
+named.sink(sqlite={"path": "a.db", "mode": "jsonb"})  # arg-type
+events: DataFrame = named.to_dataframe(spark=spark)
+app.run(spark, once=True).await_termination()
+app.run(spark, twice=True)  # call-arg
+"""
+
+
+def test_a_type_checker_finds_each_wrong_call_and_no_other(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml"]
+    made = subprocess.run([*command, str(program)], cwd=ROOT, capture_output=True, text=True)
+
+    found = re.findall(r"program\.py:(\d+): error: .*\[([\w-]+)\]", made.stdout)
+    lines = enumerate(PROGRAM.splitlines(), 1)
+    wanted = [(str(number), line.split("# ")[1]) for number, line in lines if "# " in line]
+    assert wanted == found, made.stdout + made.stderr
+
+
+def public() -> list[tuple[str, Callable[..., object]]]:
+    """Return every function and method that a user calls, with its name."""
+    classes = [jn.App, jn.Project, jn.Stream, jn.Table, *map(type, (document(), product()))]
+    functions = [jn.document, jn.load, jn.many, jn.one, jn.outbox, jn.relation, jn.run]
+    functions += [jn.testing.insert, jn.testing.update, jn.testing.delete, jn.testing.tombstone]
+    found = [(each.__name__, each) for each in functions]
+    for each in classes:
+        members = inspect.getmembers(each, callable)
+        own = [pair for pair in members if pair[0] == "__init__" or not pair[0].startswith("_")]
+        found += [(f"{each.__name__}.{name}", member) for name, member in own]
+    return found
+
+
+def document() -> object:
+    return jn.document("person", "user")
+
+
+def product() -> object:
+    user = jn.relation("user", key="id", fields={"id": "long"})
+    return jn.Project(products=[jn.document("person", user)]).products["person"]
+
+
+@pytest.mark.parametrize(("name", "function"), public())
+def test_a_public_call_has_typed_arguments_and_a_typed_result(
+    name: str, function: Callable[..., object]
+) -> None:
+    signature = inspect.signature(function)
+    given = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
+
+    untyped = [each.name for each in given if each.annotation in (inspect.Parameter.empty, "Any")]
+
+    assert [] == untyped
+    assert signature.return_annotation not in (inspect.Signature.empty, "Any")
+
+
+def shaped(kinds: object) -> dict[str, dict[str, bool]]:
+    """Return the options of each kind, and whether it cannot do without."""
+    return {kind: options(each) for kind, each in get_type_hints(kinds).items()}
+
+
+def options(kind: object) -> dict[str, bool]:
+    """Return the keys of a typed map, and whether each is required."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_origin(each) is Required for name, each in hints.items()}
+
+
+def known(
+    kinds: Mapping[str, grammar.Names], needed: Mapping[str, tuple[str, ...]]
+) -> dict[str, dict[str, bool]]:
+    """Return the options of each kind as the reader knows them."""
+    return {
+        kind: {name: name in needed.get(kind, ()) for name in names}
+        for kind, names in kinds.items()
+    }
+
+
+def test_what_python_offers_for_sinks_stores_and_sources_is_what_the_reader_knows() -> None:
+    sources = {"files": ("path",), "kafka": ("bootstrap",)}
+
+    assert known(grammar.SINK_OPTIONS, grammar.SINK_NEEDED) == shaped(typing.SinkMap)
+    assert known(grammar.SOURCE_OPTIONS, sources) == shaped(typing.SourceMap)
+    assert known(grammar_stream.STORE_OPTIONS, grammar_stream.STORE_NEEDED) == shaped(
+        typing.StoreMap
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (grammar.RUN, typing.RunMap),
+        (grammar.DEFAULTS, typing.DefaultsMap),
+        (grammar.EMIT, typing.EmitMap),
+        (grammar.LINEAGE, typing.LineageMap),
+        (grammar.REGISTRY, typing.RegistryMap),
+        (grammar_stream.WATERMARK, typing.WatermarkMap),
+        (grammar_stream.CACHE, typing.CacheMap),
+        (grammar_stream.LIMITS, typing.LimitsMap),
+    ],
+)
+def test_what_python_offers_for_a_map_is_what_the_reader_knows(
+    names: grammar.Names, kind: object
+) -> None:
+    assert set(names) == set(options(kind))
