@@ -29,7 +29,7 @@ from examples.coffee_shop.comparison import Postgres, Shop, compare, told  # noq
 
 from joinery.artifact import Artifact, fetch  # noqa: E402
 from joinery.dev.postgres import postgres  # noqa: E402
-from joinery.expression.typed import Expression  # noqa: E402
+from joinery.expression.typed import column_expression  # noqa: E402
 from joinery.lookups.asker import Asker  # noqa: E402
 from joinery.lookups.registry import make_asker  # noqa: E402
 from joinery.model.lookup import LookupProgress  # noqa: E402
@@ -55,8 +55,7 @@ def lookup_in(url: str) -> Lookup:
     """Return the lookup of a customer's name and tier."""
     customers = Relation("customers", "s", "customers", "json", ("id",), COLUMNS)
     fields = tuple(
-        Computed(each.name, Expression(each.name, each.type, frozenset({each.name})))
-        for each in COLUMNS[1:]
+        Computed(each.name, column_expression(each.name, each.type)) for each in COLUMNS[1:]
     )
     return Lookup(
         customers,

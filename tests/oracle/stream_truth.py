@@ -127,13 +127,12 @@ def _events(relation: Relation, world: _World) -> Iterator[Line]:
 
 
 def _step(step: Step, columns: Sequence[Field], lines: list[Line], world: _World) -> list[Line]:
-    scope = {each.name: each.type for each in columns}
     match step:
         case Filter(where):
-            holds = guarded(where, scope, _FAILED)
+            holds = guarded(where, _FAILED)
             return [each for each in lines if holds(each.row) is True]
         case Select(fields) | WithColumns(fields):
-            made = {each.name: guarded(each.expression, scope, _FAILED) for each in fields}
+            made = {each.name: guarded(each.expression, _FAILED) for each in fields}
             keeps = isinstance(step, WithColumns)
             return [replace(each, row=_computed(each.row, made, keeps)) for each in lines]
         case Union(other):
@@ -141,7 +140,7 @@ def _step(step: Step, columns: Sequence[Field], lines: list[Line], world: _World
         case Lookup(as_of="event"):
             return _followed(lines, _Versions(step, world).life, len(world.times))
         case Lookup():
-            return _followed(lines, _Rows(step, scope, world).life, len(world.times))
+            return _followed(lines, _Rows(step, world).life, len(world.times))
         case MapRows():
             raise AssertionError("a function is the user's: it is no part of the semantics")
 
@@ -167,12 +166,11 @@ def _followed(
 class _Rows:
     """A lookup of the row of now."""
 
-    def __init__(self, step: Lookup, scope: Mapping[str, Any], world: _World) -> None:
+    def __init__(self, step: Lookup, world: _World) -> None:
         self.step, self.world, self.times = step, world, world.times
         self.fields = LookupFields(step, _FAILED)
         self.seen = RowMerge(step.table, _FAILED)
-        wide = {**scope, **{each.name: each.expression.type for each in step.fields}}
-        self.where = guarded(step.where, wide, _FAILED) if step.where else lambda row: True
+        self.where = guarded(step.where, _FAILED) if step.where else lambda row: True
         self.table = cache(self._table)
 
     def _table(self, batch: int) -> dict[Key, Row]:

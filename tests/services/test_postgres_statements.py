@@ -79,7 +79,7 @@ def database(postgres: Service) -> Iterator[Connection[Any]]:
 
 def translated(text: str) -> Fragment:
     dialect = PostgresDialect()
-    return scalar(translate(built(text), SCOPE, lambda name: Fragment(quoted(name)), dialect))
+    return scalar(translate(built(text), lambda name: Fragment(quoted(name)), dialect))
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS + ONLY_HERE)

@@ -205,7 +205,7 @@ def test_where_the_evaluation_fails_spark_fails_too(frame: DataFrame) -> None:
 
 def _values(text: str) -> Mapping[int, Any]:
     """Return the values by row, without the rows where the evaluation fails."""
-    compute = compile_expression(build_expression(text, SCOPE)[0], SCOPE)
+    compute = compile_expression(build_expression(text, SCOPE)[0])
     found: dict[int, Any] = {}
     for at, row in enumerate(rows()):
         try:

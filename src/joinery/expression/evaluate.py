@@ -18,9 +18,7 @@ from joinery.expression import number
 from joinery.expression.collection import COLLECTION, TYPED, element_of
 from joinery.expression.convert import converter
 from joinery.expression.order import value_key
-from joinery.expression.parse import parse
 from joinery.expression.problem import EvaluationError, not_portable
-from joinery.expression.resolve import resolve
 from joinery.expression.temporal import TEMPORAL
 from joinery.expression.text import TEXT, concat_ws
 from joinery.expression.typed import (
@@ -41,8 +39,8 @@ Row = Mapping[str, Any]
 Evaluate = Callable[[Row], Any]
 
 
-def compile_expression(expression: Expression, scope: Mapping[str, DataType]) -> Evaluate:
-    """Return the function from values by name of `scope` to the value of `expression`.
+def compile_expression(expression: Expression) -> Evaluate:
+    """Return the function from values by name to the value of `expression`.
 
     The function raises `EvaluationError` where Spark in ANSI mode fails; a name that the
     expression reads must be in the row.
@@ -50,18 +48,18 @@ def compile_expression(expression: Expression, scope: Mapping[str, DataType]) ->
     Raises:
         NotPortableError: The expression lies outside the portable subset.
     """
-    return compile_typed(typed_expression(expression, scope))
+    return compile_typed(typed_expression(expression))
 
 
-def typed_expression(expression: Expression, scope: Mapping[str, DataType]) -> Typed:
-    """Return the typed tree of `expression` over the names of `scope`.
+def typed_expression(expression: Expression) -> Typed:
+    """Return the typed tree of `expression`.
 
     Raises:
         NotPortableError: The expression lies outside the portable subset.
     """
-    if not expression.portable:
+    if expression.typed is None:
         raise not_portable("the expression", offset=0)
-    return resolve(parse(expression.sql), scope)
+    return expression.typed
 
 
 def never_fails(node: Typed) -> bool:

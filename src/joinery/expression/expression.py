@@ -99,11 +99,12 @@ def _expression(
                 error.hint = f"A text needs quotes: '{each.name}'."
             raise error
     try:
-        return Expression(lifted.sql, resolve(lifted.tree, scope).type, references)
+        typed = resolve(lifted.tree, scope)
+        return Expression(lifted.sql, typed.type, references, typed)
     except NotPortableError:
         if analyser is None:
             raise
-    return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references, portable=False)
+    return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references)
 
 
 def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Expression:
@@ -120,9 +121,7 @@ def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Exp
         elif token.value not in scope and (moving := _moving(token.value, token.start)):
             raise moving
         names.add(token.value)
-    return Expression(
-        text, analyser.type_of(text, scope), frozenset(names & set(scope)), portable=False
-    )
+    return Expression(text, analyser.type_of(text, scope), frozenset(names & set(scope)))
 
 
 def _refuse_foreign(tree: Syntax) -> None:

@@ -7,10 +7,10 @@ exactly the types that its function works on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from joinery.model.type import DataType
+from joinery.model.type import DataType, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,34 @@ class Expression:
             an aggregate over an embed is replaced by the name of its `Aggregate`.
         type: The type of its result.
         references: The names of its scope that it reads (top-level names only).
-        portable: True when every solution and the test driver can evaluate it.
+        typed: What all back ends walk; None outside the portable subset. It follows from the
+            text and the scope, so it takes no part in comparisons.
     """
 
     sql: str
     type: DataType
     references: frozenset[str]
-    portable: bool = True
+    typed: Typed | None = field(default=None, compare=False, repr=False)
+
+    def __deepcopy__(self, memo: object) -> Expression:
+        """Return this very value: nothing changes it."""
+        return self
+
+    @property
+    def portable(self) -> bool:
+        """Whether every solution and the test driver can evaluate it."""
+        return self.typed is not None
+
+
+def column_expression(name: str, kind: DataType) -> Expression:
+    """Return the expression that reads the column `name`.
+
+    Example:
+        >>> from joinery.model.type import INT
+        >>> column_expression("a b", INT).sql
+        '`a b`'
+    """
+    return Expression(quoted(name), kind, frozenset({name}), Read(name, kind))
 
 
 @dataclass(frozen=True, slots=True)

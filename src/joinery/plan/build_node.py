@@ -8,12 +8,13 @@ The column pairs of an embed's `on`: resolved, typed, and the right way round.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import LONG, DataType, Struct
+from joinery.model.type import DataType, Struct
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Relation
+from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Relation, types_of
 from joinery.project.location import Path
 from joinery.project.product import NodeSpec, Pairs
 
@@ -209,29 +210,24 @@ class _NodeParts:
         self.pairs = self.default_pairs() if spec.fields is None else spec.fields
 
     def build(self, address: str, on: tuple[JoinPair, ...]) -> Node:
-        ones: Scope = {e.name: e.type for e in self.embeds if e.cardinality == "one"}
-        row: Scope = {each.name: each.type for each in self.relation.row.fields} | ones
-        fields = self.fields(row)
-        values, aggregates = self.values(fields)
-        self.check_names()
-        shown = row | {each.name: each.expression.type for each in values}
-        return Node(
+        node = Node(
             name=self.spec.name,
             path=address,
             cardinality=self.spec.cardinality,
             relation=self.relation,
             on=on,
-            fields=fields,
             embeds=self.embeds,
-            values=values,
-            aggregates=aggregates,
-            where=self.where(shown),
-            order=self.order(shown),
             limit=self.spec.limit,
             overflow=self.spec.overflow,
             hidden=self.spec.hidden,
             keyed=self.spec.keyed,
         )
+        node = replace(node, fields=self.fields(types_of(node.fields_scope)))
+        values, aggregates = self.values(types_of(node.values_scope()))
+        self.check_names()
+        node = replace(node, values=values, aggregates=aggregates)
+        ranked = types_of(node.rank_scope)
+        return replace(node, where=self.where(ranked), order=self.order(ranked))
 
     def computed(self, name: str, expression: Expression, path: Path) -> Computed:
         if "void" in str(expression.type):
@@ -267,12 +263,8 @@ class _NodeParts:
             return None
         return self.computed(name, found[0], path)
 
-    def values(
-        self, fields: tuple[Computed, ...]
-    ) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
-        scope: Scope = {each.name: each.expression.type for each in fields}
-        scope |= {each.name: each.type for each in self.embeds}
-        scope |= {each.total_name: LONG for each in self.embeds if each.total_name}
+    def values(self, scope: Scope) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
+        """Return the values, of which each adds its name to the scope of the next."""
         lists: dict[str, Struct] = {
             e.name: e.output for e in self.embeds if e.cardinality == "many"
         }

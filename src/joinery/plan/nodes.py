@@ -4,15 +4,15 @@ A plan is a value; solutions lower it, nothing changes it. A product is a tree o
 A node shows rows of one relation: `fields` first, then its visible embeds (each followed
 by its `<name>_total` where it has one), then `values`.
 
-Scopes of a node's expressions, by name:
-    fields        the relation's columns and derived columns, hidden by `one` embeds
-    values        the node's fields, all embeds, totals, aggregates, values above it
-    where, order  the scope of `fields`, hidden by the node's own values
+Which names its expressions may use, a node tells itself:
+    fields        `fields_scope`: the relation's columns, derived too, hidden by `one` embeds
+    values        `values_scope`: the node's fields, embeds, totals, aggregates, values above it
+    where, order  `rank_scope`: the scope of `fields`, hidden by the node's own values
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,11 @@ class Computed:
 
     name: str
     expression: Expression
+
+    @property
+    def type(self) -> DataType:
+        """The type of its result."""
+        return self.expression.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +134,42 @@ class Node:
 
     @property
     def output(self) -> Struct:
-        """What this node shows: the type of one object."""
-        shown: list[Field] = [Field(each.name, each.expression.type) for each in self.fields]
+        """The type of one object."""
+        return Struct(tuple(Field(name, each.type) for name, each in self.shown))
+
+    @property
+    def shown(self) -> tuple[tuple[str, Named], ...]:
+        """What an object has, in order: fields, embeds with their totals, values."""
+        shown: list[tuple[str, Named]] = [(each.name, each) for each in self.fields]
         for embed in self.embeds:
             if not embed.hidden:
-                shown.append(Field(embed.name, embed.type))
+                shown.append((embed.name, embed))
                 if embed.total_name:
-                    shown.append(Field(embed.total_name, LONG))
-        shown += [Field(each.name, each.expression.type) for each in self.values]
-        return Struct(tuple(shown))
+                    shown.append((embed.total_name, Total(embed)))
+        return (*shown, *((each.name, each) for each in self.values))
+
+    @property
+    def fields_scope(self) -> dict[str, Named]:
+        """What `fields` may name."""
+        columns: dict[str, Named] = {each.name: each for each in self.relation.row.fields}
+        return columns | {each.name: each for each in self.embeds if each.cardinality == "one"}
+
+    @property
+    def rank_scope(self) -> dict[str, Named]:
+        """What `where` and `order` may name."""
+        return self.fields_scope | {each.name: each for each in self.values}
+
+    def values_scope(self, before: int | None = None) -> dict[str, Named]:
+        """Return what `values` may name.
+
+        Args:
+            before: The place of the value that asks: it sees those above it. None for all.
+        """
+        scope: dict[str, Named] = {each.name: each for each in self.fields}
+        scope |= {each.name: each for each in self.embeds}
+        scope |= {each.total_name: Total(each) for each in self.embeds if each.total_name}
+        scope |= {each.name: each for each in self.aggregates}
+        return scope | {each.name: each for each in self.values[:before]}
 
     @property
     def type(self) -> DataType:
@@ -151,6 +183,27 @@ class Node:
         yield self
         for embed in self.embeds:
             yield from embed.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many rows a `many` embed has before its limit."""
+
+    embed: Node
+
+    @property
+    def type(self) -> DataType:
+        """The type of a count."""
+        return LONG
+
+
+Named = Field | Computed | Node | Total | Aggregate
+"""What a name of a node's scope stands for."""
+
+
+def types_of(scope: Mapping[str, Named]) -> dict[str, DataType]:
+    """Return the types of the names of a scope."""
+    return {name: each.type for name, each in scope.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from joinery.expression.typed import Expression
-from joinery.model.type import Field, quoted
+from joinery.expression.typed import Read, column_expression
+from joinery.model.type import Field
 from joinery.plan.nodes import Computed
 from joinery.plan.stream import (
     Filter,
@@ -131,7 +131,7 @@ def _made(step: Step) -> set[str]:
         case Lookup(fields=fields) | WithColumns(fields):
             return {each.name for each in fields}
         case Select(fields):
-            return {e.name for e in fields if e.expression.sql not in (e.name, quoted(e.name))}
+            return {e.name for e in fields if e.expression.typed != Read(e.name, e.type)}
         case Filter() | MapRows() | Union():
             return set()
 
@@ -146,5 +146,4 @@ def _showing(step: Step, moved: Lookup) -> Step:
 
 def _itself(column: Field) -> Computed:
     """Return a column under its own name."""
-    name = column.name
-    return Computed(name, Expression(quoted(name), column.type, frozenset({name})))
+    return Computed(column.name, column_expression(column.name, column.type))

@@ -10,11 +10,11 @@ A failure here is a defect of Joinery, not of a user's declaration.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
-from joinery.model.type import LONG, TIMESTAMP, DataType, Field
+from joinery.model.type import TIMESTAMP, DataType, Field
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, Node, Plan, Product, Relation
 from joinery.plan.stream import (
@@ -105,33 +105,20 @@ def _node(node: Node) -> None:
     _require(node.cardinality == "many" or not windowed, node, "only a many has a window")
     _require(not node.on or node.cardinality != "root", node, "a root joins nothing")
     _distinct(node.path, (each.name for each in node.output.fields))
-    row: Names = {each.name: each.type for each in node.relation.row.fields}
-    row |= {each.name: each.type for each in node.embeds if each.cardinality == "one"}
     for each in node.fields:
-        _reads(node, each.expression, row)
-    shown = row | _values(node)
-    _reads(node, node.where, shown)
+        _reads(node, each.expression, node.fields_scope)
+    _aggregates(node)
+    for place, each in enumerate(node.values):
+        _reads(node, each.expression, node.values_scope(before=place))
+    _reads(node, node.where, node.rank_scope)
     for key in node.order:
-        _reads(node, key.expression, shown)
+        _reads(node, key.expression, node.rank_scope)
         _require(comparable(key.expression.type), node, "order columns have an order")
     boolean = node.where is None or str(node.where.type) == "boolean"
     _require(boolean, node, "where is a boolean")
 
 
-def _values(node: Node) -> Names:
-    """Check the node's values in their order, and return their types."""
-    known: Names = {each.name: each.expression.type for each in node.fields}
-    known |= {each.name: each.type for each in node.embeds}
-    known |= {each.total_name: LONG for each in node.embeds if each.total_name}
-    known |= _aggregates(node)
-    values: tuple[Computed, ...] = node.values
-    for each in values:
-        _reads(node, each.expression, known)
-        known[each.name] = each.expression.type
-    return {each.name: each.expression.type for each in values}
-
-
-def _aggregates(node: Node) -> Names:
+def _aggregates(node: Node) -> None:
     _distinct(node.path, (each.name for each in node.aggregates))
     lists = {each.name: each.output for each in node.embeds if each.cardinality == "many"}
     for each in node.aggregates:
@@ -139,10 +126,9 @@ def _aggregates(node: Node) -> Names:
         known = {field.name: field.type for field in lists[each.embed].fields}
         _reads(node, each.argument, known)
         _reads(node, each.filter, known)
-    return {each.name: each.type for each in node.aggregates}
 
 
-def _reads(node: Node, expression: Expression | None, known: Names) -> None:
+def _reads(node: Node, expression: Expression | None, known: Mapping[str, object]) -> None:
     missing = sorted(expression.references - known.keys()) if expression else []
     _require(not missing, node, f"what it reads is known, and {missing} is not")
 

@@ -30,13 +30,9 @@ from joinery.semantics.rows import (
     Findings,
     JoinValue,
     Matching,
-    Scope,
-    fields_scope,
     guarded,
     join_reader,
-    rank_scope,
     values_reader,
-    values_scope,
 )
 
 _EXACT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
@@ -157,20 +153,19 @@ class Assembler:
             for e in node.embeds
         ]
         self._ones = [embed.name for embed in node.embeds if embed.cardinality == "one"]
-        seen, ranked, valued = fields_scope(node), rank_scope(node), values_scope(node)
-        self._fields = [(f.name, guarded(f.expression, seen, findings)) for f in node.fields]
-        self._values = [(v.name, guarded(v.expression, valued, findings)) for v in node.values]
-        self._where = guarded(node.where, ranked, findings) if node.where else None
+        self._fields = [(f.name, guarded(f.expression, findings)) for f in node.fields]
+        self._values = [(v.name, guarded(v.expression, findings)) for v in node.values]
+        self._where = guarded(node.where, findings) if node.where else None
         self._order = [
-            guarded(each.expression, ranked, findings)
+            guarded(each.expression, findings)
             for each in node.order
-            if not never_fails(typed_expression(each.expression, ranked))
+            if not never_fails(typed_expression(each.expression))
         ]
-        self._aggregates = [Aggregating(each, node, findings) for each in node.aggregates]
+        self._aggregates = [Aggregating(each, findings) for each in node.aggregates]
         self._visible = [(e.name, e.total_name) for e in node.embeds if not e.hidden]
         self._totals = [(e.name, e.total_name) for e in node.embeds if e.total_name]
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
-        self._rank = _ranking(node, ranked)
+        self._rank = _ranking(node)
         self._place = node.relation.name, tuple(pair.child for pair in node.on)
         self._key_of = values_reader(node.relation.key)
         self._rows: Matching | None = None
@@ -288,11 +283,11 @@ class Assembler:
 _NOTHING = Gathered(None, (), ())
 
 
-def _ranking(node: Node, scope: Scope) -> Callable[[Assembled], Any]:
+def _ranking(node: Node) -> Callable[[Assembled], Any]:
     """Return what siblings sort by: `order`, then the key, whose columns are never null."""
     key = node.relation.key
     found = Findings()  # what fails here was found when the object was made
-    order = [guarded(each.expression, scope, found) for each in node.order]
+    order = [guarded(each.expression, found) for each in node.order]
     kinds = [(each.expression.type, each.descending) for each in node.order]
     key_kinds = [(node.relation.type_of(column), False) for column in key]
     if any(is_ordered_itself(kind) is False for kind, _ in key_kinds):
@@ -310,13 +305,11 @@ def _ranking(node: Node, scope: Scope) -> Callable[[Assembled], Any]:
 class Aggregating:
     """Computes one aggregate over the objects of an embed, before its limit."""
 
-    def __init__(self, spec: Aggregate, node: Node, findings: Findings) -> None:
+    def __init__(self, spec: Aggregate, findings: Findings) -> None:
         self.name, self.embed = spec.name, spec.embed
         self._spec, self._findings = spec, findings
-        embed = next(each for each in node.embeds if each.name == spec.embed)
-        scope = {each.name: each.type for each in embed.output.fields}
-        self._argument = guarded(spec.argument, scope, findings) if spec.argument else None
-        self._filter = guarded(spec.filter, scope, findings) if spec.filter else None
+        self._argument = guarded(spec.argument, findings) if spec.argument else None
+        self._filter = guarded(spec.filter, findings) if spec.filter else None
 
     def over(self, shown: Sequence[Mapping[str, Any]]) -> Any:
         """Return the aggregate's value over objects; a failure gives null."""

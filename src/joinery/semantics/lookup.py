@@ -29,7 +29,7 @@ from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
-from joinery.semantics.rows import Scope, guarded, join_value, relation_scope
+from joinery.semantics.rows import guarded, join_value
 
 Key = tuple[Any, ...]
 
@@ -38,11 +38,8 @@ class LookupFields:
     """The fields of one lookup."""
 
     def __init__(self, lookup: Lookup, findings: ExpressionFindings) -> None:
-        scope = relation_scope(lookup.table)
         self._on = [pair.parent for pair in lookup.on]
-        self._fields = [
-            (each.name, guarded(each.expression, scope, findings)) for each in lookup.fields
-        ]
+        self._fields = [(each.name, guarded(each.expression, findings)) for each in lookup.fields]
         self._type = Struct(tuple(Field(e.name, e.expression.type) for e in lookup.fields))
 
     def key(self, event: Row) -> Key | None:
@@ -84,16 +81,14 @@ class CurrentLookup:
 
     Args:
         lookup: The step.
-        scope: The types of the event's columns before it.
         failed: Takes the expressions that fail.
     """
 
-    def __init__(self, lookup: Lookup, scope: Scope, failed: ExpressionFindings):
+    def __init__(self, lookup: Lookup, failed: ExpressionFindings) -> None:
         self._lookup = lookup
         self._merge = RowMerge(lookup.table, failed)
         self._fields = LookupFields(lookup, failed)
-        wide = {**scope, **{each.name: each.expression.type for each in lookup.fields}}
-        self._where = guarded(lookup.where, wide, failed) if lookup.where else None
+        self._where = guarded(lookup.where, failed) if lookup.where else None
         self._rows: dict[Key, Standing] = {}
         self._waiting: dict[Identity, _Waiting] = {}
         self._sent: dict[Identity, _Sent] = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
-from joinery.semantics.rows import Findings, guarded, relation_scope, values_reader
+from joinery.semantics.rows import Findings, guarded, values_reader
 
 Place = tuple[int, int]
 
@@ -29,13 +29,12 @@ class RowMerge:
     """The rules of one relation."""
 
     def __init__(self, relation: Relation, findings: Findings) -> None:
-        scope = relation_scope(relation)
         self._names = tuple(column.name for column in relation.columns)
         self._values = values_reader(self._names)
         self._derived = [
-            (each.name, guarded(each.expression, scope, findings)) for each in relation.derived
+            (each.name, guarded(each.expression, findings)) for each in relation.derived
         ]
-        self._where = guarded(relation.where, scope, findings) if relation.where else None
+        self._where = guarded(relation.where, findings) if relation.where else None
 
     def apply(self, standing: Standing, change: Change) -> str:
         """Apply the next change of the log and return the counter that tells of it."""

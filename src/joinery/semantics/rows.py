@@ -3,9 +3,7 @@
 Invariant: `matching` is SQL equality: null equals nothing, NaN equals NaN, and numbers of
 different widths are equal when their values are.
 
-The names that a node's expressions see, with their types.
-
-Invariant: a later layer hides a name of an earlier one, as the plan's contract says.
+An expression over a row, which gives null where it fails, so that the failure is counted.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from joinery.expression.evaluate import compile_typed, never_fails, typed_expres
 from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Expression
 from joinery.model.change import Row
-from joinery.model.type import LONG, Atomic, DataType
-from joinery.plan.nodes import Node, Relation
+from joinery.model.type import Atomic
+from joinery.plan.nodes import Relation
 
 JoinValue = tuple[Any, ...]
 """What a row joins on; see `join_value`."""
@@ -103,7 +101,6 @@ def _comparable(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-Scope = Mapping[str, DataType]
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
 
@@ -134,39 +131,9 @@ class Findings:
         )
 
 
-def relation_scope(relation: Relation) -> dict[str, DataType]:
-    """Return what a relation's own expressions see: its columns, declared and derived."""
-    return {field.name: field.type for field in relation.row.fields}
-
-
-def fields_scope(node: Node) -> dict[str, DataType]:
-    """Return what `fields` see: the relation's columns, hidden by `one` embeds."""
-    ones = {embed.name: embed.type for embed in node.embeds if embed.cardinality == "one"}
-    return relation_scope(node.relation) | ones
-
-
-def values_scope(node: Node) -> dict[str, DataType]:
-    """Return what `values` see: fields, embeds, totals, aggregates and values."""
-    fields = {each.name: each.expression.type for each in node.fields}
-    embeds = {embed.name: embed.type for embed in node.embeds}
-    totals: dict[str, DataType] = {e.total_name: LONG for e in node.embeds if e.total_name}
-    aggregates = {each.name: each.type for each in node.aggregates}
-    return fields | embeds | totals | aggregates | own_values(node)
-
-
-def own_values(node: Node) -> dict[str, DataType]:
-    """Return the names and types of a node's `values`."""
-    return {each.name: each.expression.type for each in node.values}
-
-
-def rank_scope(node: Node) -> dict[str, DataType]:
-    """Return what `where` and `order` see: the scope of `fields`, hidden by `values`."""
-    return fields_scope(node) | own_values(node)
-
-
-def guarded(expression: Expression, scope: Scope, findings: Findings) -> Evaluate:
+def guarded(expression: Expression, findings: Findings) -> Evaluate:
     """Compile `expression` so that a failure gives null and is found."""
-    typed = typed_expression(expression, scope)
+    typed = typed_expression(expression)
     evaluate = compile_typed(typed)
     if never_fails(typed):
         return evaluate

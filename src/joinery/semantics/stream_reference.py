@@ -31,13 +31,12 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    columns_after,
 )
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings as ExpressionFindings
-from joinery.semantics.rows import Scope, guarded
+from joinery.semantics.rows import guarded
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]
@@ -102,11 +101,8 @@ class _Pipeline:
         self._log = _Log(stream.relation, self._failed)
         self._steps: list[Work] = []
         self._waits: list[Waits] = []
-        columns = stream.relation.row.fields
         for step in stream.steps:
-            scope = {each.name: each.type for each in columns}
-            self._steps.append(self._work(step, scope))
-            columns = columns_after(columns, step)
+            self._steps.append(self._work(step))
 
     def run(self, batch: Sequence[Change], time_us: int, found: Findings) -> list[Event]:
         """Return the events that leave after the last step, each identity once."""
@@ -131,7 +127,7 @@ class _Pipeline:
         """How many events wait in a lookup, those of united streams included."""
         return sum(each.waiting for each in self._waits)
 
-    def _work(self, step: Step, scope: dict[str, Any]) -> Work:
+    def _work(self, step: Step) -> Work:
         match step:
             case Lookup(read="event"):
                 return _unchanged
@@ -140,15 +136,15 @@ class _Pipeline:
                 self._waits.append(versioned)
                 return versioned.process
             case Lookup():
-                current = CurrentLookup(step, scope, self._failed)
+                current = CurrentLookup(step, self._failed)
                 self._waits.append(current)
                 return current.process
             case Filter(where):
-                return partial(_filtered, guarded(where, scope, self._failed))
+                return partial(_filtered, guarded(where, self._failed))
             case Select(fields):
-                return partial(_computed, self._evaluators(fields, scope), False)
+                return partial(_computed, self._evaluators(fields), False)
             case WithColumns(fields):
-                return partial(_computed, self._evaluators(fields, scope), True)
+                return partial(_computed, self._evaluators(fields), True)
             case MapRows():
                 return partial(_mapped, step, function_of(step))
             case Union(other):
@@ -156,8 +152,8 @@ class _Pipeline:
                 self._waits.append(united)
                 return partial(_united, united)
 
-    def _evaluators(self, fields: Sequence[Computed], scope: Scope) -> dict[str, Any]:
-        return {each.name: guarded(each.expression, scope, self._failed) for each in fields}
+    def _evaluators(self, fields: Sequence[Computed]) -> dict[str, Any]:
+        return {each.name: guarded(each.expression, self._failed) for each in fields}
 
 
 class _Log:

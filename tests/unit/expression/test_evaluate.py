@@ -58,7 +58,7 @@ ROW: Mapping[str, Any] = {
 
 
 def value(text: str, **changed: Any) -> Any:
-    compute = compile_expression(build_expression(text, SCOPE)[0], SCOPE)
+    compute = compile_expression(build_expression(text, SCOPE)[0])
     return compute({**ROW, **changed})
 
 
@@ -149,6 +149,4 @@ def test_a_lambda_sees_the_row_and_hides_its_names() -> None:
 
 def test_an_expression_outside_the_subset_is_not_evaluated() -> None:
     with pytest.raises(NotPortableError):
-        compile_expression(
-            Expression("initcap(s)", STRING, frozenset({"s"}), portable=False), SCOPE
-        )
+        compile_expression(Expression("initcap(s)", STRING, frozenset({"s"})))

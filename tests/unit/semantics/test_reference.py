@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.expression.typed import Expression
+from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
@@ -22,7 +22,7 @@ USER = Relation(
 
 
 def column(name: str) -> Computed:
-    return Computed(name, Expression(name, USER.type_of(name), frozenset([name])))
+    return Computed(name, column_expression(name, USER.type_of(name)))
 
 
 NAMESAKE = Node(

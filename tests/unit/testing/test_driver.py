@@ -10,7 +10,7 @@ import pytest
 
 import joinery as jn
 import joinery.testing as kit
-from joinery.expression.typed import Expression
+from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
 from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
@@ -36,7 +36,7 @@ ORDER = Relation(
 
 
 def column(relation: Relation, name: str) -> Computed:
-    return Computed(name, Expression(name, relation.type_of(name), frozenset([name])))
+    return Computed(name, column_expression(name, relation.type_of(name)))
 
 
 ORDERS = Node(

@@ -13,11 +13,13 @@ Invariant: every message goes to a later level; root Folds stand in the last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
+from joinery.expression.typed import Aggregate
 from joinery.model.type import DataType, Field, Struct
-from joinery.plan.nodes import Node, Product, Relation
+from joinery.plan.nodes import Computed, Named, Node, Product, Relation, Total
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
     inputs_of,
@@ -53,7 +55,6 @@ from joinery.solutions.spark_state.program import (
     Retract,
     Route,
     Slot,
-    Sql,
     Upward,
     Use,
 )
@@ -105,6 +106,36 @@ class _RelationUses:
     def key_address(self) -> Address:
         key = self.relation.key
         return self.address(key, [self.relation.type_of(each) for each in key])
+
+
+class _Places:
+    """Where an assembler has what a name stands for: the row, the embeds, what it computed.
+
+    Args:
+        own: The slots of the node's own row, which come first.
+        inputs: Those of its embeds, after them.
+        computed: Those of its fields and values, last.
+    """
+
+    def __init__(self, own: Sequence[Slot], inputs: Sequence[Slot], computed: Sequence[Slot]):
+        places = count()
+        self._own = {slot.name: (next(places), slot.type) for slot in own}
+        self._inputs = {slot.name: (next(places), slot.type) for slot in inputs}
+        self._computed = {slot.name: (next(places), slot.type) for slot in computed}
+
+    def of(self, scope: Mapping[str, Named]) -> dict[str, tuple[int, DataType]]:
+        """Return the places of a scope's names, without what the assembler is not given."""
+        found = ((name, self._of(each).get(name)) for name, each in scope.items())
+        return {name: place for name, place in found if place is not None}
+
+    def _of(self, named: Named) -> Mapping[str, tuple[int, DataType]]:
+        match named:
+            case Field():
+                return self._own
+            case Computed():
+                return self._computed
+            case Node() | Total() | Aggregate():
+                return self._inputs
 
 
 class _Lowering:
@@ -269,22 +300,14 @@ class _Lowering:
     def _node_assembler(self, node: Node) -> int:
         own = self._relations[node.relation.name].row
         inputs = [slot for embed in node.embeds for slot in inputs_of(node, embed)]
-        row = {slot.name: (index, slot.type) for index, slot in enumerate(own)}
-        given = {slot.name: (len(own) + i, slot.type) for i, slot in enumerate(inputs)}
-        ones = {each.name for each in node.embeds if each.cardinality == "one"}
-        row |= {name: slot for name, slot in given.items() if name in ones}
-        steps: list[Sql] = []
-        outputs: dict[str, tuple[int, DataType]] = {}
-        first = len(own) + len(inputs)
-        for computed in node.fields:
-            outputs[computed.name] = (first + len(steps), computed.expression.type)
-            steps.append(sql_over(computed.expression, row))
-        shown = outputs | given
-        for computed in node.values:
-            steps.append(sql_over(computed.expression, shown))
-            outputs[computed.name] = (first + len(steps) - 1, computed.expression.type)
-            shown[computed.name] = outputs[computed.name]
-        scope = row | {each.name: outputs[each.name] for each in node.values}
+        computed = [Slot(each.name, each.type) for each in (*node.fields, *node.values)]
+        places = _Places(own, inputs, computed)
+        row, scope = places.of(node.fields_scope), places.of(node.rank_scope)
+        steps = [sql_over(each.expression, row) for each in node.fields]
+        steps += [
+            sql_over(each.expression, places.of(node.values_scope(before=i)))
+            for i, each in enumerate(node.values)
+        ]
         return self._assembler(
             Assembler(
                 name=node.path,
@@ -296,7 +319,7 @@ class _Lowering:
                     OrderColumn(sql_over(each.expression, scope), each.descending)
                     for each in node.order
                 ),
-                output=tuple((given | outputs)[each.name][0] for each in node.output.fields),
+                output=tuple(index for index, _ in places.of(dict(node.shown)).values()),
                 type=node.output,
             )
         )

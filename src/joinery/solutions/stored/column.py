@@ -22,7 +22,7 @@ from joinery.model.change import Row
 from joinery.model.type import STRING, Atomic, DataType
 from joinery.plan.nodes import Relation
 from joinery.semantics.render import renderer
-from joinery.semantics.rows import Findings, JoinValue, Scope, guarded, join_reader
+from joinery.semantics.rows import Findings, JoinValue, guarded, join_reader
 
 Column = list[Any]
 _FLOATING = (Atomic("float"), Atomic("double"))
@@ -142,15 +142,13 @@ class Columns:
         return some
 
 
-def column_of(
-    expression: Expression, scope: Scope, findings: Findings
-) -> Callable[[Columns], Column]:
-    """Return the function from columns under the names of `scope` to an expression's values.
+def column_of(expression: Expression, findings: Findings) -> Callable[[Columns], Column]:
+    """Return the function from columns by name to an expression's values.
 
     A failure gives null, and is found. What only takes a name, or a field of an object, is
     taken without evaluating row by row.
     """
-    typed = typed_expression(expression, scope)
+    typed = typed_expression(expression)
     match typed:
         case Read(name):
             return lambda columns: columns[name]
@@ -161,7 +159,7 @@ def column_of(
         case _:
             pass
     names = sorted({each.name for each in parts(typed) if isinstance(each, Read)})
-    evaluate = guarded(expression, scope, findings)
+    evaluate = guarded(expression, findings)
 
     def compute(columns: Columns) -> Column:
         if not names:

@@ -154,6 +154,7 @@ if __name__ == "__main__":
 
 Ask = Callable[[Request], Answer]
 _MOST = 4
+_DEEPEST = 10_000
 
 
 def crew_of(task: Task | None, processes: object) -> Crew | None:
@@ -184,6 +185,19 @@ class Team(Protocol):
         """End all that was started."""
 
 
+def _pickled(task: Task) -> bytes:
+    """Return the pickle of a task, whose expressions may be as deep as any that can be read.
+
+    `pickle` goes a few calls down for each level of a tree.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        return pickle.dumps(task, protocol=5)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 class Crew:
     """Processes of this machine.
 
@@ -194,7 +208,7 @@ class Crew:
 
     def __init__(self, task: Task, size: int) -> None:
         self.size = size
-        self._task = pickle.dumps(task, protocol=5)
+        self._task = _pickled(task)
         self._processes: list[ReadingProcess] = []
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="joinery-crew")
 

@@ -19,7 +19,7 @@ from joinery.model.change import Row
 from joinery.plan.nodes import Node, Relation
 from joinery.semantics.assemble import Aggregating
 from joinery.semantics.render import key_text
-from joinery.semantics.rows import Findings, JoinValue, fields_scope, rank_scope, values_scope
+from joinery.semantics.rows import Findings, JoinValue
 from joinery.solutions.stored.column import (
     Column,
     Columns,
@@ -85,14 +85,13 @@ class Fold:
             )
             for each in node.embeds
         ]
-        seen, ranked, valued = fields_scope(node), rank_scope(node), values_scope(node)
-        self._fields = [(f.name, column_of(f.expression, seen, findings)) for f in node.fields]
-        self._values = [(v.name, column_of(v.expression, valued, findings)) for v in node.values]
-        self._where = column_of(node.where, ranked, findings) if node.where else None
-        self._aggregates = [Aggregating(each, node, findings) for each in node.aggregates]
-        self._order = [column_of(each.expression, ranked, findings) for each in node.order]
+        self._fields = [(f.name, column_of(f.expression, findings)) for f in node.fields]
+        self._values = [(v.name, column_of(v.expression, findings)) for v in node.values]
+        self._where = column_of(node.where, findings) if node.where else None
+        self._aggregates = [Aggregating(each, findings) for each in node.aggregates]
+        self._order = [column_of(each.expression, findings) for each in node.order]
         self._order_fails = not all(
-            never_fails(typed_expression(each.expression, ranked)) for each in node.order
+            never_fails(typed_expression(each.expression)) for each in node.order
         )
         self._key = node.relation.key
         self._ranks = ranks_of(

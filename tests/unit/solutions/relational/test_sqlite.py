@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.expression.typed import Expression
+from joinery.expression.typed import column_expression
 from joinery.model.type import (
     BINARY,
     BOOLEAN,
@@ -40,10 +40,7 @@ def relation(name: str, key: str, *fields: Field) -> Relation:
 
 
 def shown(relation: Relation, *names: str) -> tuple[Computed, ...]:
-    return tuple(
-        Computed(name, Expression(name, relation.type_of(name), frozenset({name})))
-        for name in names
-    )
+    return tuple(Computed(name, column_expression(name, relation.type_of(name))) for name in names)
 
 
 def product(user: Relation, star: Relation) -> Product:

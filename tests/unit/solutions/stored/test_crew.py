@@ -50,6 +50,12 @@ def crew(products: Sequence[Product], path: Path) -> Crew:
     return Crew(Task(products, partial(sqlite_reader, products, path, products[0].query)), 2)
 
 
+def test_an_expression_as_long_as_can_be_read_goes_to_the_processes(tmp_path: Path) -> None:
+    long = PROJECT.replace("fields: [name]", f"fields: {{n: {' || '.join(['name'] * 280)}}}")
+
+    crew(build_plan(load_text(long)).products, tmp_path / "x.db").close()
+
+
 def batch(number: int) -> list[Change]:
     users = [Change("user", {"id": at}, {"id": at, "name": f"{number}"}) for at in range(200)]
     orders = [

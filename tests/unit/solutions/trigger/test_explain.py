@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.unit.solutions.trigger.test_trigger import product
 
+from joinery.expression.expression import build_expression
+from joinery.model.type import STRING
 from joinery.plan.nodes import Product
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.testing.changes import insert
@@ -43,7 +45,9 @@ def test_it_shows_the_statements(triggered: Product) -> None:
 def test_it_tells_what_has_no_sql(triggered: Product) -> None:
     root = triggered.root
     name = root.fields[1]
-    odd = replace(name, expression=replace(name.expression, sql="split_part(name, 'a', 1)"))
+    odd = replace(
+        name, expression=build_expression("split_part(name, 'a', 1)", {"name": STRING})[0]
+    )
     root = replace(root, fields=(root.fields[0], odd))
 
     text = told(replace(triggered, root=root))

@@ -10,10 +10,9 @@ Invariant: the text equals `engine.render.document_json` of what `engine.assembl
 from __future__ import annotations
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import STRING, DataType
-from joinery.plan.nodes import Computed, Node, Product
+from joinery.model.type import STRING, Field
+from joinery.plan.nodes import Computed, Named, Node, Product, Total
 from joinery.semantics.render import document_json
-from joinery.semantics.rows import fields_scope, rank_scope, values_scope
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,
     Fragment,
@@ -150,10 +149,9 @@ class _Row:
         self._source = source
         self.statement = source.statement
         self._embeds = {each.name: each for each in node.embeds}
-        self._fields = {each.name: each for each in node.fields}
-        self._values = {each.name: each for each in node.values}
-        self._aggregates = {each.name: each for each in node.aggregates}
-        self._totals = {each.total_name: each for each in node.embeds if each.total_name}
+        self._shown = dict(node.shown)
+        self._fields_scope, self._rank_scope = node.fields_scope, node.rank_scope
+        self._values = {each.name: place for place, each in enumerate(node.values)}
         self._ones: dict[str, _Object] = {}
 
     # -- what it is
@@ -173,7 +171,8 @@ class _Row:
     def json(self) -> str:
         """Return the text of the object that the node shows of this row."""
         parts = [
-            self._entry(each.name, self._text(self._field(each), each)) for each in self.node.fields
+            self._entry(each.name, self._text(self._computed(each), each))
+            for each in self.node.fields
         ]
         for embed in self.node.embeds:
             if not embed.hidden:
@@ -181,7 +180,8 @@ class _Row:
                 if embed.total_name:
                     parts.append(self._entry(embed.total_name, f"({self._count(embed)})"))
         parts += [
-            self._entry(each.name, self._text(self._value(each), each)) for each in self.node.values
+            self._entry(each.name, self._text(self._computed(each), each))
+            for each in self.node.values
         ]
         told = "\n|| ',' || ".join(parts) if parts else "''"
         return f"('{{' || {told} || '}}')"
@@ -221,51 +221,36 @@ class _Row:
 
     def ranked(self, expression: Expression) -> Fragment:
         """Return an expression of `where` or `order`."""
-        scope, dialect = rank_scope(self.node), self.statement.dialect
-        return scalar(translate(expression, scope, self._rank, dialect))
+        return scalar(translate(expression, self._rank, self.statement.dialect))
 
     def member(self, name: str) -> Value:
         """Return one output of the node, as its parent sees it."""
-        if name in self._values:
-            return self._value(self._values[name])
-        if name in self._totals:
-            return Fragment(f"({self._count(self._totals[name])})")
-        if name in self._embeds:
-            return self._embed(name)
-        return self._field(self._fields[name])
-
-    def _column(self, name: str) -> Value:
-        embed = self._embeds.get(name)
-        if embed is not None and embed.cardinality == "one":
-            return self._one(embed)
-        return Fragment(self.column(name))
+        return self._of(self._shown[name])
 
     def _rank(self, name: str) -> Value:
-        return self._value(self._values[name]) if name in self._values else self._column(name)
+        return self._of(self._rank_scope[name])
 
-    def _name(self, name: str) -> Value:
-        if name in self._aggregates:
-            return Fragment(self._aggregate(self._aggregates[name]))
-        return self.member(name)
+    def _of(self, named: Named) -> Value:
+        match named:
+            case Field(name):
+                return Fragment(self.column(name))
+            case Computed():
+                return self._computed(named)
+            case Node(cardinality="one"):
+                return self._one(named)
+            case Node():
+                return _List(self, named)
+            case Total(embed):
+                return Fragment(f"({self._count(embed)})")
+            case Aggregate():
+                return Fragment(self._aggregate(named))
 
-    def _field(self, each: Computed) -> Value:
-        return self._guard(
-            translate(
-                each.expression, fields_scope(self.node), self._column, self.statement.dialect
-            )
-        )
-
-    def _value(self, each: Computed) -> Value:
-        return self._guard(
-            translate(each.expression, values_scope(self.node), self._name, self.statement.dialect)
-        )
-
-    def _guard(self, value: Value) -> Value:
+    def _computed(self, each: Computed) -> Value:
+        place = self._values.get(each.name)
+        scope = self._fields_scope if place is None else self.node.values_scope(before=place)
+        dialect = self.statement.dialect
+        value = translate(each.expression, lambda name: self._of(scope[name]), dialect)
         return Fragment(value.guarded()) if isinstance(value, Fragment) else value
-
-    def _embed(self, name: str) -> Value:
-        embed = self._embeds[name]
-        return self._one(embed) if embed.cardinality == "one" else _List(self, embed)
 
     def _one(self, embed: Node) -> _Object:
         if embed.name not in self._ones:
@@ -288,15 +273,14 @@ class _Row:
 
     def _aggregate(self, each: Aggregate) -> str:
         rows = _From(self.statement, self._embeds[each.embed], above=self)
-        dialect, output = self.statement.dialect, self._embeds[each.embed].output
-        scope: dict[str, DataType] = {field.name: field.type for field in output.fields}
+        dialect = self.statement.dialect
         shown = "count(*)"
         if each.argument is not None:
-            argument = scalar(translate(each.argument, scope, rows.row.member, dialect)).guarded()
+            argument = scalar(translate(each.argument, rows.row.member, dialect)).guarded()
             shown = _aggregated(each, argument, dialect)
         kept: list[str] = []
         if each.filter is not None:
-            kept.append(scalar(translate(each.filter, scope, rows.row.member, dialect)).guarded())
+            kept.append(scalar(translate(each.filter, rows.row.member, dialect)).guarded())
         where = " AND ".join([*rows.conditions(), *kept])
         return f"(SELECT {shown} {rows.tail(where)})"
 

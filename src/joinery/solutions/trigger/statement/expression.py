@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
-from joinery.expression.parse import parse
-from joinery.expression.resolve import resolve
 from joinery.expression.typed import (
     Apply,
     Closure,
@@ -17,7 +15,6 @@ from joinery.expression.typed import (
     Typed,
     Variable,
 )
-from joinery.model.type import DataType
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,
     Fragment,
@@ -54,18 +51,16 @@ Value = Fragment | ObjectValue | ListValue
 Lookup = Callable[[str], Value]
 
 
-def translate(
-    expression: Expression, scope: Mapping[str, DataType], lookup: Lookup, dialect: Dialect
-) -> Value:
+def translate(expression: Expression, lookup: Lookup, dialect: Dialect) -> Value:
     """Return what `expression` is over the names that `lookup` knows.
 
     Raises:
         UntranslatableError: It has no faithful SQL.
     """
-    if not expression.portable:
+    if expression.typed is None:
         raise UntranslatableError(f'"{expression.sql}", which is outside the portable subset')
     try:
-        return _Translator(lookup, dialect).value(resolve(parse(expression.sql), scope))
+        return _Translator(lookup, dialect).value(expression.typed)
     except UntranslatableError as problem:
         raise UntranslatableError(f'{problem} in "{expression.sql}"') from None
 

@@ -195,7 +195,7 @@ def built(text: str) -> Expression:
 def expected(text: str) -> Iterator[str]:
     """Yield the JSON text of an expression's value over each row."""
     expression = built(text)
-    compute = compile_expression(expression, SCOPE)
+    compute = compile_expression(expression)
     for row in rows():
         try:
             value = compute(row)

@@ -37,7 +37,7 @@ def database() -> Iterator[sqlite3.Connection]:
 
 def translated(text: str) -> Fragment:
     dialect = SqliteDialect()
-    return scalar(translate(built(text), SCOPE, lambda name: Fragment(quoted(name)), dialect))
+    return scalar(translate(built(text), lambda name: Fragment(quoted(name)), dialect))
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
