@@ -23,7 +23,8 @@ from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.spark.session import open_session
 from joinery.spark.source.feed import open_change_feed
-from joinery.spark.source.source import open_sources, sources_of
+from joinery.spark.source.open import open_sources
+from joinery.spark.source.source import sources_of
 from measure import TICKS_PER_S, Tree
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.spark.batch.outbox import OutboxRefusedError
 from joinery.spark.batch.run import Run, RunOptions, run
+from joinery.spark.batch.selection import OutboxRefusedError
 from joinery.spark.connector import kafka_jars
 from joinery.spark.kernel import add_jars
 from joinery.spark.recovery.attempt import QueryFailedError

@@ -14,7 +14,7 @@ import joinery as jn
 from joinery.errors import StateMismatchError
 from joinery.sinks.registry import make_sink
 from joinery.spark.batch.run import Run, RunOptions
-from joinery.spark.batch.spooling import spool_places
+from joinery.spark.batch.setup import spool_places
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

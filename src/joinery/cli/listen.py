@@ -20,7 +20,7 @@ from joinery.project.product import ProjectSpec
 from joinery.sinks.registry import make_sink
 from joinery.solutions.trigger.listen import Listener, Published
 from joinery.solutions.trigger.open import open_listener
-from joinery.spark.batch.place import Place
+from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.stores import owner_of
 
 _WAIT_S = 1.0
@@ -99,7 +99,7 @@ def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
     limit = spec.run.max_document_bytes
     options = dict(products[0].solution_options)
     query = products[0].query
-    checkpoint = Place.of(spec.path_of(spec.run.checkpoint), query).checkpoint
+    checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
     return open_listener(
         products,
         options,

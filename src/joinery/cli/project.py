@@ -90,10 +90,10 @@ def load_project(
 
 def standing_name(spec: ProjectSpec, query: str) -> str:
     """Return the name of a query's store; the query's own where no run has begun it."""
-    from joinery.spark.batch.place import Place
+    from joinery.spark.batch.mode import QueryPaths
     from joinery.spark.batch.stores import FILE_NAME
 
-    place = Place.of(spec.path_of(spec.run.checkpoint), query)
+    place = QueryPaths.of(spec.path_of(spec.run.checkpoint), query)
     try:
         return str(json.loads((place.checkpoint / FILE_NAME).read_text(encoding="utf-8"))["name"])
     except FileNotFoundError:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,11 +25,28 @@ from joinery.spark.source.source import BatchLabel, Topic
 if TYPE_CHECKING:
     from joinery.delivery.lease import Lease
     from joinery.spark.real_time.rules import RealTimeTarget
-    from joinery.spark.uncommitted import PendingRoots
+    from joinery.spark.real_time.uncommitted import PendingRoots
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"
 _READING = "dev.joinery.kernel.door.Reading"
 _PROGRESS_LOG = "dev.joinery.kernel.door.ProgressLog"
+
+
+class BatchKernel(Protocol):
+    """What takes the batches of one query: it decodes records, and stages what comes of them."""
+
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
+        """Return the rows that a raw stream gives; to be given to `stage`."""
+
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> Mapping[str, Any]:
+        """Run a batch once, write its lines below `folder`, and return its summary."""
 
 
 class SessionError(RunError):

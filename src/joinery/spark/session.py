@@ -1,19 +1,19 @@
-"""Makes the Spark session of a run, quiet and tuned for keyed state.
+"""Makes the Spark session of a run, quiet and tuned for keyed state, or clones the user's.
 
 Spark's own log, and what the JVM says on its error stream, go to a file that is named when
-something fails. Invariant: a setting of the user wins over every setting made here.
+something fails. Spark's JVM starts sooner with an archive of its classes (class data
+sharing, JEP 350), which belongs to one Java and one set of jars; `joinery.cli.class_archive`
+makes it, and without one Spark starts as ever.
 
-An analyser in the session that is there: asked for only when an expression needs it.
-
-The session of somebody who did not bring one: the active one, else one opened for a project.
-
-A clone of the user's session, with the settings that the kernel needs.
-
-Invariant: the user's session, its settings and what is active stay as they are.
+Invariant: a setting of the user wins over every setting made here; the user's own session,
+its settings and what is active stay as they are.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -26,18 +26,36 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 from pyspark.sql.session import _monkey_patch_RDD
 
+from joinery.artifact import java
 from joinery.errors import RunError
 from joinery.expression.problem import not_portable
 from joinery.model.type import DataType
 from joinery.processor import usable_processors
 from joinery.project.product import ProjectSpec
 from joinery.spark.analyse import SparkAnalyser
-from joinery.spark.class_archive import archive_option
 from joinery.spark.connector import connector_jars
 from joinery.spark.kernel import add_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def archive_file() -> Path:
+    """Return where the archive of this Java, this Spark and this environment stands."""
+    program = Path(java()).resolve()
+    package = importlib.util.find_spec("pyspark")
+    jars = Path(package.origin or "").parent / "jars" if package else Path()
+    known = (program, program.stat().st_mtime_ns, jars, jars.stat().st_mtime_ns)
+    told = " ".join(map(str, (*known, importlib.metadata.version("pyspark"))))
+    name = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return Path(sys.prefix) / "share" / "joinery" / f"classes-{name}.jsa"
+
+
+def archive_option() -> str:
+    """Return the option with which the JVM takes the archive; empty where there is none."""
+    found = archive_file()
+    return f'"-XX:SharedArchiveFile={found}"' if found.exists() else ""
+
 
 _STORE = "spark.sql.streaming.stateStore"
 STATE_SETTINGS: Mapping[str, str] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.spark.class_archive import archive_file, archive_option
+from joinery.spark.session import archive_file, archive_option
 
 
 def test_without_an_archive_java_is_told_nothing(

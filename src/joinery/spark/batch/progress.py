@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.spark.kernel import progress_log
-from joinery.spark.source.backlog import Backlog, files_backlog, kafka_backlog
 from joinery.spark.source.kafka_watch import KafkaGroups
-from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import Backlog, SourceRead, files_backlog, kafka_backlog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,11 +14,11 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
@@ -30,42 +30,21 @@ from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
-from joinery.spark.batch.delay import Delay, undelayed
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.recovery.attempt import Attempts
-from joinery.spark.source.source import BatchLabel, Topic
+from joinery.spark.source.source import BatchLabel
 
 if TYPE_CHECKING:
+    from joinery.spark.batch.mode import OutletMaker
     from joinery.spark.batch.query_kernel import LoweredQuery
-    from joinery.spark.streams.asking import Asking
-    from joinery.spark.uncommitted import PendingRoots
+    from joinery.spark.kernel import BatchKernel
+    from joinery.spark.streams.lookups import StreamLookups
 
 _DEAD_LETTERS = "dead_letters"
 _WEEK_MS = 7 * 24 * 60 * 60 * 1000
-
-
-class KernelLike(Protocol):
-    """What a query needs of the kernel, opened for its products."""
-
-    @property
-    def relations(self) -> Sequence[Relation]:
-        """The relations that the products read."""
-
-    def chain(
-        self,
-        raw: DataFrame,
-        topics: Sequence[Collection[Topic]],
-        pending: PendingRoots | None = None,
-    ) -> DataFrame:
-        """Return the tagged rows that the products' levels give for a raw stream."""
-
-    def stage(
-        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
-    ) -> Mapping[str, Any]:
-        """Run a batch once, write its lines below `folder`, and return its summary."""
 
 
 class BatchRefusedError(RunError):
@@ -104,8 +83,8 @@ class QueryRun:
         wait_for_letters: Wait while the place of dead letters is not there; else end.
         sent: Remembers where its products' documents were sent.
         attempts: Remembers batches whose own work failed.
-        delay: Makes the outlets of its products, which may wait before they send.
-        asking: Makes what asks the stores of its streams, where they have some.
+        outlets: Makes the outlets of its products, which may wait before they send.
+        lookups: Makes what asks the stores of its streams, where they have some.
 
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
@@ -125,8 +104,8 @@ class QueryRun:
         wait_for_letters: bool = False,
         sent: SentMark | None = None,
         attempts: Attempts | None = None,
-        delay: Delay = undelayed,
-        asking: Callable[[QueryRun], Asking | None] = lambda query: None,
+        outlets: OutletMaker,
+        lookups: Callable[[QueryRun], StreamLookups | None],
     ) -> None:
         self.name = name
         self.lowered = lowered
@@ -152,10 +131,10 @@ class QueryRun:
             else dead_letters
         )
         self._retention_ms = tombstone_retention_ms
-        self._delay = delay
+        self._make_outlet = outlets
         self._spools: list[SpoolingSink] = []
         self._outlets = tuple((each, self._outlet(each)) for each in self.members)
-        self.asking = asking(self)
+        self.lookups = lookups(self)
 
     def _outlet(self, member: ProductSinks) -> Outlet:
         """Return the way to sinks that wait for their targets until the run ends."""
@@ -172,7 +151,7 @@ class QueryRun:
             self._patient(member.product.name, sink, place, delaying)
             for sink, place in zip(member.sinks, places, strict=True)
         ]
-        return self._delay(member.product, sinks, delaying)
+        return self._make_outlet(member.product, sinks, delaying)
 
     def _patient(
         self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
@@ -228,8 +207,8 @@ class QueryRun:
         shutil.rmtree(self._staging, ignore_errors=True)
         for _, outlet in self._outlets:
             outlet.open()
-        if self.asking is not None:
-            self.asking.open()
+        if self.lookups is not None:
+            self.lookups.open()
 
     def drain(self) -> None:
         """Send what outlets still hold and may send; called at the end of `--once`."""
@@ -252,14 +231,14 @@ class QueryRun:
             for _, outlet in self._outlets:
                 outlet.close()
             self._dead_letters.close()
-            if self.asking is not None:
-                self.asking.close()
+            if self.lookups is not None:
+                self.lookups.close()
         finally:
             if self.lease.epoch and self.lease.lost is None:
                 shutil.rmtree(self._staging, ignore_errors=True)
             self.lease.release()
 
-    def run_batch(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+    def run_batch(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
         """Take one batch through to the sinks; Spark calls this."""
         try:
             if self.ending.is_set():
@@ -286,7 +265,7 @@ class QueryRun:
             hint="Start the run again once it is there: the batch runs again.",
         )
 
-    def _take(self, kernel: KernelLike, frame: DataFrame, batch_id: int) -> None:
+    def _take(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
         self.lease.check()
         folder = self._staging / f"{self.lease.epoch}-{batch_id}"
@@ -325,7 +304,7 @@ class QueryRun:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _stage(
-        self, kernel: KernelLike, frame: DataFrame, folder: Path, label: BatchLabel
+        self, kernel: BatchKernel, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
         """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
         if self._attempts is None:

@@ -1,10 +1,14 @@
-"""Lowers and opens the kernel that one query needs: of documents, of an outbox, of streams."""
+"""Lowers a query, and opens the kernel that it needs: of documents, of an outbox, of streams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 from joinery.lookups.coherence import Coherence
 from joinery.model.progress import Waiting
@@ -15,12 +19,17 @@ from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.spark.batch.stores import is_store_backed
-from joinery.spark.streams.asking import Asking
+from joinery.spark.kernel import Kernel, class_of, load_jar, open_kernel, reading_of
+from joinery.spark.source.feed import open_change_feed
+from joinery.spark.source.source import BatchLabel, Topic
+from joinery.spark.streams.kernel import StreamKernel, open_stream_kernel
+from joinery.spark.streams.lookups import StreamLookups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from joinery.spark.batch.query import KernelLike
+    from joinery.spark.kernel import BatchKernel
+    from joinery.spark.real_time.uncommitted import PendingRoots
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,13 @@ class LoweredQuery:
     products: tuple[Product, ...]
     program: KernelProgram
     streams: LoweredStreams | None = None
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations that are read, tables of stores included, each once."""
+        if self.streams is not None:
+            return relations_of(streams_of(self.products))
+        return tuple(dict.fromkeys(each for one in self.products for each in one.relations))
 
 
 def lower_query(products: Sequence[Product], run: RunSpec) -> LoweredQuery:
@@ -66,19 +82,19 @@ def streams_of(products: Sequence[Product]) -> list[Stream]:
     return [each.stream for each in products if each.stream is not None]
 
 
-def asking_of(
+def lookups_of(
     query: LoweredQuery,
     spec: ProjectSpec,
     ended: Callable[[], bool] = lambda: False,
     tell: Callable[[str, Waiting | None], None] = lambda target, waiting: None,
     coherence: Coherence | None = None,
-) -> Asking | None:
+) -> StreamLookups | None:
     """Return what asks the stores of a query's streams; None where they have none."""
     lowered = query.streams
     if lowered is None or not lowered.asked:
         return None
     names = {node: lowered.program.nodes[node].name for node in lowered.asked}
-    return Asking(
+    return StreamLookups(
         lowered.asked,
         names,
         spec.path_of("."),
@@ -88,35 +104,39 @@ def asking_of(
     )
 
 
-def open_query_kernel(
+def open_batch_kernel(
     spark: SparkSession,
     query: LoweredQuery,
     spec: ProjectSpec,
-    asking: Asking | None = None,
-) -> KernelLike:
-    """Open the kernel of one query in a session.
+    lookups: StreamLookups | None = None,
+) -> BatchKernel:
+    """Open the kernel of one query in a session; of one with a store, what decodes its changes.
 
     Args:
         spark: The session.
         query: What is to run.
         spec: The project.
-        asking: Of the stores of its streams, opened.
+        lookups: Of the stores of its streams, opened.
     """
-    from joinery.spark.batch.relay import open_relay
-    from joinery.spark.kernel import open_kernel
-    from joinery.spark.source.feed import open_change_feed
-    from joinery.spark.streams.kernel import open_stream_kernel
-
     products = query.products
-    if query.streams is not None:
-        relations = relations_of(streams_of(products))
-        return open_stream_kernel(spark, query.streams, relations, spec.path_of("."), asking)
     if products[0].outbox:
         return open_relay(spark, query.program, products[0].root.relation)
-    read = tuple(dict.fromkeys(each for one in products for each in one.relations))
     if is_store_backed(products):
-        return open_change_feed(spark, read)
-    return open_kernel(spark, query.program, read)
+        return open_change_feed(spark, query.relations)
+    return open_level_kernel(spark, query, spec, lookups)
+
+
+def open_level_kernel(
+    spark: SparkSession,
+    query: LoweredQuery,
+    spec: ProjectSpec,
+    lookups: StreamLookups | None = None,
+) -> Kernel | StreamKernel:
+    """Open the kernel of a query whose state is Spark's; see `open_batch_kernel`."""
+    if query.streams is not None:
+        folder = spec.path_of(".")
+        return open_stream_kernel(spark, query.streams, query.relations, folder, lookups)
+    return open_kernel(spark, query.program, query.relations)
 
 
 def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:
@@ -128,3 +148,54 @@ def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:
             if isinstance(step, Union):
                 found += relations_of([step.other])
     return tuple(dict.fromkeys(found))
+
+
+_RELAY = "dev.joinery.kernel.door.Relay"
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """An outbox in a session's JVM.
+
+    Attributes:
+        program: Of the product whose root is the outbox.
+        relations: The outbox alone.
+    """
+
+    session: SparkSession
+    program: KernelProgram
+    relations: Sequence[Relation]
+    _jvm_relay: Any
+
+    def chain(
+        self,
+        raw: DataFrame,
+        topics: Sequence[Collection[Topic]],
+        pending: PendingRoots | None = None,
+    ) -> DataFrame:
+        """Return the rows that were inserted, in no order; to be given to `stage`.
+
+        There are no documents, so none are pending.
+        """
+        reading = reading_of(self.session, self.program, self.relations, raw, topics)
+        return DataFrame(self._jvm_relay.chain(reading), self.session)
+
+    def stage(
+        self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
+    ) -> dict[str, dict[str, dict[str, int]]]:
+        """Run a batch once, in the order of its log; see `Kernel.stage`."""
+        counts: dict[str, dict[str, dict[str, int]]] = json.loads(
+            self._jvm_relay.stage(batch._jdf, str(folder))
+        )
+        return counts
+
+
+def open_relay(session: SparkSession, program: KernelProgram, relation: Relation) -> Relay:
+    """Open an outbox in the JVM of `session`.
+
+    Raises:
+        SessionError: The session is of Spark Connect.
+    """
+    load_jar(session)
+    jvm_relay = class_of(session, _RELAY).open(program.to_json())
+    return Relay(session, program, (relation,), jvm_relay)

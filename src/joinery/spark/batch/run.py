@@ -19,13 +19,13 @@ from joinery.model.warning import RunWarning, Warnings
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
-from joinery.spark.batch.operate import Operation
-from joinery.spark.batch.outbox import check_rebuildable
+from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
+from joinery.spark.batch.observe import RunObserver, batch_warnings, stale_warnings, start_warnings
 from joinery.spark.batch.progress import BatchTimes, ProgressBoard
 from joinery.spark.batch.query import QueryRun
-from joinery.spark.batch.query_maker import QueryMaker
-from joinery.spark.batch.query_starter import QueryStarter
-from joinery.spark.batch.selection import select_queries
+from joinery.spark.batch.selection import check_rebuildable, select_queries
+from joinery.spark.batch.setup import make_queries
+from joinery.spark.batch.start import QueryStarter
 from joinery.spark.batch.stores import (
     StoreThread,
     StoreWait,
@@ -33,15 +33,11 @@ from joinery.spark.batch.stores import (
     open_store,
     solution_of,
 )
-from joinery.spark.batch.tick import Overdue, ticks
-from joinery.spark.batch.undertaking import Keeping, Undertaking
-from joinery.spark.batch.wait_limit import WaitedTooLongError, WaitLimit
-from joinery.spark.batch.warning import batch_warnings, stale_warnings, start_warnings
-from joinery.spark.batch.watch import Watch
+from joinery.spark.batch.timer import OverdueTimers, has_timers
+from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.isolate import Suspect, isolate
-from joinery.spark.recovery.rebuild import Rebuilding
 from joinery.spark.session import RUN_SETTINGS, clone_session
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
@@ -105,7 +101,7 @@ class Run:
         self._spec, self._plan = spec, plan
         self._once = options.once
         root = self._root = spec.path_of(spec.run.checkpoint)
-        self._undertaking: Undertaking = Rebuilding(root) if options.rebuild else Keeping(root)
+        self._mode: RunMode = Rebuild(root) if options.rebuild else KeepCurrent(root)
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
         self._on_batch = options.on_batch
         self._on_phase = options.on_phase
@@ -126,12 +122,11 @@ class Run:
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)
-        maker = QueryMaker(spec, plan, self._undertaking, self._board)
-        self._queries = [maker.make(name, members) for name, members in chosen.items()]
+        self._queries = make_queries(spec, plan, chosen, self._mode, self._board)
         if self._real_time:
             for name, members in chosen.items():
                 self._real_time.add(name, members, sources_of(spec, members))
-        self._operation = Operation(spec, chosen, lambda: self.progress)
+        self._observer = RunObserver(spec, chosen, lambda: self.progress)
 
     @property
     def progress(self) -> Progress:
@@ -176,22 +171,22 @@ class Run:
             for query in self._queries:
                 reads = sources_of(self._spec, query.products)
                 solution = solution_of(query.products)
-                self._undertaking.claim(query.name, query.lowered.program, solution, reads)
-                checkpoint = self._undertaking.place(query.name).checkpoint
+                self._mode.claim(query.name, query.lowered.program, solution, reads)
+                checkpoint = self._mode.paths(query.name).checkpoint
                 isolate(
                     self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
                 )
                 self._open_store(query)
                 if not self._rebuild:
-                    self._look_at_targets(query, checkpoint)
+                    self._warn_of_targets(query, checkpoint)
             for query in self._queries:
                 query.open()
-            self._operation.open()
+            self._observer.open()
         except BaseException:
             self._close()
             raise
 
-    def _look_at_targets(self, query: QueryRun, checkpoint: Path) -> None:
+    def _warn_of_targets(self, query: QueryRun, checkpoint: Path) -> None:
         """Warn of targets that lack what a kept checkpoint takes for sent."""
         folder = self._spec.path_of(".")
         sent = SentMark(checkpoint, folder)
@@ -209,7 +204,7 @@ class Run:
 
     def _open_store(self, query: QueryRun) -> None:
         if is_store_backed(query.products):
-            checkpoint = self._undertaking.place(query.name).checkpoint
+            checkpoint = self._mode.paths(query.name).checkpoint
             self._stores[query.name] = open_store(
                 self._spec,
                 query.name,
@@ -226,10 +221,10 @@ class Run:
         """Start all queries in `spark`, once the run is prepared."""
         try:
             watch, times = self._begin(spark)
-            self._operation.started()
+            self._observer.started()
         except BaseException as error:
             self._close()
-            self._operation.close(error if isinstance(error, Exception) else None)
+            self._observer.close(error if isinstance(error, Exception) else None)
             raise
         self._watch = watch
         if self._limit is not None:
@@ -268,7 +263,7 @@ class Run:
 
     def abandon(self) -> None:
         """Give back what a run that never started has taken."""
-        self._operation.abandon()
+        self._observer.abandon()
         self._close()
 
     def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
@@ -277,34 +272,38 @@ class Run:
             query.lease.add_process(process)
         reads = {each.name: sources_of(self._spec, each.products) for each in self._queries}
         groups = KafkaGroups(spark, (each for every in reads.values() for each in every))
-        start = QueryStarter(
+        starter = QueryStarter(
             spark=spark,
             spec=self._spec,
-            undertaking=self._undertaking,
+            mode=self._mode,
             stores=self._stores,
             real_time=self._real_time,
             once=self._once,
             warn=self._board.warn,
         )
-        places = {each: self._undertaking.place(each).checkpoint for each in reads}
-        topics = KafkaWatch(spark, self._spec, reads, places, self._board.warn)
-        files = FileWatch(self._spec, reads, places, self._board.warn)
+        checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
+        topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
+        files = FileWatch(self._spec, reads, checkpoints, self._board.warn)
         overdue = {
-            each.name: Overdue(places[each.name]) for each in self._queries if self._ticks(each)
+            each.name: OverdueTimers(checkpoints[each.name])
+            for each in self._queries
+            if self._has_timers(each)
         }
-        watch = Watch(self._queries, start, self._real_time, self._board, topics, files, overdue)
+        watch = Watch(
+            self._queries, starter.start, self._real_time, self._board, topics, files, overdue
+        )
         times = BatchTimes(spark, self._board, reads, groups)
         try:
-            watch.begin()
+            watch.begin(starter.start_all(self._queries))
         except BaseException:
             watch.close()
             times.close()
             raise
         return watch, times
 
-    def _ticks(self, query: QueryRun) -> bool:
+    def _has_timers(self, query: QueryRun) -> bool:
         """Return whether a query has work when a time comes; in real time it always goes on."""
-        return self._real_time is None and ticks(query.lowered.program)
+        return self._real_time is None and has_timers(query.lowered.program)
 
     def _follow(self, watch: Watch, times: BatchTimes) -> None:
         """Wait for all queries, then give back what the run has."""
@@ -329,7 +328,7 @@ class Run:
             try:
                 self._close()
             finally:
-                self._operation.close(watch.error)
+                self._observer.close(watch.error)
                 self._ended.set()
 
     def _drain(self) -> None:
@@ -341,7 +340,7 @@ class Run:
                 query.drain_spools()
 
     def _note_batch(self, batch: BatchProgress) -> None:
-        self._operation.batch(batch)
+        self._observer.batch(batch)
         self._on_batch(batch)
         noticed = (*batch_warnings(batch), *stale_warnings(self.progress))
         for warning in (*noticed, *self._columns.warnings(batch)):

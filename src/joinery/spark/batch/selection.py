@@ -1,4 +1,4 @@
-"""Chooses what a run starts: whole queries.
+"""Chooses what a run starts: whole queries, and no rebuild of an outbox.
 
 Invariant: products of one group are chosen together or not at all.
 """
@@ -17,6 +17,12 @@ class SelectionError(SpecError):
     """The arguments of a run name something that the project does not have."""
 
     code = "RUN_SELECTION"
+
+
+class OutboxRefusedError(SpecError):
+    """An outbox cannot do what a run is asked for."""
+
+    code = "RUN_OUTBOX"
 
 
 def check_runnable(spec: ProjectSpec) -> None:
@@ -81,3 +87,19 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> SelectionError:
         detail=f"Known: {', '.join(known)}.",
         hint=f'Use "{near[0]}".' if near else "",
     )
+
+
+def check_rebuildable(chosen: Mapping[str, Sequence[Product]]) -> None:
+    """Refuse to rebuild an outbox: its events would all be sent again.
+
+    Raises:
+        OutboxRefusedError: There is one among the products.
+    """
+    for products in chosen.values():
+        for product in products:
+            if product.outbox:
+                raise OutboxRefusedError(
+                    f'product "{product.name}" has an outbox, which cannot be rebuilt',
+                    detail="Its events were sent, and would all be sent again.",
+                    hint="Name the products to rebuild: --product NAME.",
+                )

@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame
 from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.model.progress import Waiting
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.choose import SolutionPlace, open_solution
@@ -44,7 +44,7 @@ from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 
 if TYPE_CHECKING:
-    from joinery.spark.uncommitted import PendingRoots
+    from joinery.spark.real_time.uncommitted import PendingRoots
 
 
 class StoreThread:
@@ -199,11 +199,6 @@ class StoreKernel:
     products: Sequence[Product]
     checkpoint: Path
     retention_us: int
-
-    @property
-    def relations(self) -> Sequence[Relation]:
-        """The relations that the products read."""
-        return self.feed.relations
 
     def chain(
         self,

@@ -1,21 +1,36 @@
-"""Watches the queries of a run: ends those that are to end, begins again what an outage ended.
+"""Watches the queries of a run: ends those that are to end, restarts what an outage ended.
+
+Only an outage of brokers is waited for, and by `--wait` not for ever. What a query had
+committed stays, and it goes on there; one that ends again and again without a batch between
+is given up.
 
 Invariant: when one query fails, the others end after the batch that is under way.
 """
 
 from __future__ import annotations
 
+import logging
+import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, RunError
+from joinery.model.progress import Progress, Waiting
+from joinery.project.quantity import duration_text
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
-from joinery.spark.batch.tick import Overdue
+from joinery.spark.batch.timer import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
-from joinery.spark.recovery.attempt import QueryFailedError, died, failed_query, spark_died
-from joinery.spark.recovery.outage import outage_of
+from joinery.spark.recovery.attempt import (
+    QueryFailedError,
+    died,
+    failed_query,
+    reasons_of,
+    spark_died,
+)
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_watch import KafkaWatch
@@ -23,15 +38,113 @@ from joinery.spark.source.kafka_watch import KafkaWatch
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+log = logging.getLogger("joinery.run")
+_OUTAGE = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable"
+    r"|LeaderNotAvailable|NotLeaderOrFollower|CoordinatorNotAvailable)Exception"
+    r"|Cannot fetch record for offset"
+)
+_AGAIN_S = 2.0
+_FRUITLESS = 5
+
+
+@dataclass(slots=True)
+class Outage:
+    """The outage of one query's sources.
+
+    Attributes:
+        query: The query's name.
+        target: What is waited for, in words.
+        tell: Told what is waited for, and None once that is over.
+        fruitless: How often the query began again since its last batch.
+    """
+
+    query: str
+    target: str
+    tell: Callable[[Waiting | None], None]
+    fruitless: int = 0
+    _waiting: Waiting | None = None
+    _due_at: float = 0.0
+    _last_batch: int | None = field(default=None)
+
+    def may_wait(self, failure: Exception, last_batch: int | None) -> bool:
+        """Return whether a failure is an outage that is to be waited for; note it.
+
+        Args:
+            failure: What ended the query.
+            last_batch: The last batch that was through, if there was one.
+        """
+        if last_batch != self._last_batch:
+            self._last_batch, self.fruitless = last_batch, 0
+        if not is_outage(failure) or self.fruitless >= _FRUITLESS:
+            return False
+        if self._waiting is None:
+            self.note(failure)
+        return True
+
+    def due(self) -> bool:
+        """Return whether it is time to look again."""
+        return time.monotonic() >= self._due_at
+
+    def seen(self, unreachable: KafkaUnreachableError | None) -> None:
+        """Note whether the brokers of a query that still runs answer."""
+        if unreachable is not None and self._waiting is None:
+            self.note(unreachable)
+        elif unreachable is None and self._waiting is not None:
+            self._end()
+
+    def note(self, failure: Exception) -> None:
+        """Note that the brokers are away, and tell it."""
+        known = self._waiting
+        reason = next(iter(reasons_of(failure)), str(failure))
+        if known is None:
+            log.warning("waiting for sources", extra={"query": self.query, "reason": reason})
+        self._waiting = Waiting(
+            product=self.query,
+            target=self.target,
+            reason=reason,
+            attempts=known.attempts + 1 if known else 1,
+            since=known.since if known else time.time(),
+            grace_s=0.0,
+        )
+        self._due_at = time.monotonic() + _AGAIN_S
+        self.tell(self._waiting)
+
+    def over(self) -> None:
+        """Note that the query began again."""
+        self.fruitless += 1
+        self._end()
+
+    def _end(self) -> None:
+        if self._waiting is not None:
+            waited_s = round(time.time() - self._waiting.since, 1)
+            log.warning("sources are back", extra={"query": self.query, "waited_s": waited_s})
+        self._waiting = None
+        self.tell(None)
+
+
+def outage_of(query: str, wait: Callable[[str, Waiting | None], None]) -> Outage:
+    """Return what waits for the sources of a query; `wait` is told of it."""
+    target = f"the sources of {query}"
+    return Outage(query, target, lambda waiting: wait(target, waiting))
+
+
+def is_outage(failure: Exception) -> bool:
+    """Return whether a query ended because brokers do not answer."""
+    if isinstance(failure, KafkaUnreachableError):
+        return True
+    return any(_OUTAGE.search(each) for each in reasons_of(failure))
+
+
 _LOOK_EVERY_S = 1.0
 
 
 class Watch:
-    """The queries of one run, all started.
+    """The queries of one run.
 
     Args:
         queries: The queries.
-        start: Starts one, now and after an outage.
+        start: Starts one again after an outage.
         real_time: The real-time side of the run, if it has one; an outage ends it.
         board: Told of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
@@ -50,7 +163,7 @@ class Watch:
         board: ProgressBoard,
         topics: KafkaWatch,
         files: FileWatch,
-        overdue: Mapping[str, Overdue],
+        overdue: Mapping[str, OverdueTimers],
     ) -> None:
         self._overdue = overdue
         self._topics = topics
@@ -65,15 +178,9 @@ class Watch:
         self._looked_at = 0.0
         self.error: JoineryError | None = None
 
-    def begin(self) -> None:
-        """Start all queries, or none."""
-        try:
-            for query in self._queries:
-                self._active[query.name] = self._start(query)
-        except BaseException:
-            for active in self._active.values():
-                active.stop()
-            raise
+    def begin(self, started: Mapping[str, StreamingQuery]) -> None:
+        """Watch all queries from now on, as they were started."""
+        self._active.update(started)
 
     def close(self) -> None:
         """Look after nothing any more."""
@@ -118,7 +225,7 @@ class Watch:
             self._outages[query.name].seen(self._topics.unreachable(query.name))
             if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
                 active.stop()
-            elif self._lies(query, active):
+            elif self._missed_timers(query, active):
                 active.stop()
                 self._begin_overdue(query)
             return True
@@ -132,15 +239,15 @@ class Watch:
             if following is not None:
                 self._active[query.name] = following
             return following is not None
-        elif self._lies(query, active) and not query.ending.is_set():
+        elif self._missed_timers(query, active) and not query.ending.is_set():
             self._begin_overdue(query)
             return True
         return False
 
-    def _lies(self, query: QueryRun, active: StreamingQuery) -> bool:
+    def _missed_timers(self, query: QueryRun, active: StreamingQuery) -> bool:
         """Return whether something may be due that only a batch without records sends."""
         overdue = self._overdue.get(query.name)
-        return overdue is not None and overdue.lies(active)
+        return overdue is not None and overdue.missed(active)
 
     def _begin_overdue(self, query: QueryRun) -> None:
         self._overdue[query.name].begin_batch()
@@ -195,3 +302,56 @@ def _has_read_all(active: StreamingQuery) -> bool:
     """Return whether a query found nothing new when it last looked."""
     status: Mapping[str, Any] = active.status
     return not status["isDataAvailable"] and str(status["message"]).startswith("Waiting for")
+
+
+_LOOK_S = 0.2
+
+
+class WaitedTooLongError(RunError):
+    """What a run waited for did not come back in the time that it was given."""
+
+    code = "RUN_WAIT"
+
+
+class WaitLimit:
+    """Bounds how long a run waits for any one thing, from a thread of its own.
+
+    Args:
+        limit_ms: The longest wait.
+        progress: Tells what is waited for.
+        give_up: Called once, with the error that ends the run.
+    """
+
+    def __init__(
+        self,
+        limit_ms: int,
+        progress: Callable[[], Progress],
+        give_up: Callable[[WaitedTooLongError], None],
+    ) -> None:
+        self._limit_ms = limit_ms
+        self._progress = progress
+        self._give_up = give_up
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="joinery-wait", daemon=True)
+
+    def open(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closing.set()
+
+    def _look(self) -> None:
+        while not self._closing.wait(_LOOK_S):
+            for each in self._progress().waiting.values():
+                if (time.time() - each.since) * 1000 >= self._limit_ms:
+                    self._give_up(self._error(each))
+                    return
+
+    def _error(self, waiting: Waiting) -> WaitedTooLongError:
+        return WaitedTooLongError(
+            f"waited {duration_text(self._limit_ms)} for {waiting.target}",
+            detail=f"{waiting.reason.rstrip('.')}. What was committed is kept.",
+            hint="Start the run again once it is there: it goes on where it was.",
+        )

@@ -17,7 +17,8 @@ from joinery.spark.batch.query_kernel import lowered_streams, relations_of
 from joinery.spark.frames.frame import FrameError, RawFrame, TypedFrame, read_frame, usable
 from joinery.spark.kernel import Kernel, formats_json, require_classic, strings
 from joinery.spark.session import STATE_SETTINGS, clone_session
-from joinery.spark.source.source import open_sources, sources_of
+from joinery.spark.source.open import open_sources
+from joinery.spark.source.source import sources_of
 from joinery.spark.streams.kernel import open_stream_kernel
 
 

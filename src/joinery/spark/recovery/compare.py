@@ -19,7 +19,7 @@ from joinery.plan.nodes import Plan
 from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.project.solution import with_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
-from joinery.spark.batch.place import Place
+from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.stores import store_name
 
@@ -131,7 +131,7 @@ def _run(spark: SparkSession, spec: ProjectSpec, how: Measurement, measured: Mea
             runs[0].request_stop()
 
     for query in {product.query for product in plan.products}:
-        checkpoint = Place.of(spec.path_of(spec.run.checkpoint), query).checkpoint
+        checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
         checkpoint.mkdir(parents=True, exist_ok=True)
         if measured.solution != SPARK_STATE:
             store_name(checkpoint, query, beside=True)

@@ -22,12 +22,12 @@ from joinery.plan.stream import outputs_of
 from joinery.project.load import read_tree
 from joinery.project.product import ProjectSpec
 from joinery.project.read import read_project
-from joinery.spark.recovery.quarantine import PoisonPlace, Quarantine
+from joinery.spark.recovery.isolate import PoisonPlace, Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from joinery.spark.source.source import QueryStream
+    from joinery.spark.source.open import QueryStream
 
 _NUMBER = "joinery_number"
 _LONGEST = 400
@@ -54,16 +54,16 @@ class Probe:
         spec: ProjectSpec,
         products: Sequence[Product],
     ) -> None:
-        from joinery.spark.batch.query_kernel import asking_of, lower_query, open_query_kernel
+        from joinery.spark.batch.query_kernel import lookups_of, lower_query, open_batch_kernel
 
         self._session, self._spec, self._products = session, spec, products
         self._folder = Path(told["folder"])
         self._records = self._folder / "records"
         query = lower_query(products, spec.run)
-        asking = asking_of(query, spec)
-        if asking is not None:
-            asking.open()
-        self._kernel = open_query_kernel(session, query, spec, asking)
+        lookups = lookups_of(query, spec)
+        if lookups is not None:
+            lookups.open()
+        self._kernel = open_batch_kernel(session, query, spec, lookups)
         self._raw = self._copied(told)
         quarantine = Quarantine(Path(told["root"]), told["query"])
         frame = session.read.parquet(str(self._records))
@@ -108,7 +108,8 @@ class Probe:
         from pyspark.sql import functions as F
 
         from joinery.spark.recovery.checkpoint import committed_positions
-        from joinery.spark.source.source import open_sources, sources_of
+        from joinery.spark.source.open import open_sources
+        from joinery.spark.source.source import sources_of
 
         checkpoint, batch = self._folder / "checkpoint", int(told["batch"])
         if not checkpoint.exists():

@@ -31,12 +31,11 @@ from joinery.solutions.spark_state.fingerprint import (
 from joinery.solutions.stored.carry import carry
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch
-from joinery.spark.batch.place import Place
+from joinery.spark.batch.mode import QueryPaths, mark_done, put_in_place, rebuild_paths
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
 from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
-from joinery.spark.recovery.rebuild import mark_done, put_in_place, rebuild_place
 from joinery.spark.source.source import sources_of
 
 _HINT = "Use --bootstrap-from source."
@@ -67,11 +66,11 @@ def take_over(
         LeaseHeldError: The query runs.
     """
     root = spec.path_of(spec.run.checkpoint)
-    lease = Place.of(root, query).lease
+    lease = QueryPaths.of(root, query).lease
     lease.take()
     try:
         put_in_place(root, query)
-        standing, new = Place.of(root, query).checkpoint, solution_of(products)
+        standing, new = QueryPaths.of(root, query).checkpoint, solution_of(products)
         old = standing_solution(standing)
         if old == new:
             return False
@@ -107,7 +106,7 @@ def _copy(
 ) -> None:
     """Make the checkpoint that is to go on, with its store, and mark it as whole."""
     root = spec.path_of(spec.run.checkpoint)
-    standing, fresh = Place.of(root, query).checkpoint, rebuild_place(root, query).checkpoint
+    standing, fresh = QueryPaths.of(root, query).checkpoint, rebuild_paths(root, query).checkpoint
     old, new = standing_solution(standing) or "", solution_of(products)
     program = lower_query(products, spec.run).program
     claim_checkpoint(standing, query, program, old)

@@ -31,7 +31,7 @@ from joinery.spark.session import check_java
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
-    from joinery.spark.uncommitted import PendingRoots
+    from joinery.spark.real_time.uncommitted import PendingRoots
 
 _FEED = "dev.joinery.kernel.door.ChangeFeed"
 _CHANGES = ".changes"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from joinery.errors import RunError
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions
-from joinery.spark.source.backlog import Positions
 from joinery.spark.source.kafka_client import KafkaClient
+from joinery.spark.source.source import Positions
 
 _TOLD = 3
 _LOST = "KAFKA_DATA_LOSS"

@@ -29,10 +29,9 @@ from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions, kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions
-from joinery.spark.source.backlog import Positions, positions
 from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError
 from joinery.spark.source.kafka_loss import Gap, RecordsLostError, gone, lost_error, lost_warning
-from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import Positions, SourceRead, positions
 from joinery.spark.source.warning import TopicNames
 
 if TYPE_CHECKING:

@@ -1,30 +1,22 @@
-"""Opens the raw stream of a query: one row a message, tagged with its topic.
-
-A query may read several sources; their raw streams are united before anything is decoded,
-in the order of the sources' names, which Spark's checkpoint holds on to.
-
-What a query reads of a source, and the raw stream that comes of it.
-
-Which batch of which run is at hand.
-"""
+"""What a query reads of its sources, the raw streams that come of it, and what is still to read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from joinery.errors import SpecError
+from joinery.model.progress import Counts
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.project.kafka import is_named
 from joinery.project.product import ProjectSpec, SourceSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +51,13 @@ class RawStream:
     warnings: tuple[RunWarning, ...] = ()
 
 
-_NOWHERE = "-"  # as Spark writes the position of a source that had nothing yet
+KINDS = ("files", "kafka")
 
 
 class SourceNotThereError(SpecError):
     """A source that this version cannot read."""
 
     code = "RUN_SOURCE"
-
-
-class Opener(Protocol):
-    """Opens the sources of one kind."""
-
-    def __call__(
-        self,
-        spark: SparkSession,
-        spec: ProjectSpec,
-        source: SourceSpec,
-        topics: Sequence[str],
-        begun: str | None,
-    ) -> RawStream:
-        """Return the raw stream of `topics`; `begun` tells where the checkpoint stands."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryStream:
-    """The raw records of all sources of a query.
-
-    Attributes:
-        frame: As that of one source, all numbers distinct.
-        topics: What each number stands for.
-        lost: By relation, the records that a log lost before they were read.
-        warnings: What someone should look at.
-    """
-
-    frame: DataFrame
-    topics: tuple[tuple[Topic, ...], ...]
-    lost: Mapping[str, int]
-    warnings: tuple[RunWarning, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,72 +94,16 @@ def _source_read(spec: ProjectSpec, name: str, relations: Sequence[Relation]) ->
         raise SourceNotThereError(
             "the project has no source", hint="Add sources: {changes: {files: {path: data}}}."
         )
-    if source.kind not in _OPENERS:
+    if source.kind not in KINDS:
         raise SourceNotThereError(
             f'source "{source.name}" is of kind "{source.kind}", which is not there yet',
-            hint=f"Use {' or '.join(_OPENERS)}.",
+            hint=f"Use {' or '.join(KINDS)}.",
         )
     read: dict[str, tuple[str, ...]] = {}
     for relation in relations:
         if relation.source == name:
             read[relation.topic] = (*read.get(relation.topic, ()), relation.name)
     return SourceRead(source, read)
-
-
-def open_sources(
-    spark: SparkSession,
-    spec: ProjectSpec,
-    reads: Sequence[SourceRead],
-    begun: Sequence[str] = (),
-) -> QueryStream:
-    """Return the raw stream of all sources of a query.
-
-    Args:
-        spark: The session.
-        spec: The project.
-        reads: The sources.
-        begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
-    """
-    frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
-    warnings: list[RunWarning] = []
-    for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):
-        opener, named = _OPENERS[read.source.kind], tuple(read.relations)
-        stream = opener(spark, spec, read.source, named, None if at == _NOWHERE else at)
-        number, frame = len(topics), stream.frame
-        frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
-        topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
-        warnings += stream.warnings
-        for topic, count in stream.lost.items():
-            lost |= {name: lost.get(name, 0) + count for name in read.readers(topic)}
-    frame = reduce(lambda one, more: one.union(more), frames)
-    return QueryStream(frame, tuple(topics), lost, tuple(warnings))
-
-
-def _open_files(
-    spark: SparkSession,
-    spec: ProjectSpec,
-    source: SourceSpec,
-    topics: Sequence[str],
-    begun: str | None,
-) -> RawStream:
-    from joinery.spark.source.files import open_files
-
-    return open_files(spark, spec, source, topics)
-
-
-def _open_kafka(
-    spark: SparkSession,
-    spec: ProjectSpec,
-    source: SourceSpec,
-    topics: Sequence[str],
-    begun: str | None,
-) -> RawStream:
-    from joinery.spark.source.kafka import open_kafka
-
-    return open_kafka(spark, spec, source, topics, begun)
-
-
-_OPENERS: Mapping[str, Opener] = {"files": _open_files, "kafka": _open_kafka}
 
 
 _SETTINGS = 1  # the second line of an entry in Spark's offset log
@@ -229,3 +134,88 @@ def batch_time_us(checkpoint: Path, number: int) -> int:
     text = (checkpoint / "offsets" / str(number)).read_text(encoding="utf-8")
     told = json.loads(text.splitlines()[_SETTINGS])
     return int(told["batchTimestampMs"]) * _PER_MS + number % _PER_MS
+
+
+Positions = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What is still to be read.
+
+    Attributes:
+        bytes: By relation, where the source counts bytes.
+        rows: By relation, where it counts records.
+        lag: Records by topic and partition.
+    """
+
+    bytes: Counts = field(default_factory=dict)
+    rows: Counts = field(default_factory=dict)
+    lag: Positions = field(default_factory=dict)
+
+    def plus(self, other: Backlog) -> Backlog:
+        """Return both as one; a relation reads one source."""
+        return Backlog(
+            bytes={**self.bytes, **other.bytes},
+            rows={**self.rows, **other.rows},
+            lag={**self.lag, **other.lag},
+        )
+
+
+def files_backlog(read: SourceRead, metrics: Mapping[str, str]) -> Backlog:
+    """Return the bytes that each topic of a files source still has, from its metrics."""
+    left: dict[str, int] = {}
+    for topic, size in remaining_bytes(metrics).items():
+        left |= dict.fromkeys(read.relations.get(topic, (topic,)), size)
+    return Backlog(bytes=left)
+
+
+def remaining_bytes(metrics: Mapping[str, str]) -> dict[str, int]:
+    """Return the bytes that each topic still has to read, from the source's metrics.
+
+    Example:
+        >>> remaining_bytes({"user.bytes": "70", "user.bytesRead": "50", "user.files": "2"})
+        {'user': 20}
+    """
+    read = {
+        name.removesuffix(".bytesRead"): int(value)
+        for name, value in metrics.items()
+        if name.endswith(".bytesRead")
+    }
+    return {topic: int(metrics.get(f"{topic}.bytes", size)) - size for topic, size in read.items()}
+
+
+def kafka_backlog(read: SourceRead, end: str | None, latest: str | None) -> Backlog:
+    """Return the records that each partition of a Kafka source still has.
+
+    Args:
+        read: The source, and what is read of it.
+        end: Where the batch ended, as Spark writes it: by topic and partition.
+        latest: The ends of the topics, likewise.
+    """
+    ends, found = positions(end), positions(latest)
+    lag = {
+        topic: {each: max(0, to - ends.get(topic, {}).get(each, 0)) for each, to in parts.items()}
+        for topic, parts in found.items()
+    }
+    rows: dict[str, int] = {}
+    for relation in (each for every in read.relations.values() for each in every):
+        rows[relation] = 0
+    for topic, parts in lag.items():
+        for relation in read.readers(topic):
+            rows[relation] += sum(parts.values())
+    return Backlog(rows=rows, lag=lag)
+
+
+def positions(told: str | None) -> Positions:
+    """Return offsets by topic and partition from Spark's text of them.
+
+    Example:
+        >>> positions('{"user":{"0":7}}')
+        {'user': {'0': 7}}
+    """
+    try:
+        found = json.loads(told or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

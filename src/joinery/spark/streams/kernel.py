@@ -16,13 +16,13 @@ from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
 from joinery.spark.kernel import Kernel, RealTimeKernel, formats_json, open_kernel
 from joinery.spark.source.source import Topic
-from joinery.spark.streams.asking import Asking, SentTables
+from joinery.spark.streams.lookups import SentTables, StreamLookups
 from joinery.spark.streams.map import mapped
 
 if TYPE_CHECKING:
     from joinery.solutions.spark_state.program import KernelProgram
+    from joinery.spark.real_time.uncommitted import PendingRoots
     from joinery.spark.source.source import BatchLabel
-    from joinery.spark.uncommitted import PendingRoots
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class StreamKernel:
         kernel: Their program.
         lowered: What of it needs more than the JVM.
         folder: Where functions and stores are looked for.
-        asking: Of the stores; needed where there are lookups in some.
+        lookups: Of the stores; needed where there are lookups in some.
         tables: Those of stores that its tasks have whole.
     """
 
     kernel: Kernel
     lowered: LoweredStreams
     folder: Path
-    asking: Asking | None = None
+    lookups: StreamLookups | None = None
     tables: SentTables = field(default_factory=SentTables)
 
     @property
@@ -89,7 +89,7 @@ class StreamKernel:
             counts = self.kernel.stage(frame, folder)
         finally:
             kept.unpersist()
-        return {**counts, "lookups": self.asking.progress() if self.asking else {}}
+        return {**counts, "lookups": self.lookups.progress() if self.lookups else {}}
 
     def real_time(self) -> RealTimeKernel:
         """Return the kernel as real-time mode runs it."""
@@ -115,21 +115,21 @@ class StreamKernel:
     def _asked(self, door: Any, frame: DataFrame, level: int) -> DataFrame:
         for node in self.lowered.asked:
             if self.program.nodes[node].level == level:
-                assert self.asking is not None  # a query with lookups in stores has them open
-                jvm_frame = self._answered(door, frame, node, self.asking)
+                assert self.lookups is not None  # a query with lookups in stores has them open
+                jvm_frame = self._answered(door, frame, node, self.lookups)
                 frame = DataFrame(jvm_frame, frame.sparkSession)
         return frame
 
-    def _answered(self, door: Any, frame: DataFrame, node: int, asking: Asking) -> Any:
+    def _answered(self, door: Any, frame: DataFrame, node: int, lookups: StreamLookups) -> Any:
         """Return the events of a node with their rows: of the whole table, or by their keys."""
-        whole = asking.whole(node)
+        whole = lookups.whole(node)
         if whole is None:
             question = door.ask(frame._jdf, node)
-            answers = asking.answers(node, question.keys())
+            answers = lookups.answers(node, question.keys())
             return question.answer(self._formats(), answers)
 
         def send() -> Any:
-            return door.whole(frame._jdf, node, self._formats(), asking.pairs(node, whole))
+            return door.whole(frame._jdf, node, self._formats(), lookups.pairs(node, whole))
 
         return self.tables.of(node, whole, send).answer(frame._jdf)
 
@@ -146,7 +146,7 @@ def open_stream_kernel(
     lowered: LoweredStreams,
     relations: Sequence[Relation],
     folder: Path,
-    asking: Asking | None = None,
+    lookups: StreamLookups | None = None,
 ) -> StreamKernel:
     """Compile streams in the JVM of a session.
 
@@ -155,7 +155,7 @@ def open_stream_kernel(
         lowered: The streams of one query.
         relations: All that they read, tables of stores included.
         folder: Where functions and stores are looked for.
-        asking: Of their stores, opened.
+        lookups: Of their stores, opened.
     """
     kernel = open_kernel(spark, lowered.program, relations)
-    return StreamKernel(kernel, lowered, folder, asking)
+    return StreamKernel(kernel, lowered, folder, lookups)

@@ -13,14 +13,8 @@ from joinery.testing.conformance.lookup import (
     lookup_cases,
 )
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
-from joinery.testing.conformance.sink import (
-    SinkCase,
-    SinkOutcome,
-    SinkTarget,
-    check_sink,
-    examine_sink,
-    sink_cases,
-)
+from joinery.testing.conformance.sink import SinkCase, SinkOutcome, SinkTarget
+from joinery.testing.conformance.sink_suite import check_sink, examine_sink, sink_cases
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep, batch, stream_case
 from joinery.testing.conformance.stream_cases import stream_cases
 from joinery.testing.conformance.stream_suite import (

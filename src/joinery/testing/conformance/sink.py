@@ -20,7 +20,6 @@ from joinery.errors import JoineryError
 from joinery.model.type import Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Promise, Sink, StagedBatch, Written
-from joinery.testing.conformance.suite import ConformanceError
 
 
 def _struct(fields: str) -> Struct:
@@ -189,32 +188,6 @@ class SinkCase:
         except Exception as error:  # a sink may raise anything; the others still run
             return f"{type(error).__name__}: {error}"
         return ""
-
-
-def examine_sink(
-    target: SinkTarget, cases: Iterable[SinkCase] | None = None
-) -> tuple[SinkOutcome, ...]:
-    """Run the cases on a sink and return what became of each."""
-    return tuple(each.run(target) for each in (sink_cases() if cases is None else cases))
-
-
-def check_sink(target: SinkTarget, cases: Iterable[SinkCase] | None = None) -> None:
-    """Run the cases on a sink and raise if one of them does not hold.
-
-    Raises:
-        ConformanceError: With every case that does not hold, and why.
-    """
-    failed = [each for each in examine_sink(target, cases) if each.problem]
-    if failed:
-        told = "\n".join(f"{each.sentence}: {each.problem}" for each in failed)
-        raise ConformanceError(f"{len(failed)} cases do not hold", detail=told)
-
-
-def sink_cases() -> tuple[SinkCase, ...]:
-    """Return all cases of the sink suite."""
-    from joinery.testing.conformance.sink_suite import CASES
-
-    return CASES
 
 
 def document(number: int, title: str = "a title", *, version: int, **other: Any) -> StagedRow:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
@@ -20,10 +20,13 @@ from joinery.testing.conformance.sink import (
     BrokenError,
     SinkBench,
     SinkCase,
+    SinkOutcome,
+    SinkTarget,
     at_version,
     deleted,
     document,
 )
+from joinery.testing.conformance.suite import ConformanceError
 
 _HOSTILE = 'naïve 😀 "quoted" \'single\' back\\slash tab\there line\nbreak \\N \\. },"value": ,'
 _MANY = 12_000
@@ -428,3 +431,27 @@ CASES = (
     ),
     SinkCase("a run that is to end does not wait on", _ends_in_an_outage, needs="outage"),
 )
+
+
+def examine_sink(
+    target: SinkTarget, cases: Iterable[SinkCase] | None = None
+) -> tuple[SinkOutcome, ...]:
+    """Run the cases on a sink and return what became of each."""
+    return tuple(each.run(target) for each in (sink_cases() if cases is None else cases))
+
+
+def check_sink(target: SinkTarget, cases: Iterable[SinkCase] | None = None) -> None:
+    """Run the cases on a sink and raise if one of them does not hold.
+
+    Raises:
+        ConformanceError: With every case that does not hold, and why.
+    """
+    failed = [each for each in examine_sink(target, cases) if each.problem]
+    if failed:
+        told = "\n".join(f"{each.sentence}: {each.problem}" for each in failed)
+        raise ConformanceError(f"{len(failed)} cases do not hold", detail=told)
+
+
+def sink_cases() -> tuple[SinkCase, ...]:
+    """Return all cases of the sink suite."""
+    return CASES

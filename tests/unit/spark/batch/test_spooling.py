@@ -10,7 +10,7 @@ from joinery.delivery.spool import DEFAULT_MAX_BYTES
 from joinery.plan.nodes import Sink
 from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import SinkError
-from joinery.spark.batch.spooling import spool_places
+from joinery.spark.batch.setup import spool_places
 
 SPOOLED = Sink("files", (("path", "a"), ("spool", True), ("spool_max_bytes", "2 MiB")))
 PLAIN = Sink("files", (("path", "a"),))

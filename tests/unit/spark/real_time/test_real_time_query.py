@@ -6,7 +6,7 @@ import threading
 
 from joinery.model.progress import BatchProgress
 from joinery.spark.batch.progress import ProgressBoard
-from joinery.spark.real_time.query import Counts, Ticker, since
+from joinery.spark.real_time.run import Counts, Ticker, since
 
 
 def test_what_was_counted_between_two_tellings_is_their_difference() -> None:

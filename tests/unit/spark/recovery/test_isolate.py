@@ -12,8 +12,7 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery import isolate as module
 from joinery.spark.recovery.attempt import Attempts
-from joinery.spark.recovery.isolate import Suspect, isolate
-from joinery.spark.recovery.quarantine import Quarantine
+from joinery.spark.recovery.isolate import Quarantine, Suspect, isolate
 
 PROJECT = """\
 name: shop

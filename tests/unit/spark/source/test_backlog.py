@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from joinery.project.product import SourceSpec
-from joinery.spark.source.backlog import Backlog, files_backlog, kafka_backlog
-from joinery.spark.source.source import SourceRead
+from joinery.spark.source.source import Backlog, SourceRead, files_backlog, kafka_backlog
 
 
 def read(**relations: tuple[str, ...]) -> SourceRead:

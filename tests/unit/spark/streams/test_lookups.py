@@ -13,7 +13,7 @@ from joinery.expression.typed import Expression
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
-from joinery.spark.streams.asking import Asking
+from joinery.spark.streams.lookups import StreamLookups
 
 NODE = 3
 ODD = "line\u2028separator\x85and\x0bmore"
@@ -31,7 +31,7 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def asking(database: sqlite3.Connection, tmp_path: Path) -> Iterator[Asking]:
+def lookups(database: sqlite3.Connection, tmp_path: Path) -> Iterator[StreamLookups]:
     people = Relation("people", "s", "people", "json", ("name",), COLUMNS)
     lookup = Lookup(
         people,
@@ -40,7 +40,7 @@ def asking(database: sqlite3.Connection, tmp_path: Path) -> Iterator[Asking]:
         read="database",
         store=StoreRead("sqlite", (("path", "app.db"),)),
     )
-    made = Asking({NODE: lookup}, {NODE: "s/people"}, tmp_path)
+    made = StreamLookups({NODE: lookup}, {NODE: "s/people"}, tmp_path)
     made.open()
     yield made
     made.close()
@@ -51,35 +51,35 @@ def keys(*names: str) -> str:
 
 
 def test_each_key_has_a_line_a_missing_row_an_empty_one_and_no_row_its_reason(
-    asking: Asking,
+    lookups: StreamLookups,
 ) -> None:
     for _ in range(2):
-        found, missing, unfit, end = asking.answers(NODE, keys(ODD, "eve", "bob")).split("\n")
+        found, missing, unfit, end = lookups.answers(NODE, keys(ODD, "eve", "bob")).split("\n")
 
         assert {"name": ODD, "age": 7} == json.loads(found)
         assert ("", "") == (missing, end)
         assert '!column "age" holds a text, which is no long' == unfit
-    assert (2, 3) == (asking.progress()["s/people"].hits, asking.progress()["s/people"].misses)
+    assert (2, 3) == (lookups.progress()["s/people"].hits, lookups.progress()["s/people"].misses)
 
 
 def test_a_row_that_has_changed_has_a_line_of_its_own(
-    asking: Asking, database: sqlite3.Connection
+    lookups: StreamLookups, database: sqlite3.Connection
 ) -> None:
-    asking.answers(NODE, keys(ODD, "eve"))
+    lookups.answers(NODE, keys(ODD, "eve"))
     database.execute("update people set age = 8")
-    asking.close()
-    asking.open()
+    lookups.close()
+    lookups.open()
 
-    changed, missing, _ = asking.answers(NODE, keys(ODD, "eve")).split("\n")
+    changed, missing, _ = lookups.answers(NODE, keys(ODD, "eve")).split("\n")
 
     assert {"name": ODD, "age": 8} == json.loads(changed)
     assert "" == missing
 
 
-def test_a_whole_table_gives_pairs_of_key_and_row(asking: Asking) -> None:
-    whole = asking.whole(NODE)
+def test_a_whole_table_gives_pairs_of_key_and_row(lookups: StreamLookups) -> None:
+    whole = lookups.whole(NODE)
 
     assert whole is not None
-    key, row, other, unfit, end = asking.pairs(NODE, whole).split("\n")
+    key, row, other, unfit, end = lookups.pairs(NODE, whole).split("\n")
     assert [{"name": ODD}, {"name": ODD, "age": 7}] == [json.loads(key), json.loads(row)]
     assert [{"name": "bob"}, "!", ""] == [json.loads(other), unfit[0], end]

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec
-from joinery.spark.batch.query import KernelLike, QueryRun
-from joinery.spark.batch.query_kernel import open_query_kernel
+from joinery.spark.batch.mode import RunMode
+from joinery.spark.batch.query import QueryRun
+from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.stores import StoreKernel, StoreThread
-from joinery.spark.batch.tick import TICK_MS, ticking, ticks
-from joinery.spark.batch.undertaking import Undertaking
+from joinery.spark.batch.timer import TICK_MS, has_timers, running_timers
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun
+from joinery.spark.real_time.uncommitted import RealTimeMark
 from joinery.spark.recovery.checkpoint import committed_positions
-from joinery.spark.recovery.quarantine import Quarantine
-from joinery.spark.source.source import open_sources, sources_of
-from joinery.spark.uncommitted import RealTimeMark
+from joinery.spark.recovery.isolate import Quarantine
+from joinery.spark.source.feed import open_change_feed
+from joinery.spark.source.open import open_sources
+from joinery.spark.source.source import sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from joinery.spark.kernel import Kernel
-    from joinery.spark.source.feed import ChangeFeed
+    from joinery.spark.kernel import BatchKernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class QueryStarter:
     Attributes:
         spark: The session.
         spec: The project.
-        undertaking: Where the queries stand.
+        mode: Where the queries are kept.
         stores: By query, the store that keeps its join state, where Spark does not.
         real_time: The real-time side of the run, if it has one.
         once: Whether a query ends at the end that its logs have when it starts.
@@ -46,48 +47,58 @@ class QueryStarter:
 
     spark: SparkSession
     spec: ProjectSpec
-    undertaking: Undertaking
+    mode: RunMode
     stores: Mapping[str, StoreThread]
     real_time: RealTimeRun | None
     once: bool
     warn: Callable[[RunWarning], None]
 
-    def __call__(self, query: QueryRun) -> StreamingQuery:
-        """Start a query where its checkpoint stands."""
-        opened = open_query_kernel(self.spark, query.lowered, self.spec, query.asking)
-        kernel = self._with_store(query, opened)
-        start = partial(self._start_batches, kernel, query)
+    def start_all(self, queries: Sequence[QueryRun]) -> dict[str, StreamingQuery]:
+        """Start all queries, or none."""
+        started: dict[str, StreamingQuery] = {}
+        try:
+            for query in queries:
+                started[query.name] = self.start(query)
+        except BaseException:
+            for each in started.values():
+                each.stop()
+            raise
+        return started
+
+    def start(self, query: QueryRun) -> StreamingQuery:
+        """Start a query from its checkpoint."""
         if self.real_time is None:
-            return start(at_end=self.once)
+            return self._start_batches(query, self._batch_kernel(query), at_end=self.once)
+        kernel = open_level_kernel(self.spark, query.lowered, self.spec, query.lookups)
         return self.real_time.start(
             self.spark,
             query.name,
-            cast("Kernel", kernel),
-            checkpoint=self.undertaking.place(query.name).checkpoint,
+            kernel,
+            checkpoint=self.mode.paths(query.name).checkpoint,
             lease=query.lease,
-            catch_up=partial(start, at_end=True),
+            catch_up=partial(self._start_batches, query, kernel, at_end=True),
         )
 
-    def _with_store(self, query: QueryRun, kernel: KernelLike) -> KernelLike:
+    def _batch_kernel(self, query: QueryRun) -> BatchKernel:
         store = self.stores.get(query.name)
         if store is None:
-            return kernel
+            return open_batch_kernel(self.spark, query.lowered, self.spec, query.lookups)
         return StoreKernel(
-            cast("ChangeFeed", kernel),
+            open_change_feed(self.spark, query.lowered.relations),
             store,
             query.products,
-            self.undertaking.place(query.name).checkpoint,
+            self.mode.paths(query.name).checkpoint,
             retention_us=self.spec.run.tombstone_retention_ms * 1000,
         )
 
     def _start_batches(
-        self, kernel: KernelLike, query: QueryRun, *, at_end: bool
+        self, query: QueryRun, kernel: BatchKernel, *, at_end: bool
     ) -> StreamingQuery:
         """Start a query in batches; `at_end` ends it at the end that its logs have now."""
         spark, spec = self.spark, self.spec
         reads = sources_of(spec, query.products)
-        checkpoint = self.undertaking.place(query.name).checkpoint
-        if self.undertaking.waits(query.products):
+        checkpoint = self.mode.paths(query.name).checkpoint
+        if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
         raw = open_sources(spark, spec, reads, committed_positions(checkpoint))
         query.lost = raw.lost
@@ -106,7 +117,7 @@ class QueryStarter:
         )
         if at_end:
             return writer.trigger(availableNow=True).start()
-        waits = ticks(query.lowered.program)
-        trigger_ms = max(spec.run.trigger_ms, TICK_MS if waits else 0)
-        with ticking(spark, waits):
+        timers = has_timers(query.lowered.program)
+        trigger_ms = max(spec.run.trigger_ms, TICK_MS if timers else 0)
+        with running_timers(spark, timers):
             return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()

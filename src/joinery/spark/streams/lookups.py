@@ -1,9 +1,7 @@
-"""The stores that one query asks: a batch's keys in, the rows as the kernel reads them out.
+"""The lookups of one query that read stores: a batch's keys in, the rows as the kernel reads them.
 
 Invariant: a store is asked by one asker alone, so whatever the tasks do, it sees no more
 than the lookup's limits let through.
-
-Small tables of stores in a session's JVM: sent to its tasks once, for many batches.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ _JSON = json.JSONDecoder(parse_float=Decimal)
 _NEXT = "\n"
 
 
-class Asking:
-    """The askers of one query.
+class StreamLookups:
+    """The lookups of one query, each with its asker.
 
     Args:
         lookups: Those that read a database, by node.
@@ -53,13 +51,14 @@ class Asking:
         coherence: Coherence | None = None,
     ) -> None:
         self._names = dict(names)
-        self._ways = {
-            node: _Way(lookup, folder, names[node], ended, tell) for node, lookup in lookups.items()
+        self._stores = {
+            node: _StoreLookup(lookup, folder, names[node], ended, tell)
+            for node, lookup in lookups.items()
         }
         heard = coherence or Coherence()
         for node, lookup in lookups.items():
-            way = self._ways[node]
-            heard.add(place_asked(lookup, folder), way.asker, way.table)
+            store = self._stores[node]
+            heard.add(place_asked(lookup, folder), store.asker, store.table)
 
     def open(self) -> None:
         """Open all stores; wait for one that is not there, for a while.
@@ -67,8 +66,8 @@ class Asking:
         Raises:
             LookupStoreError: One cannot be asked.
         """
-        for way in self._ways.values():
-            way.asker.open()
+        for store in self._stores.values():
+            store.asker.open()
 
     def answers(self, node: int, keys: str) -> str:
         """Return what the store of a node says of some keys.
@@ -81,27 +80,27 @@ class Asking:
             For each key a line: the row with its key as JSON, nothing where there is none,
             or `!` and why what the store holds is no row.
         """
-        return self._ways[node].answers(keys)
+        return self._stores[node].answers(keys)
 
     def whole(self, node: int) -> Whole | None:
         """Return the table of a node while it is small, None where keys are to be asked for."""
-        return self._ways[node].asker.whole()
+        return self._stores[node].asker.whole()
 
     def pairs(self, node: int, whole: Whole) -> str:
         """Return a line with each key of a node's table, followed by what `answers` says of it."""
-        return self._ways[node].pairs(whole)
+        return self._stores[node].pairs(whole)
 
     def progress(self) -> dict[str, LookupProgress]:
         """Return what was asked since the stores were opened."""
-        return {self._names[node]: way.asker.progress() for node, way in self._ways.items()}
+        return {self._names[node]: store.asker.progress() for node, store in self._stores.items()}
 
     def close(self) -> None:
         """Close all stores."""
-        for way in self._ways.values():
-            way.asker.close()
+        for store in self._stores.values():
+            store.asker.close()
 
 
-class _Way:
+class _StoreLookup:
     """One lookup's asker, the shapes of its keys and rows, and the lines that it told last.
 
     A line is told again for as long as the asker gives the very answer that it was made of.

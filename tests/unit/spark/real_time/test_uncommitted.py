@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from joinery.spark.uncommitted import last_commit
+from joinery.spark.real_time.uncommitted import last_commit
 
 
 def test_a_checkpoint_without_commits_has_none(tmp_path: Path) -> None:

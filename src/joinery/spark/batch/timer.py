@@ -24,7 +24,7 @@ TICK_MS = 1000
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
-def ticks(program: KernelProgram) -> bool:
+def has_timers(program: KernelProgram) -> bool:
     """Return whether a node of a program has something to do when a time comes."""
     return any(
         (isinstance(each, Enrich) and (each.miss == "wait" or each.every_micros > 0))
@@ -34,7 +34,7 @@ def ticks(program: KernelProgram) -> bool:
 
 
 @contextmanager
-def ticking(spark: SparkSession, wanted: bool) -> Iterator[None]:
+def running_timers(spark: SparkSession, wanted: bool) -> Iterator[None]:
     """Let the queries that are started within run batches without records, if `wanted`."""
     if not wanted:
         yield
@@ -47,8 +47,8 @@ def ticking(spark: SparkSession, wanted: bool) -> Iterator[None]:
         spark.conf.set(_EMPTY_BATCHES, str(before))
 
 
-class Overdue:
-    """What came due while a query did not run, and lies until it has run one batch.
+class OverdueTimers:
+    """What came due while a query did not run, and is missed until it has run one batch.
 
     Args:
         checkpoint: The query's, before it is started.
@@ -58,7 +58,7 @@ class Overdue:
         self._checkpoint = checkpoint
         self._last, _ = last_batch(checkpoint)
 
-    def lies(self, query: StreamingQuery) -> bool:
+    def missed(self, query: StreamingQuery) -> bool:
         """Return whether a query, between two batches or ended well, has found nothing new."""
         if self._last is None or (query.isActive and not _waits(query)):
             return False
@@ -67,7 +67,7 @@ class Overdue:
         return self._last is not None
 
     def begin_batch(self) -> None:
-        """Have a query that lies, and was stopped, run a batch when it starts."""
+        """Have a stopped query whose timers were missed run a batch when it starts."""
         if last_batch(self._checkpoint) == (self._last, True):
             begin_empty_batch(self._checkpoint, round(time.time() * 1000))
         self._last = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from joinery.model.progress import Waiting
+from joinery.spark.batch.watch import Outage, is_outage
 from joinery.spark.recovery.attempt import reasons_of
-from joinery.spark.recovery.outage import Outage, is_outage
 from joinery.spark.source.kafka_client import KafkaUnreachableError
 from joinery.spark.source.kafka_loss import lost_midway
 

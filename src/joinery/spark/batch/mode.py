@@ -1,0 +1,258 @@
+"""How a run treats its queries: it keeps their documents current, or it builds them anew.
+
+The mode decides where a query's files are, which checkpoint it may use, and when its
+documents go out. A rebuild has its checkpoint in `<checkpoint>/_rebuild/<query>`. Once all
+its documents were sent it is marked as swapped; then the folders change places, and the one
+before is kept in `<checkpoint>/_replaced`.
+
+Invariant: a rebuild that is marked takes its place before the query runs again, whoever
+starts it; one that is not marked never does.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Protocol, Self
+
+from joinery.delivery.hold import Hold
+from joinery.delivery.lease import Lease
+from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, Outlet, SettlingOutlet
+from joinery.delivery.rebuild import RebuildOutlet, Swap
+from joinery.errors import StateMismatchError
+from joinery.files import write_whole
+from joinery.plan.nodes import Product
+from joinery.sinks.protocol import Sink
+from joinery.solutions.spark_state.fingerprint import claim_checkpoint, relocate
+from joinery.solutions.spark_state.program import KernelProgram
+from joinery.spark.batch.ready import Ends
+from joinery.spark.batch.setup import forget_spools
+from joinery.spark.recovery.checkpoint import claim_sources
+from joinery.spark.source.source import SourceRead
+
+_MARK = "joinery-swapped"
+_HELD = "joinery-held"
+
+OutletMaker = Callable[[Product, Sequence[Sink], Delaying], Outlet]
+"""Makes the way of one product to its sinks, on which documents may be held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPaths:
+    """The folders and files of one query's run, below `run.checkpoint`.
+
+    Attributes:
+        query: What the run is called in messages.
+        checkpoint: Spark's checkpoint.
+        staging: Where batches are staged.
+        lease_file: Where the lease on the run is kept.
+    """
+
+    query: str
+    checkpoint: Path
+    staging: Path
+    lease_file: Path
+
+    @classmethod
+    def of(cls, root: Path, query: str) -> Self:
+        """Return the paths of the query itself."""
+        lease_file = root / "_leases" / f"{query}.lease"
+        return cls(query, root / query, root / "_staging" / query, lease_file)
+
+    @property
+    def lease(self) -> Lease:
+        """The lease, not taken."""
+        return Lease(self.lease_file, self.query)
+
+
+def rebuild_paths(root: Path, query: str) -> QueryPaths:
+    """Return the paths of the rebuild of a query."""
+    return QueryPaths(
+        query=f"rebuild of {query}",
+        checkpoint=root / "_rebuild" / query,
+        staging=root / "_staging" / f"{query}.rebuild",
+        lease_file=root / "_leases" / f"{query}.rebuild.lease",
+    )
+
+
+class RunMode(Protocol):
+    """Decides where queries are kept, which checkpoint they may use, and when they send."""
+
+    def paths(self, query: str) -> QueryPaths:
+        """Return where the run of a query has its files."""
+
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
+        """Make the checkpoint of a query one for `program` and its sources; its lease is held.
+
+        Raises:
+            StateMismatchError: It holds state that another program or another solution wrote,
+                or positions of other sources.
+        """
+
+    def needs_ends(self, products: Sequence[Product]) -> bool:
+        """Return whether products wait for the ends of their sources."""
+
+    def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
+        """Return what makes the outlets of a query's products."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepCurrent:
+    """The mode of `joinery run`.
+
+    Attributes:
+        root: `run.checkpoint`.
+    """
+
+    root: Path
+
+    def paths(self, query: str) -> QueryPaths:
+        """Return the query's own paths."""
+        return QueryPaths.of(self.root, query)
+
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
+        """Put a finished rebuild in place, then go on from the checkpoint."""
+        put_in_place(self.root, query)
+        checkpoint = self.paths(query).checkpoint
+        _claim(checkpoint, query, program, solution, reads)
+        relocate(checkpoint)
+
+    def needs_ends(self, products: Sequence[Product]) -> bool:
+        """Return whether a product has `ready`."""
+        return any(each.ready for each in products)
+
+    def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
+        """Return what the products declare."""
+        return partial(_declared_outlet, self.paths(query).checkpoint, ends)
+
+
+def _declared_outlet(
+    checkpoint: Path, ends: Ends, product: Product, sinks: Sequence[Sink], delaying: Delaying
+) -> Outlet:
+    """Return the way to `sinks`, behind the product's `emit` and `ready`."""
+    outlet: Outlet = DirectOutlet(sinks)
+    if product.settle_ms is not None:
+        outlet = SettlingOutlet(
+            outlet,
+            Hold(checkpoint / _HELD / f"settle-{product.name}.sqlite"),
+            settle_s=product.settle_ms / 1000,
+            delaying=delaying,
+        )
+    if product.ready:
+        outlet = GatedOutlet(
+            outlet,
+            Hold(checkpoint / _HELD / f"ready-{product.name}.sqlite"),
+            partial(ends.reached, product.ready),
+        )
+    return outlet
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """The mode of `joinery run --rebuild`.
+
+    Attributes:
+        root: `run.checkpoint`.
+    """
+
+    root: Path
+
+    def paths(self, query: str) -> QueryPaths:
+        """Return the paths of the query's rebuild."""
+        return rebuild_paths(self.root, query)
+
+    def claim(
+        self, query: str, program: KernelProgram, solution: str, reads: Sequence[SourceRead]
+    ) -> None:
+        """Go on with a rebuild of this plan, or begin anew."""
+        checkpoint = self.paths(query).checkpoint
+        if (checkpoint / _MARK).exists():
+            shutil.rmtree(checkpoint)
+        try:
+            _claim(checkpoint, query, program, solution, reads)
+        except StateMismatchError:
+            shutil.rmtree(checkpoint)
+            _claim(checkpoint, query, program, solution, reads)
+        # All of it is sent again at the swap; before that nothing may go out.
+        forget_spools(checkpoint)
+
+    def needs_ends(self, products: Sequence[Product]) -> bool:
+        """Return whether the ends of the sources are to be taken: always."""
+        return True
+
+    def outlets(self, query: str, products: Sequence[Product], ends: Ends) -> OutletMaker:
+        """Return what holds every product back until the swap."""
+        return _RebuildOutlets(self.root, query, products, ends).make
+
+
+def _claim(
+    checkpoint: Path,
+    query: str,
+    program: KernelProgram,
+    solution: str,
+    reads: Sequence[SourceRead],
+) -> None:
+    claim_checkpoint(checkpoint, query, program, solution)
+    claim_sources(checkpoint, query, reads)
+
+
+class _RebuildOutlets:
+    """Holds every product of one query back until all its sources are read to their ends."""
+
+    def __init__(self, root: Path, query: str, products: Sequence[Product], ends: Ends) -> None:
+        relations = frozenset(each.name for one in products for each in one.relations)
+        self._current = QueryPaths.of(root, query)
+        self._checkpoint = rebuild_paths(root, query).checkpoint
+        self._reached = partial(ends.reached, relations)
+        self._products = len(products)
+        self._swap: Swap | None = None
+
+    def make(self, product: Product, sinks: Sequence[Sink], delaying: Delaying) -> Outlet:
+        """Return the outlet of one product."""
+        if self._swap is None:
+            self._swap = Swap(
+                self._current.lease,
+                self._products,
+                ended=delaying.ended,
+                on_done=partial(self._done, delaying),
+            )
+        hold = Hold(self._checkpoint / _HELD / f"rebuild-{product.name}.sqlite")
+        return RebuildOutlet(sinks, hold, self._reached, self._swap, delaying.warn)
+
+    def _done(self, delaying: Delaying) -> None:
+        mark_done(self._checkpoint)
+        delaying.end()
+
+
+def mark_done(checkpoint: Path) -> None:
+    """Note durably that a checkpoint is to take the place of its query's."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    write_whole(checkpoint / _MARK, f"{now}\n", synced=True)
+
+
+def put_in_place(root: Path, query: str) -> bool:
+    """Let a rebuild that is marked take the query's place; return whether one did.
+
+    The lease of the query is to be held.
+    """
+    rebuilt, standing = rebuild_paths(root, query).checkpoint, QueryPaths.of(root, query).checkpoint
+    if not (rebuilt / _MARK).is_file():
+        return False
+    if standing.exists():
+        replaced = root / "_replaced"
+        replaced.mkdir(exist_ok=True)
+        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        standing.rename(replaced / f"{query}-{at}")
+    rebuilt.rename(standing)
+    for held in (standing / _HELD).glob("rebuild-*"):
+        held.unlink()
+    (standing / _MARK).unlink()
+    return True

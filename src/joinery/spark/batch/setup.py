@@ -1,0 +1,171 @@
+"""Makes the queries of a run: their products with the sinks and spools they write to.
+
+A spool is in the checkpoint, in a folder a target. Invariant: a spool belongs to one target,
+so documents are never written to another; one that holds documents for a target that is no
+longer spooled stops the run rather than lose them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.dead_letters.place import letter_writer
+from joinery.delivery.sent_mark import SentMark
+from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
+from joinery.lookups.coherence import Coherence, place_of
+from joinery.lookups.registry import place_asked
+from joinery.plan import nodes
+from joinery.plan.nodes import Plan, Product
+from joinery.project.product import ProjectSpec
+from joinery.project.quantity import size_bytes
+from joinery.sinks.outbox import EventShape, OutboxSink, outbox_sink
+from joinery.sinks.protocol import Sink, SinkError
+from joinery.sinks.registry import make_sink
+from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.query import ProductSinks, QueryRun
+from joinery.spark.batch.query_kernel import lookups_of, lower_query
+from joinery.spark.batch.ready import Ends
+from joinery.spark.recovery.attempt import Attempts
+from joinery.spark.source.source import sources_of
+
+if TYPE_CHECKING:
+    from joinery.spark.batch.mode import QueryPaths, RunMode
+
+_MARKS = "outbox"
+_SPOOLS = "joinery-spool"
+
+
+def make_queries(
+    spec: ProjectSpec,
+    plan: Plan,
+    chosen: Mapping[str, Sequence[Product]],
+    mode: RunMode,
+    board: ProgressBoard,
+) -> list[QueryRun]:
+    """Return the queries of a run, which have taken nothing yet; needs no Spark.
+
+    Args:
+        spec: The project.
+        plan: Its plan, whose lookups tell which sinks must report the keys they write.
+        chosen: The products to run, by query.
+        mode: Where the queries are kept, and when they send.
+        board: Told of what is counted and waited for.
+    """
+    sinks = _ProductSinks(spec, plan)
+    return [_query(spec, name, products, mode, board, sinks) for name, products in chosen.items()]
+
+
+def _query(
+    spec: ProjectSpec,
+    name: str,
+    products: Sequence[Product],
+    mode: RunMode,
+    board: ProgressBoard,
+    sinks: _ProductSinks,
+) -> QueryRun:
+    paths, lowered = mode.paths(name), lower_query(products, spec.run)
+    ends = Ends(paths.checkpoint, sources_of(spec, products))
+    return QueryRun(
+        name,
+        [sinks.of(each, paths) for each in products],
+        lowered=lowered,
+        lease=paths.lease,
+        dead_letters=letter_writer(spec, name),
+        wait_for_letters=spec.run.dead_letters_wait,
+        attempts=Attempts(paths.checkpoint.parent, name),
+        staging=paths.staging,
+        sent=SentMark(paths.checkpoint, spec.path_of(".")),
+        board=board,
+        tombstone_retention_ms=spec.run.tombstone_retention_ms,
+        outlets=mode.outlets(name, products, ends),
+        lookups=lambda query: lookups_of(lowered, spec, query.ended, board.wait, sinks.coherence),
+    )
+
+
+class _ProductSinks:
+    """Makes the sinks of products; those whose table a lookup asks for report its keys."""
+
+    def __init__(self, spec: ProjectSpec, plan: Plan) -> None:
+        self._spec = spec
+        self.coherence = Coherence()
+        self._asked = {
+            place_asked(each, spec.path_of("."))
+            for stream in plan.streams
+            for each in stream.lookups
+        } - {None}
+
+    def of(self, product: Product, paths: QueryPaths) -> ProductSinks:
+        """Return a product with its sinks, not yet opened, and their spools."""
+        declared, sinks = product.sinks, tuple[Any, ...]()
+        if product.outbox:
+            declared, sinks = (), (outbox_sink_of(product, self._spec, paths.checkpoint),)
+        else:
+            sinks = tuple(self._sink(each, product.name) for each in declared)
+        spools = spool_places(product.name, sinks, declared, paths.checkpoint)
+        return ProductSinks(product, sinks, spools)
+
+    def _sink(self, declared: nodes.Sink, name: str) -> Sink:
+        options, folder = dict(declared.options), self._spec.path_of(".")
+        sink = make_sink(declared.kind, name, options, folder)
+        place = place_of(declared.kind, options, name, folder)
+        return self.coherence.heard(sink, place) if place in self._asked else sink
+
+
+def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> OutboxSink:
+    """Return where the events of an outbox go."""
+    (sink,) = product.sinks
+    options, outbox = dict(sink.options), product.outbox
+    assert outbox is not None  # asked for before
+    relation = product.root.relation
+    kinds = {each.name: each.kind for each in spec.sources}
+    shape = EventShape(
+        topic=str(options["topic"]),
+        id=relation.key,
+        key=outbox.key,
+        value=outbox.value,
+        headers=outbox.headers or (),
+    )
+    files = kinds.get(relation.source) == "files"
+    return outbox_sink(options, shape, checkpoint / _MARKS, one_log=files)
+
+
+def spool_places(
+    product: str, sinks: Sequence[Sink], declared: Sequence[nodes.Sink], checkpoint: Path
+) -> tuple[SpoolPlace | None, ...]:
+    """Return the spool of each sink, None for one that is written directly.
+
+    Raises:
+        SinkError: A spool holds documents for a target that has no spool any more.
+    """
+    root = checkpoint / _SPOOLS / product
+    places = tuple(
+        _place(root, sink, dict(each.options)) for sink, each in zip(sinks, declared, strict=False)
+    )
+    known = {each.folder for each in places if each is not None}
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if folder not in known and any(folder.iterdir()):
+            raise SinkError(
+                f'a spool of product "{product}" holds documents for a sink without a spool',
+                detail=f"It is {folder}.",
+                hint="Run once with the sink as it was, or remove the folder to give them up.",
+            )
+    return places
+
+
+def forget_spools(checkpoint: Path) -> None:
+    """Remove all that spools of a checkpoint hold."""
+    root = checkpoint / _SPOOLS
+    if root.exists():
+        shutil.rmtree(root)
+
+
+def _place(root: Path, sink: Sink, options: dict[str, object]) -> SpoolPlace | None:
+    if options.get("spool") is not True:
+        return None
+    name = hashlib.sha256(sink.target.encode()).hexdigest()[:16]
+    most = size_bytes(str(options.get("spool_max_bytes", DEFAULT_MAX_BYTES)))
+    return SpoolPlace(root / name, most or DEFAULT_MAX_BYTES)
