@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,8 +129,8 @@ class Evening:
         self._parts.log.write("page_views", self._network.views(self._asked.views))
         if self._asked.warm_up:
             self._declare("state", "warm_up").run(once=True).await_termination()
-        found: dict[str, dict[int, Answers]] = {}
-        figures: dict[str, Figures] = {}
+        found: dict[Variant, dict[int, Answers]] = {}
+        figures: dict[Variant, Figures] = {}
         for read, name in VARIANTS.items():
             say(f"{name} (read={read})")
             sink = Sink(self._folder / "out" / f"who_viewed_me_{read}")
@@ -141,7 +141,7 @@ class Evening:
         assert not differing, f"these variants gave other answers: {differing}"
         self._tell(found["state"], figures)
 
-    def _variant(self, read: str, sink: Sink) -> Figures:
+    def _variant(self, read: Variant, sink: Sink) -> Figures:
         app = self._declare(read)
         app.session()
         cpu, begun = _cpu_seconds(), time.monotonic()
@@ -173,7 +173,7 @@ class Evening:
         _until(running, lambda: len(sink.views()) >= self._written)
         return (time.monotonic() - begun) * 1000
 
-    def _tell(self, found: dict[int, Answers], figures: dict[str, Figures]) -> None:
+    def _tell(self, found: dict[int, Answers], figures: Mapping[Variant, Figures]) -> None:
         for profile in _SHOWN:
             mine = found[profile]
             say(f"profile {profile}, {self._network.rows[profile]['name']}")

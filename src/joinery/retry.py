@@ -50,7 +50,7 @@ class Patience:
 PATIENCE = Patience()
 
 
-class Breaker:
+class CircuitBreaker:
     """Leaves a target alone after failures in a row, then lets one attempt through.
 
     Args:
@@ -121,7 +121,7 @@ class Retry:
         self._ended = ended
         self._tell = tell
         self._patience = patience
-        self._breaker = Breaker(patience.failures, patience.rest_s)
+        self._breaker = CircuitBreaker(patience.failures, patience.rest_s)
         self._lock = threading.Lock()
         self._waiting: Waiting | None = None
 

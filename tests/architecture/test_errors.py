@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import joinery
-from joinery.dead_letters.letter import REASONS
+from joinery.dead_letters.dead_letter import REASONS
 from joinery.errors import JoineryError, Location, SpecError
 
 ROOT = Path(__file__).parents[2]

@@ -13,10 +13,10 @@ from tests.services.log import Log
 
 from joinery.clients.kafka import Brokers, describe_topic
 from joinery.clients.kafka_reader import read_record, read_topic
-from joinery.dead_letters.folder import PatientLetters
-from joinery.dead_letters.letter import Letter, Mark, sorted_out
+from joinery.dead_letters.dead_letter import DeadLetter, Resolution, sorted_out
+from joinery.dead_letters.folder import PatientDeadLetters
 from joinery.dead_letters.replay import ReplayError, replay_kafka
-from joinery.dead_letters.topic import DeadLetterTopic, LetterTopic
+from joinery.dead_letters.topic import DeadLetterTopic, DeadLetterTopicReader
 from joinery.dev.kafka import kafka as kafka_service
 from joinery.dev.service import Service
 from joinery.model.progress import Waiting
@@ -59,7 +59,7 @@ def put(writer: Any, *parts: Path, check: Any = lambda: None) -> None:
 
 
 def places(kafka: Service, topic: str) -> list[tuple[str, str]]:
-    reader = LetterTopic(brokers(kafka), topic)
+    reader = DeadLetterTopicReader(brokers(kafka), topic)
     return [(each.place, each.state) for each in sorted_out(reader.lines(), reader.marks())]
 
 
@@ -101,10 +101,10 @@ def test_marks_are_kept_beside_the_letters(kafka: Service, topic: str, tmp_path:
     writer = DeadLetterTopic(brokers(kafka), topic)
     put(writer, part(tmp_path, 1, 2))
     writer.close()
-    reader = LetterTopic(brokers(kafka), topic)
+    reader = DeadLetterTopicReader(brokers(kafka), topic)
     first = next(sorted_out(reader.lines(), ()))
 
-    reader.mark([Mark(first.id, "dropped", first.time, "2026-01-03T00:00:00Z")])
+    reader.mark([Resolution(first.id, "dropped", first.time, "2026-01-03T00:00:00Z")])
 
     assert ["dropped", "open"] == [state for _, state in places(kafka, topic)]
 
@@ -118,7 +118,7 @@ def test_a_letter_that_is_too_large_keeps_the_beginning_of_its_record(
     put(writer, part(tmp_path, 1, value="x" * 300_000), part(tmp_path, 2))
 
     writer.close()
-    reader = LetterTopic(brokers(kafka), topic)
+    reader = DeadLetterTopicReader(brokers(kafka), topic)
     told = [(each.cut, len(each.raw("value") or b"")) for each in sorted_out(reader.lines(), ())]
     assert [(True, 64 << 10), (False, 7)] == told
 
@@ -151,7 +151,7 @@ def test_a_broker_that_is_down_is_told_or_waited_for(topic: str, tmp_path: Path)
             if told:
                 waiting.set()
 
-        patient = PatientLetters(writer, ended=lambda: False, tell=tell)
+        patient = PatientDeadLetters(writer, ended=lambda: False, tell=tell)
         thread = threading.Thread(target=put, args=(patient, part(tmp_path, 2)), daemon=True)
         thread.start()
         assert waiting.wait(120)
@@ -163,9 +163,9 @@ def test_a_broker_that_is_down_is_told_or_waited_for(topic: str, tmp_path: Path)
         assert 2 == len(places(down, topic))
 
 
-def letter(topic: str, offset: int, value: str | None = "{}", **more: Any) -> Letter:
+def letter(topic: str, offset: int, value: str | None = "{}", **more: Any) -> DeadLetter:
     facts = {"topic": topic, "partition": 0, "offset": offset, "key": None, "value": value}
-    return Letter(f"id{offset}", {**facts, **more})
+    return DeadLetter(f"id{offset}", {**facts, **more})
 
 
 def test_records_are_put_back_beside_their_topic_with_their_places(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.services.log import Log
 
-from joinery.dead_letters.letter import Letter
-from joinery.dead_letters.letterbox import Letterbox, Selection
+from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.dev.service import Service
 from joinery.model.progress import Progress
 from joinery.plan.build import build_plan
@@ -49,7 +49,7 @@ class Shop:
         (folder / "joinery.yaml").write_text(text)
         self.spec = load_spec(folder / "joinery.yaml")
         self.plan = build_plan(self.spec)
-        self.letterbox = Letterbox(self.spec, self.plan)
+        self.queue = DeadLetterQueue(self.spec, self.plan)
 
     def put(self, *values: str, key: str | None = None) -> None:
         self.log.put(f"{self.at}.customer", *values, key=key)
@@ -59,12 +59,12 @@ class Shop:
         assert ended.await_termination(300)
         return ended.progress
 
-    def letters(self) -> list[Letter]:
-        return self.letterbox.find(Selection())
+    def letters(self) -> list[DeadLetter]:
+        return self.queue.find(Selection())
 
-    def mend(self, letter: Letter, value: str) -> None:
-        mended = Letter(letter.id, {**letter.facts, "value": value})
-        assert [] == self.letterbox.replay([mended])
+    def mend(self, letter: DeadLetter, value: str) -> None:
+        mended = DeadLetter(letter.id, {**letter.facts, "value": value})
+        assert [] == self.queue.replay([mended])
 
     def names(self) -> dict[int, str]:
         rows = read_rows(sorted((self.folder / "out/profile").glob("*.jsonl")))
@@ -102,7 +102,7 @@ def test_a_record_put_back_unmended_is_a_letter_again_with_its_first_place(
     shop.put('{"id":1,"name":[]}', key="k")
     shop.run()
     (letter,) = shop.letters()
-    assert [] == shop.letterbox.replay([letter])
+    assert [] == shop.queue.replay([letter])
     assert [] == shop.letters()
 
     shop.run()

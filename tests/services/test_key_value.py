@@ -22,7 +22,7 @@ from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
 from joinery.solutions.key_value.store import KeyValueStore
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
-from joinery.solutions.stored.state import FencedError, StoreError
+from joinery.solutions.stored.state import StoreError, StoreFencedError
 from joinery.testing import conformance
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 from joinery.testing.stores import Break, Opener, StoreRunner, check_late_record
@@ -100,10 +100,10 @@ def test_only_one_of_two_claims_holds(store: str, request: pytest.FixtureRequest
     one, two = make(), make()
     one.claim((b"fence", b""), None, b"1")
 
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         two.claim((b"fence", b""), None, b"2")
     two.claim((b"fence", b""), b"1", b"2")
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         one.claim((b"fence", b""), b"1", b"3")
 
     assert [b"2"] == list(two.get_many([(b"fence", b"")]))
@@ -114,7 +114,7 @@ def test_redis_takes_no_writes_of_a_run_that_was_replaced(in_redis: Make) -> Non
     old.claim((b"fence", b""), None, b"1")  # type: ignore[attr-defined]
     new.claim((b"fence", b""), b"1", b"2")  # type: ignore[attr-defined]
 
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         old.put_many({(b"a", b""): b"old", (b"b", b"1"): b"old"})
 
     assert [None, None] == list(new.get_many([(b"a", b""), (b"b", b"1")]))

@@ -33,7 +33,13 @@ from joinery.solutions.protocol import Sent
 from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoreError, StoreSolution
+from joinery.solutions.stored.state import (
+    Batch,
+    Emitted,
+    StoreError,
+    StoreFencedError,
+    StoreSolution,
+)
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
 from joinery.testing.conformance.project import load_text
@@ -189,7 +195,7 @@ def test_a_replaced_run_is_refused_for_good(
     newer.begin(Batch("q", 1, 2, 2_000_000))
     newer.close()
 
-    with pytest.raises(FencedError, match="another run"):
+    with pytest.raises(StoreFencedError, match="another run"):
         state.begin(SECOND)
 
 

@@ -18,7 +18,7 @@ import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 from tests.unit.solutions.trigger.test_trigger import product
 
-from joinery.delivery.outlet import Outcome
+from joinery.delivery.outlet import SinkResult
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
@@ -28,7 +28,7 @@ from joinery.sinks.protocol import StagedBatch
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import Batch, FencedError, StoreSolution
+from joinery.solutions.stored.state import Batch, StoreFencedError, StoreSolution
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.open import open_listener, statements_of
@@ -170,12 +170,12 @@ class Outlets:
 
     def open(self) -> None: ...
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         for row in read_rows(batch.files):
             self.lines.append((row.version, row.key_values()["id"], row.value))
         return ()
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         return ()
 
     def close(self) -> None: ...
@@ -334,7 +334,7 @@ def test_a_listener_that_was_replaced_publishes_no_more(
     other = open_listener([product()], queued, {"profile": Outlets()})
     ingest(ingester, 0, insert("user", id=1, name="ada"))
 
-    with pytest.raises(FencedError, match="another listener"):
+    with pytest.raises(StoreFencedError, match="another listener"):
         listener.publish()
 
     other.close()

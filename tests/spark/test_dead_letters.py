@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from joinery.dead_letters.letter import Letter
-from joinery.dead_letters.letterbox import Letterbox, Selection
+from joinery.dead_letters.dead_letter import DeadLetter
+from joinery.dead_letters.queue import DeadLetterQueue, Selection
 from joinery.model.progress import Progress
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
@@ -41,7 +41,7 @@ class Shop:
         (folder / "joinery.yaml").write_text(PROJECT)
         self.spec: ProjectSpec = load_spec(folder / "joinery.yaml")
         self.plan = build_plan(self.spec)
-        self.letterbox = Letterbox(self.spec, self.plan)
+        self.queue = DeadLetterQueue(self.spec, self.plan)
 
     def put(self, name: str, *lines: str) -> None:
         part = self.folder / "data/customer" / f".{name}"
@@ -54,12 +54,12 @@ class Shop:
         assert ended.await_termination(300)
         return ended.progress
 
-    def letters(self) -> list[Letter]:
-        return self.letterbox.find(Selection())
+    def letters(self) -> list[DeadLetter]:
+        return self.queue.find(Selection())
 
-    def mend(self, letter: Letter, value: str) -> None:
-        mended = Letter(letter.id, {**letter.facts, "value": value})
-        assert [] == self.letterbox.replay([mended])
+    def mend(self, letter: DeadLetter, value: str) -> None:
+        mended = DeadLetter(letter.id, {**letter.facts, "value": value})
+        assert [] == self.queue.replay([mended])
 
     def names(self) -> dict[int, str]:
         rows = read_rows(sorted((self.folder / "out/profile").glob("*.jsonl")))
@@ -112,7 +112,7 @@ def test_a_record_that_is_put_back_unmended_is_a_letter_again(shop: Shop) -> Non
     shop.put("1.jsonl", '{"id":1,"name":[]}')
     shop.run()
     (letter,) = shop.letters()
-    assert [] == shop.letterbox.replay([letter])
+    assert [] == shop.queue.replay([letter])
     assert [] == shop.letters()
 
     shop.run()

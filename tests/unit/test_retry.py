@@ -9,7 +9,7 @@ import pytest
 
 from joinery.errors import SinkUnavailableError
 from joinery.model.progress import Waiting
-from joinery.retry import Breaker, Patience, Retry
+from joinery.retry import CircuitBreaker, Patience, Retry
 
 QUICK = Patience(first_s=0.001, longest_s=0.01, failures=3, rest_s=0.02)
 DOWN = SinkUnavailableError("could not reach the target", detail="Connection refused.")
@@ -44,7 +44,7 @@ def retry(
 
 
 def test_a_breaker_opens_after_failures_in_a_row() -> None:
-    breaker = Breaker(failures=2, rest_s=5)
+    breaker = CircuitBreaker(failures=2, rest_s=5)
     breaker.failed(0)
     breaker.succeeded()
     breaker.failed(1)
@@ -56,7 +56,7 @@ def test_a_breaker_opens_after_failures_in_a_row() -> None:
 
 
 def test_after_a_rest_one_request_tries() -> None:
-    breaker = Breaker(failures=1, rest_s=5)
+    breaker = CircuitBreaker(failures=1, rest_s=5)
     breaker.failed(0)
 
     waits = [breaker.wait_s(6), breaker.wait_s(6), breaker.wait_s(7)]
@@ -65,7 +65,7 @@ def test_after_a_rest_one_request_tries() -> None:
 
 
 def test_a_success_closes_the_breaker() -> None:
-    breaker = Breaker(failures=1, rest_s=5)
+    breaker = CircuitBreaker(failures=1, rest_s=5)
     breaker.failed(0)
     breaker.succeeded()
 

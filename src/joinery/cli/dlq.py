@@ -18,8 +18,8 @@ from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 
 if TYPE_CHECKING:
-    from joinery.dead_letters.letter import Letter
-    from joinery.dead_letters.letterbox import Letterbox, LetterGroup, Selection
+    from joinery.dead_letters.dead_letter import DeadLetter
+    from joinery.dead_letters.queue import DeadLetterGroup, DeadLetterQueue, Selection
 
 dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead letters.")
 File = Annotated[
@@ -62,10 +62,10 @@ def list_letters(
     real_time: RealTime = False,
 ) -> None:
     """List dead letters by reason: how many, since when, the newest of each."""
-    with _Command(file, real_time) as letterbox:
-        from joinery.dead_letters.letterbox import Selection, grouped
+    with _Command(file, real_time) as queue:
+        from joinery.dead_letters.queue import Selection, grouped
 
-        letters = letterbox.find(Selection(reason=reason, of=of, closed=closed))
+        letters = queue.find(Selection(reason=reason, of=of, closed=closed))
         if every or after:
             _list_each(letters, limit, after, as_json=as_json)
             return
@@ -74,7 +74,7 @@ def list_letters(
             _say(json.dumps([_group_row(each) for each in groups], ensure_ascii=False))
         elif not groups:
             such = "such " if reason or of else ""
-            _say(f"There are no {such}dead letters in {letterbox.target}.")
+            _say(f"There are no {such}dead letters in {queue.target}.")
         else:
             _write_groups(groups)
 
@@ -91,8 +91,8 @@ def show(
     real_time: RealTime = False,
 ) -> None:
     """Show dead letters whole: reason, place, key and value as they arrived."""
-    with _Command(file, real_time) as letterbox:
-        letters = letterbox.find(_chosen(ids, reason, of, every=every))
+    with _Command(file, real_time) as queue:
+        letters = queue.find(_chosen(ids, reason, of, every=every))
         if raw:
             for letter in letters:
                 sys.stdout.buffer.write(letter.raw("value") or b"")
@@ -116,9 +116,9 @@ def replay(
     real_time: RealTime = False,
 ) -> None:
     """Replay dead letters, in order: records to be read again, documents to be sent again."""
-    with _Command(file, real_time) as letterbox:
-        letters = letterbox.find(_chosen(ids, reason, of, every=every))
-        kept = letterbox.replay(_mended(letters, value) if value else letters)
+    with _Command(file, real_time) as queue:
+        letters = queue.find(_chosen(ids, reason, of, every=every))
+        kept = queue.replay(_edited(letters, value) if value else letters)
         for each in kept:
             sys.stderr.write(f"{each.letter.id} {each.letter.of}: not put back: {each.why}\n")
         put = len(letters) - len(kept)
@@ -137,26 +137,26 @@ def drop(
     real_time: RealTime = False,
 ) -> None:
     """Mark dead letters as not needed; they stay where they are, and are no longer listed."""
-    with _Command(file, real_time) as letterbox:
-        letters = letterbox.find(_chosen(ids, reason, of, every=every))
-        letterbox.drop(letters)
+    with _Command(file, real_time) as queue:
+        letters = queue.find(_chosen(ids, reason, of, every=every))
+        queue.drop(letters)
         _say(f"{len(letters)} dead letters dropped." if letters else _NONE)
 
 
 class _Command:
-    """Opens the letterbox of a project for a command, and tells its errors."""
+    """Opens the queue of a project for a command, and tells its errors."""
 
     def __init__(self, file: Path, real_time: bool) -> None:
         self._file = file
         self._settings = ("run.real_time=true",) if real_time else ()
 
-    def __enter__(self) -> Letterbox:
-        from joinery.dead_letters.letterbox import Letterbox
+    def __enter__(self) -> DeadLetterQueue:
+        from joinery.dead_letters.queue import DeadLetterQueue
 
         try:
             spec = load_spec(self._file, settings=self._settings)
             with analyser() as asked:
-                return Letterbox(spec, build_plan(spec, asked))
+                return DeadLetterQueue(spec, build_plan(spec, asked))
         except JoineryError as error:
             raise typer.Exit(tell_error(error, file=str(self._file))) from None
 
@@ -166,21 +166,21 @@ class _Command:
 
 
 def _chosen(ids: list[str] | None, reason: str, of: str, *, every: bool) -> Selection:
-    from joinery.dead_letters.letterbox import LetterSelectionError, Selection
+    from joinery.dead_letters.queue import DeadLetterSelectionError, Selection
 
     if not (ids or reason or of or every):
-        raise LetterSelectionError(
+        raise DeadLetterSelectionError(
             "no dead letters are named", hint="Name ids, --reason, --of, or --all."
         )
     return Selection(ids=tuple(ids or ()), reason=reason, of=of)
 
 
-def _mended(letters: list[Letter], file: Path) -> list[Letter]:
+def _edited(letters: list[DeadLetter], file: Path) -> list[DeadLetter]:
     """Return the one letter with another value."""
-    from joinery.dead_letters.letterbox import LetterSelectionError
+    from joinery.dead_letters.queue import DeadLetterSelectionError
 
     if len(letters) != 1:
-        raise LetterSelectionError(
+        raise DeadLetterSelectionError(
             f"--value is for one dead letter, not for {len(letters)}",
             hint="Name its id.",
         )
@@ -193,7 +193,7 @@ def _mended(letters: list[Letter], file: Path) -> list[Letter]:
     return [replace(letters[0], facts=facts)]
 
 
-def _list_each(letters: list[Letter], limit: int, after: str, *, as_json: bool) -> None:
+def _list_each(letters: list[DeadLetter], limit: int, after: str, *, as_json: bool) -> None:
     """Write one page of letters, each with its id."""
     page = _behind(letters, after)[:limit]
     if as_json:
@@ -209,22 +209,22 @@ def _list_each(letters: list[Letter], limit: int, after: str, *, as_json: bool) 
         _say(f"\n{left} more behind these: add --after {page[-1].id}")
 
 
-def _behind(letters: list[Letter], after: str) -> list[Letter]:
+def _behind(letters: list[DeadLetter], after: str) -> list[DeadLetter]:
     """Return the letters behind the one whose id begins so; all where none is named."""
-    from joinery.dead_letters.letterbox import LetterSelectionError
+    from joinery.dead_letters.queue import DeadLetterSelectionError
 
     if not after:
         return letters
     place = next((at for at, each in enumerate(letters) if each.id.startswith(after)), None)
     if place is None:
-        raise LetterSelectionError(
+        raise DeadLetterSelectionError(
             f'the list has no dead letter "{after}"',
             hint="Name the last one of the page before, with the same --reason and --of.",
         )
     return letters[place + 1 :]
 
 
-def _write_groups(groups: list[LetterGroup]) -> None:
+def _write_groups(groups: list[DeadLetterGroup]) -> None:
     rows = [("reason", "of", "letters", "first", "last", "newest")]
     rows += [
         (each.reason, each.of, _counted(each), _when(each.first), _when(each.last), each.newest.id)
@@ -244,7 +244,7 @@ def _write_table(rows: Sequence[tuple[str, ...]]) -> None:
         _say("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _counted(group: LetterGroup) -> str:
+def _counted(group: DeadLetterGroup) -> str:
     closed = ", ".join(
         f"{count} {state}" for state, count in sorted(group.states.items()) if state != "open"
     )
@@ -260,7 +260,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _group_row(group: LetterGroup) -> dict[str, Any]:
+def _group_row(group: DeadLetterGroup) -> dict[str, Any]:
     return {
         "reason": group.reason,
         "of": group.of,
@@ -272,11 +272,11 @@ def _group_row(group: LetterGroup) -> dict[str, Any]:
     }
 
 
-def _letter_row(letter: Letter) -> dict[str, Any]:
+def _letter_row(letter: DeadLetter) -> dict[str, Any]:
     return {"id": letter.id, "state": letter.state, "state_at": letter.at, **letter.facts}
 
 
-def _shown(letter: Letter) -> str:
+def _shown(letter: DeadLetter) -> str:
     lines = [f"{letter.id}  {letter.state}{f' at {letter.at}' if letter.at else ''}"]
     lines += [
         f"  {name:10} {value}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from joinery.cli.project import analyser, standing_name
 from joinery.cli.report import DONE
-from joinery.dead_letters.place import own_letter_topic
+from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import (
@@ -91,7 +91,7 @@ def run_explain(file: Path, arguments: ExplainArguments) -> int:
         sys.stdout.write("\n".join(each.to_mermaid() for each in explained))
     else:
         sys.stdout.write("\n\n".join(str(each) for each in explained) + "\n")
-        if (topic := own_letter_topic(spec)) is not None:
+        if (topic := own_dead_letter_topic(spec)) is not None:
             sys.stdout.write(
                 f"\ndead letters: Kafka topic {topic}, since real time writes to Kafka alone\n"
             )

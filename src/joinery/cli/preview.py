@@ -21,7 +21,7 @@ from joinery.model.change import DocumentChange
 from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.semantics.render import document_json, key_text
+from joinery.semantics.render import document_json, map_key_text
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
 from joinery.testing.case_run import key_label
@@ -178,7 +178,9 @@ def _absent(documents: Sequence[DocumentChange], target: Target, keys: Sequence[
 def _key(document: DocumentChange, target: Target) -> str:
     """Return a key as `--key` names it: its text, or the JSON array of several columns."""
     columns = target.key.fields
-    return key_text([document.key[each.name] for each in columns], [each.type for each in columns])
+    return map_key_text(
+        [document.key[each.name] for each in columns], [each.type for each in columns]
+    )
 
 
 def _write_document(document: DocumentChange, target: Target) -> None:

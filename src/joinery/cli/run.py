@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from joinery.cli.live import Display, display_for_output
 from joinery.cli.project import load_project
 from joinery.cli.report import DONE, FAILED
-from joinery.dead_letters.place import own_letter_topic
+from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import JoineryError, RunError, SpecError
 from joinery.model.warning import Warnings
 from joinery.project.quantity import duration_ms
@@ -296,7 +296,7 @@ class Command:
             return
         run.start(session)
         self._ending.attach(run.request_stop)
-        if (topic := own_letter_topic(self._spec)) is not None:
+        if (topic := own_dead_letter_topic(self._spec)) is not None:
             sys.stderr.write(f"dead letters go to the Kafka topic {topic}\n")
         self._display.start(run.topics, run.targets, lambda: run.progress)
         try:

@@ -16,7 +16,7 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.testing.case import Case
 from joinery.testing.case_load import FOLDER, case_files, load_cases
-from joinery.testing.case_run import Outcome, run_case
+from joinery.testing.case_run import CaseResult, run_case
 
 _SHOWN = 20
 
@@ -81,7 +81,7 @@ def _names(case: Case) -> str:
     return f"{case.place.file} {case.target.plan.name} {case.name}"
 
 
-def _write(outcomes: Sequence[Outcome], seconds: float) -> None:
+def _write(outcomes: Sequence[CaseResult], seconds: float) -> None:
     for each in outcomes:
         if not each.passed:
             _write_failure(each)
@@ -93,7 +93,7 @@ def _write(outcomes: Sequence[Outcome], seconds: float) -> None:
     sys.stdout.write(f"{told}{len(outcomes) - failed} passed in {seconds:.1f} s\n")
 
 
-def _by_file(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int]]:
+def _by_file(outcomes: Sequence[CaseResult]) -> list[tuple[str, int, int]]:
     """Return for each file how many cases passed, and of how many."""
     files = dict.fromkeys(each.case.place.file for each in outcomes)
     found = []
@@ -103,7 +103,7 @@ def _by_file(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _write_failure(outcome: Outcome) -> None:
+def _write_failure(outcome: CaseResult) -> None:
     case = outcome.case
     step = f", step {outcome.step}" if len(case.steps) > 1 else ""
     put = sys.stdout.write
@@ -118,7 +118,7 @@ def _write_failure(outcome: Outcome) -> None:
     put("\n")
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def _row(outcome: CaseResult) -> dict[str, Any]:
     """Return what became of a case, for machines."""
     case = outcome.case
     differences = [

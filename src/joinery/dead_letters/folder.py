@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from joinery.dead_letters.letter import Mark, mark_line, parse_mark
+from joinery.dead_letters.dead_letter import Resolution, parse_resolution, resolution_line
 from joinery.errors import SinkUnavailableError
 from joinery.model.progress import Waiting
 from joinery.retry import Retry
@@ -60,10 +60,10 @@ class DeadLetterReader(Protocol):
     def lines(self) -> Iterator[bytes]:
         """Yield all letters as they were written; some may stand there twice."""
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[Resolution]:
         """Yield what was done about them, in any order."""
 
-    def mark(self, marks: Sequence[Mark]) -> None:
+    def mark(self, marks: Sequence[Resolution]) -> None:
         """Keep what was done; durable when it returns."""
 
 
@@ -96,7 +96,7 @@ class DeadLetterFolder:
         """Nothing is held open."""
 
 
-class LetterFolder:
+class DeadLetterFolderReader:
     """All dead letters in a folder."""
 
     def __init__(self, path: Path) -> None:
@@ -109,17 +109,17 @@ class LetterFolder:
             with file.open("rb") as lines:
                 yield from (line for line in lines if line.strip())
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[Resolution]:
         """Yield the marks in the order in which they were made."""
         try:
             lines = (self._path / _MARKS).read_bytes().splitlines()
         except FileNotFoundError:
             return
-        yield from (parse_mark(line) for line in lines if line.endswith(b"}"))
+        yield from (parse_resolution(line) for line in lines if line.endswith(b"}"))
 
-    def mark(self, marks: Sequence[Mark]) -> None:
+    def mark(self, marks: Sequence[Resolution]) -> None:
         """Append marks; one that a crash cut off is as if it had not been made."""
-        text = "".join(f"{mark_line(each)}\n" for each in marks)
+        text = "".join(f"{resolution_line(each)}\n" for each in marks)
         with (self._path / _MARKS).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(f"\n{text}".encode())
@@ -127,7 +127,7 @@ class LetterFolder:
             os.fsync(file.fileno())
 
 
-class PatientLetters:
+class PatientDeadLetters:
     """Keeps letters in `writer`, and waits as long as its place is not there.
 
     Args:

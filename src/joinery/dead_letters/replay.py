@@ -34,7 +34,7 @@ from typing import Any
 from joinery.clients.kafka import Brokers
 from joinery.clients.kafka_producer import Producer
 from joinery.clients.kafka_reader import Record, read_record
-from joinery.dead_letters.letter import Letter
+from joinery.dead_letters.dead_letter import DeadLetter
 from joinery.dead_letters.topic import ensure_topic
 from joinery.errors import RunError
 from joinery.files import write_whole
@@ -50,7 +50,7 @@ class ReplayError(RunError):
     code = "RUN_REPLAY"
 
 
-def replay_files(root: Path, letters: Sequence[Letter]) -> None:
+def replay_files(root: Path, letters: Sequence[DeadLetter]) -> None:
     """Put records back into the topic folders of a files source, in the order of their lines.
 
     Args:
@@ -63,7 +63,7 @@ def replay_files(root: Path, letters: Sequence[Letter]) -> None:
         _write_replay(root / topic, name, lines)
 
 
-def _file_of(letter: Letter) -> tuple[str, str]:
+def _file_of(letter: DeadLetter) -> tuple[str, str]:
     return str(letter.facts["topic"]), str(letter.facts["file"])
 
 
@@ -74,7 +74,7 @@ def _write_replay(folder: Path, name: str, lines: Iterable[tuple[int, bytes]]) -
     write_whole(folder / f"{name}.{stamp}.replay.jsonl", content, synced=True)
 
 
-def _whole_line(file: Path, letter: Letter) -> bytes:
+def _whole_line(file: Path, letter: DeadLetter) -> bytes:
     """Return the line to be read again: of the letter, or of its file where it was cut."""
     if not letter.cut:
         return line_of(letter.raw("key"), letter.raw("value"))
@@ -121,7 +121,7 @@ def _is_keyed(value: bytes) -> bool:
 
 
 def replay_documents(
-    sink: Sink, product: str, key: Struct, value: Struct, letters: Sequence[Letter]
+    sink: Sink, product: str, key: Struct, value: Struct, letters: Sequence[DeadLetter]
 ) -> list[Refusal]:
     """Send documents to the sink that refused them; return what it refuses still.
 
@@ -154,7 +154,7 @@ def replay_documents(
             sink.close()
 
 
-def _newest(letters: Sequence[Letter]) -> list[StagedRow]:
+def _newest(letters: Sequence[DeadLetter]) -> list[StagedRow]:
     """Return the newest document of each key: a batch holds a key once."""
     rows: dict[str, StagedRow] = {}
     for letter in letters:
@@ -198,7 +198,7 @@ _CREATED = {
 }
 
 
-def replay_kafka(brokers: Brokers, letters: Sequence[Letter]) -> None:
+def replay_kafka(brokers: Brokers, letters: Sequence[DeadLetter]) -> None:
     """Put records back in the order of their places.
 
     Raises:
@@ -229,7 +229,7 @@ def _produce(producer: Producer, topic: str, records: Sequence[Record]) -> None:
         raise ReplayError(f'topic "{topic}" refuses records', detail=next(iter(refused.values())))
 
 
-def _whole(brokers: Brokers, letter: Letter) -> Record:
+def _whole(brokers: Brokers, letter: DeadLetter) -> Record:
     """Return the record of a letter: its own, or the topic's where it was cut."""
     topic, facts = str(letter.facts["topic"]), letter.facts
     partition, offset = int(facts["partition"]), int(facts["offset"])

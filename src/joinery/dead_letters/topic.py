@@ -19,7 +19,12 @@ from typing import Any
 from joinery.clients.kafka import Brokers, Topic, create_topic, describe_topic
 from joinery.clients.kafka_producer import Producer
 from joinery.clients.kafka_reader import read_topic
-from joinery.dead_letters.letter import Mark, mark_line, parse_letter, parse_mark
+from joinery.dead_letters.dead_letter import (
+    Resolution,
+    parse_dead_letter,
+    parse_resolution,
+    resolution_line,
+)
 from joinery.sinks.protocol import SinkError
 
 _SETTINGS: Mapping[str, Any] = {
@@ -35,7 +40,7 @@ _REASON = "joinery.reason"
 _KEPT_CHARACTERS = 64 << 10
 
 
-def open_letter_topic(brokers: Brokers, topic: str) -> None:
+def open_dead_letter_topic(brokers: Brokers, topic: str) -> None:
     """Find the topic of dead letters, or create it."""
     ensure_topic(brokers, topic, _LETTERS)
 
@@ -61,7 +66,7 @@ class DeadLetterTopic:
         large: list[bytes] = []
         letters: dict[str, bytes] = {}
         for line in (line for part in parts for line in _lines(part)):
-            letter = parse_letter(line)
+            letter = parse_dead_letter(line)
             letters[letter.id] = line
             if not self._send(producer, letter.id, letter.reason, line):
                 large.append(line)
@@ -79,7 +84,7 @@ class DeadLetterTopic:
         """Produce letters that were too large, with the beginnings of their records."""
         producer.begin()
         for line in lines:
-            letter = parse_letter(line)
+            letter = parse_dead_letter(line)
             facts = cut(letter.facts)
             self._send(producer, letter.id, letter.reason, json.dumps(facts).encode())
         if refused := producer.finish():
@@ -100,7 +105,7 @@ class DeadLetterTopic:
         return self._producer
 
 
-class LetterTopic:
+class DeadLetterTopicReader:
     """All dead letters in a topic."""
 
     def __init__(self, brokers: Brokers, topic: str) -> None:
@@ -113,19 +118,19 @@ class LetterTopic:
         """Yield all letters, partition by partition."""
         return (each.value for each in read_topic(self._brokers, self._topic) if each.value)
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[Resolution]:
         """Yield the newest mark of each letter, and some older ones."""
         records = read_topic(self._brokers, self._marks)
-        return (parse_mark(each.value) for each in records if each.value)
+        return (parse_resolution(each.value) for each in records if each.value)
 
-    def mark(self, marks: Sequence[Mark]) -> None:
+    def mark(self, marks: Sequence[Resolution]) -> None:
         """Produce marks, and wait until the brokers have them."""
         ensure_topic(self._brokers, self._marks, _MARKS)
         producer = Producer(self._brokers, **_SETTINGS)
         try:
             producer.begin()
             for mark in marks:
-                producer.send(self._marks, mark.id, mark_line(mark), [])
+                producer.send(self._marks, mark.id, resolution_line(mark), [])
             if refused := producer.finish():
                 raise SinkError(f"{self.target} refuses marks", detail=next(iter(refused.values())))
         finally:

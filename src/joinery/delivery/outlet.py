@@ -39,7 +39,7 @@ from joinery.model.warning import RunWarning, warn
 from joinery.sinks.protocol import Sink, StagedBatch, Written
 
 
-class Outcome(NamedTuple):
+class SinkResult(NamedTuple):
     """What one sink made of some documents."""
 
     target: str
@@ -67,7 +67,7 @@ class Delaying:
     """
 
     make: BatchMaker
-    tell: Callable[[Sequence[Outcome]], None]
+    tell: Callable[[Sequence[SinkResult]], None]
     on_error: Callable[[Exception], None]
     ended: Callable[[], bool] = lambda: False
     end: Callable[[], None] = lambda: None
@@ -80,10 +80,10 @@ class Outlet(Protocol):
     def open(self) -> None:
         """Open all sinks."""
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Take a batch, also one without documents; tell what became of what was sent."""
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         """Send what may be sent now without waiting longer; called at the end of `--once`."""
 
     def close(self) -> None:
@@ -101,13 +101,13 @@ class DirectOutlet:
         for sink in self._sinks:
             sink.open()
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Write `batch` to each sink in turn."""
         if not batch.files:
             return ()
-        return [Outcome(sink.target, _write(sink, batch)) for sink in self._sinks]
+        return [SinkResult(sink.target, _write(sink, batch)) for sink in self._sinks]
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         """Nothing is held."""
         return ()
 
@@ -153,7 +153,7 @@ class GatedOutlet:
         self._hold.open()
         self._inner.open()
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or write it with all that was held."""
         opened = self._hold.number(_OPENED)
         if opened is not None and batch.batch_id > opened:
@@ -165,7 +165,7 @@ class GatedOutlet:
         self._hold.remember(_OPENED, batch.batch_id)
         return self._send_held(batch)
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         """Let the inner outlet drain; what waits for readiness goes on waiting."""
         return self._inner.drain()
 
@@ -176,7 +176,7 @@ class GatedOutlet:
         finally:
             self._hold.close()
 
-    def _send_held(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def _send_held(self, batch: StagedBatch) -> Sequence[SinkResult]:
         with tempfile.TemporaryDirectory(prefix="joinery-ready-") as folder:
             whole = Path(folder, "part-00000.jsonl")
             held = self._hold.write_held(whole)
@@ -225,7 +225,7 @@ class SettlingOutlet:
         )
         self._thread.start()
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold the documents of `batch`, replacing older ones that wait."""
         with self._mutex:
             self._hold.note(query_id=batch.query_id)
@@ -233,7 +233,7 @@ class SettlingOutlet:
         self._changed.set()
         return ()
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         """Send all that waits, without waiting for quiet."""
         self._flush(time.time() + self._settle_s)
         return ()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import DirectOutlet, Outcome
+from joinery.delivery.outlet import DirectOutlet, SinkResult
 from joinery.model.warning import RunWarning
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, StagedBatch, listing_of
@@ -96,7 +96,7 @@ class RebuildOutlet:
         self._hold.open()
         self._direct.open()
 
-    def write(self, batch: StagedBatch) -> Sequence[Outcome]:
+    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or send all that was held."""
         self._hold.put(batch.files, time.time())
         if not self._reached(batch.batch_id):
@@ -109,7 +109,7 @@ class RebuildOutlet:
         self._swap.end()
         return outcomes
 
-    def drain(self) -> Sequence[Outcome]:
+    def drain(self) -> Sequence[SinkResult]:
         """Nothing may go out before the swap."""
         return ()
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from joinery.delivery.outlet import Delaying, Outcome
+from joinery.delivery.outlet import Delaying, SinkResult
 from joinery.files import join_synced, sync_folder, write_whole
 from joinery.model.progress import Waiting
 from joinery.sinks.protocol import (
@@ -272,7 +272,7 @@ class SpoolingSink:
             return False
         batch = self._batch_of(held)
         batch.check()
-        self._delaying.tell([Outcome(self.target, self._sink.write(batch))])
+        self._delaying.tell([SinkResult(self.target, self._sink.write(batch))])
         self._spool.remove(held)
         with self._changed:
             self._changed.notify_all()

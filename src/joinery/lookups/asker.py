@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from joinery.lookups.cache import MOST_KEYS, AnswerCache, KeyFilter, ListingStore
+from joinery.lookups.cache import MOST_KEYS, AnswerCache, KeyFilter, KeyListingStore
 from joinery.lookups.guard import Guard, Reply
 from joinery.lookups.protocol import (
     Answer,
@@ -274,7 +274,7 @@ class Asker:
     def _list_keys(self) -> tuple[Collection[Key], float] | None:
         """List all keys by one request, if the store can and they are not too many."""
         store = self._store
-        if not isinstance(store, ListingStore):
+        if not isinstance(store, KeyListingStore):
             return None
         reply = self._guard.read(partial(store.fetch_keys, MOST_KEYS))
         return None if reply.answers is None else (reply.answers, reply.read_at)

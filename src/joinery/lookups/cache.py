@@ -77,7 +77,7 @@ _PROBES = 5
 
 
 @runtime_checkable
-class ListingStore(Protocol):
+class KeyListingStore(Protocol):
     """A lookup store that can list the keys of its table."""
 
     def fetch_keys(self, most: int) -> Collection[Key] | None:

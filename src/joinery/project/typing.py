@@ -69,13 +69,13 @@ class RegistryMap(TypedDict, total=False):
     id_bytes: Literal[4, 8]
 
 
-class FilesSource(TypedDict, total=False):
+class FilesSourceMap(TypedDict, total=False):
     """Change files below a folder, a folder a topic."""
 
     path: Required[str]
 
 
-class KafkaSource(TypedDict, total=False):
+class KafkaSourceMap(TypedDict, total=False):
     """Topics of a Kafka cluster."""
 
     bootstrap: Required[str]
@@ -89,8 +89,8 @@ class KafkaSource(TypedDict, total=False):
 class SourceMap(TypedDict, total=False):
     """One kind of source with its options."""
 
-    files: FilesSource
-    kafka: KafkaSource
+    files: FilesSourceMap
+    kafka: KafkaSourceMap
 
 
 class _Spool(TypedDict, total=False):
@@ -98,13 +98,13 @@ class _Spool(TypedDict, total=False):
     spool_max_bytes: str | int
 
 
-class FilesSink(_Spool, total=False):
+class FilesSinkMap(_Spool, total=False):
     """Files of JSON lines in a folder."""
 
     path: Required[str]
 
 
-class KafkaSink(_Spool, total=False):
+class KafkaSinkMap(_Spool, total=False):
     """A topic of a Kafka cluster."""
 
     topic: Required[str]
@@ -118,7 +118,7 @@ class KafkaSink(_Spool, total=False):
     registry: str | RegistryMap
 
 
-class PostgresSink(_Spool, total=False):
+class PostgresSinkMap(_Spool, total=False):
     """A table of PostgreSQL."""
 
     url: Required[str]
@@ -128,7 +128,7 @@ class PostgresSink(_Spool, total=False):
     connections: int
 
 
-class SqliteSink(_Spool, total=False):
+class SqliteSinkMap(_Spool, total=False):
     """A table in a file of SQLite."""
 
     path: Required[str]
@@ -136,7 +136,7 @@ class SqliteSink(_Spool, total=False):
     mode: Literal["document", "columns"]
 
 
-class OpensearchSink(_Spool, total=False):
+class OpensearchSinkMap(_Spool, total=False):
     """An index of OpenSearch."""
 
     url: str
@@ -153,7 +153,7 @@ class OpensearchSink(_Spool, total=False):
     mapping: Mapping[str, object]
 
 
-class RedisSink(_Spool, total=False):
+class RedisSinkMap(_Spool, total=False):
     """Keys of Redis."""
 
     url: str
@@ -162,7 +162,7 @@ class RedisSink(_Spool, total=False):
     password: str
 
 
-class ForeachSink(_Spool, total=False):
+class ForeachSinkMap(_Spool, total=False):
     """A function of yours, `module:name`, called with each batch."""
 
     function: Required[str]
@@ -171,31 +171,31 @@ class ForeachSink(_Spool, total=False):
     timeout: str
 
 
-class ConsoleSink(_Spool, total=False):
+class ConsoleSinkMap(_Spool, total=False):
     """The terminal."""
 
 
 class SinkMap(TypedDict, total=False):
     """One kind of sink with its options."""
 
-    files: FilesSink
-    kafka: KafkaSink
-    postgres: PostgresSink
-    sqlite: SqliteSink
-    opensearch: OpensearchSink
-    redis: RedisSink
-    foreach: ForeachSink
-    console: ConsoleSink
+    files: FilesSinkMap
+    kafka: KafkaSinkMap
+    postgres: PostgresSinkMap
+    sqlite: SqliteSinkMap
+    opensearch: OpensearchSinkMap
+    redis: RedisSinkMap
+    foreach: ForeachSinkMap
+    console: ConsoleSinkMap
 
 
-class SqliteStore(TypedDict, total=False):
+class SqliteStoreMap(TypedDict, total=False):
     """A table in a file of SQLite, to look up."""
 
     path: Required[str]
     table: str
 
 
-class PostgresStore(TypedDict, total=False):
+class PostgresStoreMap(TypedDict, total=False):
     """A table or view of PostgreSQL, to look up."""
 
     url: Required[str]
@@ -203,7 +203,7 @@ class PostgresStore(TypedDict, total=False):
     schema: str
 
 
-class RedisStore(TypedDict, total=False):
+class RedisStoreMap(TypedDict, total=False):
     """Keys of Redis, to look up."""
 
     url: str
@@ -212,7 +212,7 @@ class RedisStore(TypedDict, total=False):
     password: str
 
 
-class DynamodbStore(TypedDict, total=False):
+class DynamodbStoreMap(TypedDict, total=False):
     """A table of DynamoDB, to look up."""
 
     table: str
@@ -221,7 +221,7 @@ class DynamodbStore(TypedDict, total=False):
     consistent: bool
 
 
-class HttpStore(TypedDict, total=False):
+class HttpStoreMap(TypedDict, total=False):
     """A service that answers over HTTP; `timeout_s` in seconds."""
 
     url: str
@@ -230,7 +230,7 @@ class HttpStore(TypedDict, total=False):
     timeout_s: int
 
 
-class FunctionStore(TypedDict, total=False):
+class FunctionStoreMap(TypedDict, total=False):
     """A function, `module:name`, from keys to rows by key."""
 
     function: Required[str]
@@ -239,12 +239,12 @@ class FunctionStore(TypedDict, total=False):
 class StoreMap(TypedDict, total=False):
     """One kind of lookup store with its options."""
 
-    sqlite: SqliteStore
-    postgres: PostgresStore
-    redis: RedisStore
-    dynamodb: DynamodbStore
-    http: HttpStore
-    function: FunctionStore
+    sqlite: SqliteStoreMap
+    postgres: PostgresStoreMap
+    redis: RedisStoreMap
+    dynamodb: DynamodbStoreMap
+    http: HttpStoreMap
+    function: FunctionStoreMap
 
 
 class LineageMap(TypedDict, total=False):

@@ -25,7 +25,7 @@ from joinery.expression.typed import Aggregate, AggregateFunction
 from joinery.model.change import Row
 from joinery.model.type import DataType, Decimal
 from joinery.plan.nodes import Node
-from joinery.semantics.render import key_text
+from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import (
     Findings,
     JoinValue,
@@ -256,7 +256,9 @@ class Assembler:
 
     def _map(self, kept: Sequence[Assembled]) -> dict[str, Any]:
         key, types = self.node.relation.key, self._key_types
-        return {key_text([each.row[column] for column in key], types): each.value for each in kept}
+        return {
+            map_key_text([each.row[column] for column in key], types): each.value for each in kept
+        }
 
     def _compute_values(
         self, fields: Mapping[str, Any], gathered: Mapping[str, Gathered]

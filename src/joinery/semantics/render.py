@@ -86,14 +86,14 @@ def _or_null(render: Render) -> Render:
     return lambda value: "null" if value is None else render(value)
 
 
-def key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
+def map_key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
     """Return the text of a key, under which an `as: map` embed holds its object.
 
     One column gives its own text, several the JSON text of their array.
 
     Example:
         >>> from joinery.model.type import LONG, STRING
-        >>> key_text([7], [LONG]), key_text(["a", 7], [STRING, LONG])
+        >>> map_key_text([7], [LONG]), map_key_text(["a", 7], [STRING, LONG])
         ('7', '["a",7]')
     """
     if len(values) == 1:

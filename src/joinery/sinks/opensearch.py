@@ -41,7 +41,7 @@ from joinery.sinks.opensearch_server import (
     HASHED,
     Access,
     Action,
-    Outcome,
+    BulkResult,
     SearchServer,
     body_of,
     body_of_deletes,
@@ -242,12 +242,12 @@ class OpenSearchSink:
             self._server.close()
             self._server = None
 
-    def _send(self, send: partial[Outcome], batch: StagedBatch) -> Written:
+    def _send(self, send: partial[BulkResult], batch: StagedBatch) -> Written:
         """Send chunk by chunk, as many at once as there are connections."""
-        whole = Outcome()
+        whole = BulkResult()
         chunks = read_chunks(batch.files, rows=_CHUNK_ROWS, characters=_CHUNK_CHARACTERS)
         with ThreadPoolExecutor(self._access.connections) as pool:
-            running: deque[Future[Outcome]] = deque()
+            running: deque[Future[BulkResult]] = deque()
             for chunk in chunks:
                 if len(running) > self._access.connections:
                     whole = whole.plus(running.popleft().result())
@@ -258,7 +258,7 @@ class OpenSearchSink:
 
     def _send_chunk(
         self, server: SearchServer, batch: StagedBatch, rows: Sequence[StagedRow]
-    ) -> Outcome:
+    ) -> BulkResult:
         actions = [Action(id_of(row), row) for row in rows]
         newest = self._newer_than_deletes(server, batch, actions)
         gone = [each for each in newest if each.row.value is None]

@@ -47,7 +47,7 @@ class Action(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
+class BulkResult:
     """What became of some documents.
 
     Attributes:
@@ -64,9 +64,9 @@ class Outcome:
     why: str = ""
     denied: str = ""
 
-    def plus(self, other: Outcome) -> Outcome:
+    def plus(self, other: BulkResult) -> BulkResult:
         """Return what became of both."""
-        return Outcome(
+        return BulkResult(
             refused=self.refused + other.refused,
             older=self.older + other.older,
             again=self.again + other.again,
@@ -113,9 +113,9 @@ def _action(verb: str, id: str, version: int) -> str:
     return f'{{"{verb}":{{"_id":{name},"version":{version},"version_type":"external_gte"}}}}'
 
 
-def outcome_of(actions: Sequence[Action], answer: Mapping[str, Any]) -> Outcome:
+def outcome_of(actions: Sequence[Action], answer: Mapping[str, Any]) -> BulkResult:
     """Return what a bulk's answer says of the documents it sent."""
-    outcome = Outcome()
+    outcome = BulkResult()
     if not answer.get("errors"):
         return outcome
     for action, item in zip(actions, answer["items"], strict=True):
@@ -124,7 +124,7 @@ def outcome_of(actions: Sequence[Action], answer: Mapping[str, Any]) -> Outcome:
     return outcome
 
 
-def _sort(outcome: Outcome, action: Action, told: Mapping[str, Any]) -> None:
+def _sort(outcome: BulkResult, action: Action, told: Mapping[str, Any]) -> None:
     status, error = told["status"], told.get("error")
     if error is None:  # taken, or the delete of what is not there
         return
@@ -242,9 +242,9 @@ class SearchServer:
             page = self.ask(following)
         self.ask(partial(_end_scroll, id=page["_scroll_id"]))
 
-    def bulk(self, index: str, actions: Sequence[Action], body: Body) -> Outcome:
+    def bulk(self, index: str, actions: Sequence[Action], body: Body) -> BulkResult:
         """Send `actions` as `body` puts them; what the server has no room for, a few times."""
-        whole = Outcome()
+        whole = BulkResult()
         waits = list(_AGAIN_S)
         while actions:
             outcome = self._bulk_once(index, actions, body)
@@ -259,7 +259,7 @@ class SearchServer:
                 time.sleep(random.uniform(0, waits.pop(0)))
         return whole
 
-    def _bulk_once(self, index: str, actions: Sequence[Action], body: Body) -> Outcome:
+    def _bulk_once(self, index: str, actions: Sequence[Action], body: Body) -> BulkResult:
         """Send one request, or two of half the size where it would be too large."""
         raw = body(actions)
         try:
@@ -273,7 +273,7 @@ class SearchServer:
             ):
                 raise
             if len(actions) == 1:
-                return Outcome(refused=[self._too_large(actions[0], len(raw))])
+                return BulkResult(refused=[self._too_large(actions[0], len(raw))])
             middle = len(actions) // 2
             first = self._bulk_once(index, actions[:middle], body)
             return first.plus(self._bulk_once(index, actions[middle:], body))

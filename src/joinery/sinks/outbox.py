@@ -43,7 +43,7 @@ _KEPT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HighestSent:
     """The highest position of a partition, and the identities of its events there."""
 
     position: int = NO_POSITION
@@ -55,15 +55,15 @@ class Mark:
             return False
         return position < self.position or (position == self.position and id_ in self.ids)
 
-    def past(self, position: int, id_: str) -> Mark:
+    def past(self, position: int, id_: str) -> HighestSent:
         """Return the mark after one more event, which was not seen."""
         if position == NO_POSITION:
             return self
         ids = self.ids if position == self.position else frozenset[str]()
-        return Mark(position, ids | {id_})
+        return HighestSent(position, ids | {id_})
 
 
-Marks = Mapping[int, Mark]
+Marks = Mapping[int, HighestSent]
 
 
 class MarkFolder:
@@ -79,7 +79,7 @@ class MarkFolder:
             return {}
         told = json.loads(self._file(max(known)).read_text(encoding="utf-8"))
         return {
-            int(partition): Mark(each["position"], frozenset(each["ids"]))
+            int(partition): HighestSent(each["position"], frozenset(each["ids"]))
             for partition, each in told.items()
         }
 
@@ -277,7 +277,7 @@ class _Reading:
     def __init__(self, shape: EventShape, batch: StagedBatch, before: Marks, one_log: bool) -> None:
         self._shape, self._batch, self._one_log = shape, batch, one_log
         self._types = {each.name: each.type for each in batch.value.fields}
-        self.marks: dict[int, Mark] = dict(before)
+        self.marks: dict[int, HighestSent] = dict(before)
         self.refused: list[Refusal] = []
         self.repeated = 0
 
@@ -287,7 +287,7 @@ class _Reading:
             place = row.key_values()
             partition = 0 if self._one_log else int(str(place["partition"]))
             id_ = json.dumps([columns.get(each) for each in self._shape.id])
-            mark = self.marks.get(partition, Mark())
+            mark = self.marks.get(partition, HighestSent())
             if mark.seen(row.version, id_):
                 self.repeated += 1
                 continue

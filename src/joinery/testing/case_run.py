@@ -244,7 +244,7 @@ def _as_written(tree: Tree | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """What became of a case.
 
     Attributes:
@@ -264,21 +264,21 @@ class Outcome:
         return self.step is None
 
 
-def run_case(case: Case) -> Outcome:
+def run_case(case: Case) -> CaseResult:
     """Run a case up to its first step that does not give what is expected."""
     try:
         send = _opened(case.target)
     except (JoineryError, ImportError, AttributeError) as error:  # a function that is not there
-        return Outcome(case, 1, error=_told(error))
+        return CaseResult(case, 1, error=_told(error))
     for number, step in enumerate(case.steps, 1):
         try:
             found, dead = send(step)
         except JoineryError as error:
-            return Outcome(case, number, error=_told(error))
+            return CaseResult(case, number, error=_told(error))
         differences = _documents(step, found, case) + compare_dead(step.dead, dead, case.target)
         if differences:
-            return Outcome(case, number, tuple(differences))
-    return Outcome(case)
+            return CaseResult(case, number, tuple(differences))
+    return CaseResult(case)
 
 
 def _told(error: Exception) -> str:

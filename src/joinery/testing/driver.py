@@ -27,7 +27,7 @@ from joinery.solutions.choose import SolutionPlace, open_solution, store_solutio
 from joinery.solutions.protocol import DeadDocument, Emissions, Solution
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.memory import MemoryState
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
 from joinery.testing.changes import ChangeError, RowChange
 
 
@@ -53,7 +53,7 @@ class StoreBacked:
             counters,
         )
 
-    def _documents(self, name: str, outcome: Outcome) -> list[DocumentChange]:
+    def _documents(self, name: str, outcome: BatchResult) -> list[DocumentChange]:
         root = self._products[name].root
         return [
             DocumentChange(
@@ -62,7 +62,7 @@ class StoreBacked:
             for key, sent in outcome.emitted.get(name, Emitted()).documents.items()
         ]
 
-    def _dead(self, name: str, outcome: Outcome) -> list[DeadDocument]:
+    def _dead(self, name: str, outcome: BatchResult) -> list[DeadDocument]:
         relation = self._products[name].root.relation
         return [
             DeadDocument(name, key_row(relation, key), reason, detail)

@@ -23,7 +23,7 @@ from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
 from joinery.testing.conformance.project import load_text
 from joinery.testing.driver import BATCH_US
 
@@ -46,7 +46,7 @@ class ReplayDiffersError(JoineryError):
 
 
 @dataclass(slots=True)
-class Breaker:
+class CrashCounter:
     """Counts the calls of wrapped objects, and raises `CrashError` after so many of them."""
 
     left: int | None = None
@@ -69,7 +69,7 @@ class Breaker:
 
 
 class _Wrapped:
-    def __init__(self, breaker: Breaker, target: Any) -> None:
+    def __init__(self, breaker: CrashCounter, target: Any) -> None:
         self._breaker, self._target = breaker, target
 
     def __getattr__(self, name: str) -> Any:
@@ -106,7 +106,7 @@ class StoreRunner:
     seed: int = 0
     counts: bool = True
     crashed: int = field(default=0, init=False)
-    _breaker: Breaker = field(default_factory=Breaker, init=False)
+    _breaker: CrashCounter = field(default_factory=CrashCounter, init=False)
 
     def run(self, project: ProjectSpec, batches: Sequence[Sequence[Change]]) -> list[Sent]:
         """Run `project` from nothing, one batch after the other.
@@ -132,7 +132,7 @@ class StoreRunner:
 
     def apply(
         self, products: Sequence[Product], changes: Sequence[Change], batch: Batch
-    ) -> Outcome:
+    ) -> BatchResult:
         """Open the solution, apply one batch, and close it."""
         solution = self.open(products, self._breaker.wrap)
         try:
@@ -163,7 +163,7 @@ class StoreRunner:
             return
 
 
-def _found(outcome: Outcome) -> dict[str, Mapping[str, int]]:
+def _found(outcome: BatchResult) -> dict[str, Mapping[str, int]]:
     """Return what a batch counted by relation and by product."""
     found: dict[str, Mapping[str, int]] = dict(outcome.relations)
     for name, counts in outcome.counters.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from joinery.delivery.hold import Hold
-from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, Outcome, SettlingOutlet
+from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, SettlingOutlet, SinkResult
 from joinery.model.type import Atomic, Field, Struct
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
@@ -82,11 +82,11 @@ class Noted:
     """What a settling outlet told."""
 
     def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[SinkResult] = []
         self.errors: list[Exception] = []
         self.failed = threading.Event()
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
+    def tell(self, outcomes: Sequence[SinkResult]) -> None:
         self.outcomes += outcomes
 
     def fail(self, error: Exception) -> None:
@@ -256,4 +256,4 @@ def test_a_document_refused_between_batches_is_told(
     outlet.drain()
     outlet.close()
 
-    assert noted.outcomes == [Outcome("target", Written(refused=target.refused))]
+    assert noted.outcomes == [SinkResult("target", Written(refused=target.refused))]

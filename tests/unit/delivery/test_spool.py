@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.outlet import Delaying, Outcome
+from joinery.delivery.outlet import Delaying, SinkResult
 from joinery.delivery.spool import Spool, SpoolingSink, SpoolPlace
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
@@ -70,7 +70,7 @@ class Bench:
         self.folder = folder
         self.gate, self.ending, closing = threading.Event(), threading.Event(), threading.Event()
         self.errors: list[Exception] = []
-        self.told: list[Outcome] = []
+        self.told: list[SinkResult] = []
         self.waits: list[Waiting | None] = []
         self.waiting = threading.Event()
         self.check: Callable[[], None] = lambda: None
@@ -87,7 +87,7 @@ class Bench:
     def ended(self) -> bool:
         return self.ending.is_set()
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
+    def tell(self, outcomes: Sequence[SinkResult]) -> None:
         self.told += outcomes
 
     def wait(self, waiting: Waiting | None) -> None:
@@ -122,7 +122,7 @@ def test_batches_reach_the_sink_in_their_order(tmp_path: Path) -> None:
     bench.sink.drain()
 
     assert [(0, "0\n"), (1, "1\n"), (2, "2\n")] == bench.target.taken
-    assert [Outcome("somewhere", Written(older=1))] * 3 == bench.told
+    assert [SinkResult("somewhere", Written(older=1))] * 3 == bench.told
     bench.sink.close()
 
 

@@ -25,7 +25,7 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.semantics.render import document_json, key_text
+from joinery.semantics.render import document_json, map_key_text
 
 SECOND = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
@@ -67,4 +67,4 @@ def test_an_object_writes_its_nulls_in_the_order_of_its_type() -> None:
 
 
 def test_a_composite_key_is_the_text_of_an_array() -> None:
-    assert '["a\\"b",7]' == key_text(['a"b', 7], [STRING, LONG])
+    assert '["a\\"b",7]' == map_key_text(['a"b', 7], [STRING, LONG])

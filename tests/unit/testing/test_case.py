@@ -9,7 +9,7 @@ import pytest
 from joinery.errors import ProjectErrors
 from joinery.project.load import load_spec
 from joinery.testing.case_load import case_files, load_cases
-from joinery.testing.case_run import Outcome, run_case
+from joinery.testing.case_run import CaseResult, run_case
 
 PROJECT = """\
 name: shop
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def outcome(folder: Path, text: str) -> Outcome:
+def outcome(folder: Path, text: str) -> CaseResult:
     """Run the only case of a file."""
     (folder / "tests" / "a.yaml").write_text(text)
     (case,) = load_cases(load_spec(folder / "joinery.yaml"), case_files(folder))

@@ -212,12 +212,12 @@ _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 """The whole numbers that stand for themselves."""
 
 
-def key_text(values: Sequence[Any]) -> bytes:
+def key_bytes(values: Sequence[Any]) -> bytes:
     """Return the values of a key, or of a join, as a JSON array.
 
     Example:
         >>> from decimal import Decimal
-        >>> key_text(("ann", 7)), key_text(("ann", Decimal("7.00"))), key_text((0.5,))
+        >>> key_bytes(("ann", 7)), key_bytes(("ann", Decimal("7.00"))), key_bytes((0.5,))
         (b'["ann",7]', b'["ann",7]', b'[{"n":"0.5"}]')
     """
     for each in values:
@@ -226,12 +226,12 @@ def key_text(values: Sequence[Any]) -> bytes:
     return dumps(values)
 
 
-def key_of_text(text: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
+def key_of_bytes(text: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
     """Return the values of declared types that a text was made of.
 
     Example:
         >>> from joinery.model.type import LONG, STRING
-        >>> key_of_text(b'["ann",7]', (STRING, LONG))
+        >>> key_of_bytes(b'["ann",7]', (STRING, LONG))
         ('ann', 7)
     """
     return tuple(map(_value, loads(text), types))

@@ -18,7 +18,7 @@ from joinery.clients.dynamodb import DynamoError, ask, open_dynamodb
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, store_error
 from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address, slices
-from joinery.solutions.stored.state import FencedError, StoreError
+from joinery.solutions.stored.state import StoreError, StoreFencedError
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -158,7 +158,9 @@ class DynamoStore:
         claimed = self._table.put_if(place, after, before)
         # An answer may be lost on its way, and the request be made again by the driver.
         if not claimed and self._table.get([place]).get(place) != after:
-            raise FencedError("another run has taken over the table", hint="Stop one of the two.")
+            raise StoreFencedError(
+                "another run has taken over the table", hint="Stop one of the two."
+            )
 
     def get_many(self, addresses: Sequence[Address]) -> list[bytes | None]:
         """Return the value at each address."""

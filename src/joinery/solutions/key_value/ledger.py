@@ -27,11 +27,11 @@ import orjson
 from joinery.model.change import Key
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
-from joinery.solutions.key_value.codec import KeyCodec, dump, key_of_text, key_text
-from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
+from joinery.solutions.key_value.codec import KeyCodec, dump, key_bytes, key_of_bytes
+from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoreError
+from joinery.solutions.stored.state import Batch, Emitted, StoreError, StoreFencedError
 
 _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000
@@ -146,10 +146,10 @@ class Ledger:
         return done.number if done else None
 
     def roots(self, product: str) -> Iterator[Key]:
-        """Yield the keys of all documents, from a `ListingStore`."""
+        """Yield the keys of all documents, from a `ScannableStore`."""
         place, keys = self._documents(product), self._types[product]
-        for partition in cast(ListingStore, self._store).partitions(place):
-            yield key_of_text(partition.removeprefix(place), keys)
+        for partition in cast(ScannableStore, self._store).partitions(place):
+            yield key_of_bytes(partition.removeprefix(place), keys)
 
     def mark(self, roots: Mapping[str, Collection[Key]]) -> None:
         """Remember roots as work to do."""
@@ -225,7 +225,7 @@ class Ledger:
         for product, each in emitted.items():
             place = self._documents(product)
             gone = self._gone(product)
-            told = {key_text(key): sent for key, sent in _all_of(each)}
+            told = {key_bytes(key): sent for key, sent in _all_of(each)}
             self._store.put_many({(gone, sort): b"-" for sort, s in told.items() if _went(s)})
             self._store.put_many({(place + sort, b""): _sent_text(s) for sort, s in told.items()})
         former = [each.encode() for each in done.former]
@@ -336,7 +336,7 @@ def read_sent(
 ) -> dict[Key, SentDocument]:
     """Return what the sink holds of some roots, whose documents stand at `place`."""
     asked = list(roots)
-    held = store.get_many([(place + key_text(key), b"") for key in asked])
+    held = store.get_many([(place + key_bytes(key), b"") for key in asked])
     return {
         key: _sent_of(value) for key, value in zip(asked, held, strict=True) if value is not None
     }
@@ -396,5 +396,5 @@ def _went(sent: SentDocument) -> bool:
     return sent.text is None and not sent.failing
 
 
-def _fenced() -> FencedError:
-    return FencedError("another run has taken over the store", hint="Stop one of the two.")
+def _fenced() -> StoreFencedError:
+    return StoreFencedError("another run has taken over the store", hint="Stop one of the two.")

@@ -21,7 +21,7 @@ from joinery.clients.redis import failure, open_redis, redis_errors, shown
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
 from joinery.solutions.key_value.option import StoreOptionError, check_options
 from joinery.solutions.key_value.store import Address, slices
-from joinery.solutions.stored.state import FencedError, StoreError, StoreUnavailableError
+from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -241,7 +241,9 @@ class RedisStore:
 
     def _told(self, what: str, error: Exception) -> StoreError:
         if "FENCED" in str(error):
-            return FencedError("another run has taken over the store", hint="Stop one of the two.")
+            return StoreFencedError(
+                "another run has taken over the store", hint="Stop one of the two."
+            )
         told = failure(error, self._target, f"could not {what}")
         kind = StoreUnavailableError if isinstance(told, SinkUnavailableError) else StoreError
         return kind(told.message, detail=told.detail, hint=told.hint)

@@ -99,7 +99,7 @@ class SharedStore(KeyValueStore, Protocol):
         """
 
 
-class ListingStore(KeyValueStore, Protocol):
+class ScannableStore(KeyValueStore, Protocol):
     """A store that can also list what it holds, so that another solution can take its place."""
 
     def partitions(self, head: bytes) -> Iterator[bytes]:

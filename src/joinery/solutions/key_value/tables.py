@@ -22,8 +22,8 @@ from urllib.parse import quote
 from joinery.model.change import Key, Row
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.rows import JoinValue, join_reader
-from joinery.solutions.key_value.codec import RowText, key_of_text, key_text
-from joinery.solutions.key_value.store import Address, KeyValueStore, ListingStore
+from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
+from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
 from joinery.solutions.stored.state import StoredRow
 
 _AT_ONCE = 20_000
@@ -67,7 +67,7 @@ class KeyedRows:
     def rows(self, keys: Collection[Key]) -> dict[Key, StoredRow]:
         """Return what is stored under `keys`."""
         asked = list(keys)
-        sorts = list(map(key_text, asked))
+        sorts = list(map(key_bytes, asked))
         values = self._store.get_many([(self._place + sort, b"") for sort in sorts])
         found = {
             key: self._texts.stored(value)
@@ -80,10 +80,10 @@ class KeyedRows:
         return found
 
     def keys(self) -> Iterator[Key]:
-        """Yield the keys of all rows, deleted ones included, from a `ListingStore`."""
-        store = cast(ListingStore, self._store)
+        """Yield the keys of all rows, deleted ones included, from a `ScannableStore`."""
+        store = cast(ScannableStore, self._store)
         for partition in store.partitions(self._place):
-            yield key_of_text(partition.removeprefix(self._place), self._key_types)
+            yield key_of_bytes(partition.removeprefix(self._place), self._key_types)
 
     def matching(self, columns: tuple[str, ...], values: Collection[JoinValue]) -> list[Row]:
         """Return the visible rows whose `columns` equal one of `values`."""
@@ -91,7 +91,7 @@ class KeyedRows:
             return self._under(columns, values)
         wanted = set(values)
         head, value_of = self._auxiliary[columns]
-        partitions = [head + key_text(each) for each in wanted]
+        partitions = [head + key_bytes(each) for each in wanted]
         addresses = [address for address, _ in self._store.scan(partitions)]
         sorts = list(dict.fromkeys(sort for _, sort in addresses))
         held = self._store.get_many([(self._place + sort, b"") for sort in sorts])
@@ -104,7 +104,7 @@ class KeyedRows:
                 rows.append(row)
                 joining[sort] = value
         if len(joining) < len(addresses):
-            places = {sort: head + key_text(value) for sort, value in joining.items()}
+            places = {sort: head + key_bytes(value) for sort, value in joining.items()}
             self._stale.update(each for each in addresses if places.get(each[1]) != each[0])
         return rows
 
@@ -121,9 +121,9 @@ class KeyedRows:
                 old = None if before is None else value_of(before)
                 new = None if after is None else value_of(after)
                 if new != old and new is not None:
-                    added[head + key_text(new), sort] = b""
+                    added[head + key_bytes(new), sort] = b""
                 if new != old and old is not None:
-                    removed[head + key_text(old), sort] = None
+                    removed[head + key_bytes(old), sort] = None
             if stored.row is None:
                 added[self._gone, sort] = b""
             written[self._place + sort, b""] = self._texts.text(stored)
@@ -168,10 +168,10 @@ class KeyedRows:
             for head, value_of in self._auxiliary.values():
                 value = None if row is None else value_of(row)
                 if value is not None:
-                    yield head + key_text(value), key_text(key)
+                    yield head + key_bytes(value), key_bytes(key)
 
     def _address(self, key: Sequence[Any]) -> Address:
-        return self._place + key_text(key), b""
+        return self._place + key_bytes(key), b""
 
 
 def relations_of(products: Iterable[Product]) -> list[Relation]:

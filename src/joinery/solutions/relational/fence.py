@@ -8,7 +8,7 @@ Invariant: within a checkpoint epochs and batch numbers never fall.
 
 from __future__ import annotations
 
-from joinery.solutions.stored.state import Batch, FencedError, StoreError
+from joinery.solutions.stored.state import Batch, StoreError, StoreFencedError
 
 
 def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) -> None:
@@ -21,12 +21,12 @@ def check_claim(batch: Batch, owner: str | None, epoch: int | None, place: str) 
         place: The store's name.
 
     Raises:
-        FencedError: A run with a higher epoch has been here.
+        StoreFencedError: A run with a higher epoch has been here.
         StoreError: The store lacks what the checkpoint committed.
     """
     if owner == batch.query_id:
         if epoch is not None and epoch > batch.epoch:
-            raise FencedError(
+            raise StoreFencedError(
                 f"another run keeps its join state in {place}",
                 detail=f"Its epoch is {epoch}, that of this run {batch.epoch}.",
             )

@@ -37,7 +37,7 @@ from joinery.errors import SpecError
 from joinery.model.change import Key, Row
 from joinery.plan.nodes import Relation
 from joinery.semantics.rows import JoinValue, join_reader
-from joinery.solutions.key_value.codec import RowText, key_text
+from joinery.solutions.key_value.codec import RowText, key_bytes
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.state import StoredRow
@@ -149,7 +149,7 @@ _LONGEST_VALUE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ItemLayout:
     """Where the items of one query stand.
 
     Attributes:
@@ -177,7 +177,7 @@ class ItemTable:
         relation: Relation,
         sides: Mapping[tuple[str, ...], int],
         table: DynamoTable,
-        layout: Layout,
+        layout: ItemLayout,
         recent: Recent,
     ) -> None:
         self._key = relation.key
@@ -275,12 +275,12 @@ class ItemTable:
         return {columns: self._value(columns, each) for columns, each in values if each is not None}
 
     def _value(self, columns: tuple[str, ...], value: JoinValue) -> str:
-        return _short(self._values[columns] + key_text(value).decode(), _LONGEST_VALUE)
+        return _short(self._values[columns] + key_bytes(value).decode(), _LONGEST_VALUE)
 
 
 def sort_key(key: Sequence[Any]) -> str:
     """Return the sort key of a row's item."""
-    return _short(key_text(key).decode(), _LONGEST_SORT)
+    return _short(key_bytes(key).decode(), _LONGEST_SORT)
 
 
 def _short(text: str, most: int) -> str:

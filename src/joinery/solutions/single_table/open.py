@@ -13,7 +13,7 @@ from joinery.model.change import Change
 from joinery.plan.nodes import Product
 from joinery.solutions.price import Prices
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import Batch, Outcome, StoreError, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, StoreError, StoreSolution
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -31,7 +31,7 @@ class DynamoSolution:
         self._table = table
         self._product = product
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
         before = self._table.usage.snapshot()
         outcome = self._driver.apply(changes, batch)

@@ -25,7 +25,7 @@ from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.state import join_sides
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.key_value.tables import escaped
-from joinery.solutions.single_table.items import ItemTable, Layout, Need, Recent, sort_key
+from joinery.solutions.single_table.items import ItemLayout, ItemTable, Need, Recent, sort_key
 from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError
 
@@ -152,7 +152,7 @@ class SingleTableState:
         }
         recent = self._recent[relation.name]
         recent.expire()
-        return ItemTable(relation, sides, self._table, Layout(scope, self._shards), recent)
+        return ItemTable(relation, sides, self._table, ItemLayout(scope, self._shards), recent)
 
     def _gone(self, relation: str, sort: str) -> Address:
         return self._ledger.head + f"gone/{escaped(relation)}".encode(), sort.encode()

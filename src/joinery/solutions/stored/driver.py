@@ -35,9 +35,9 @@ from joinery.solutions.stored.fold import Find
 from joinery.solutions.stored.reading import Metered, not_collecting
 from joinery.solutions.stored.state import (
     Batch,
+    BatchResult,
     Emitted,
     JoinState,
-    Outcome,
     PortableState,
     SharedState,
     StoredRow,
@@ -118,14 +118,14 @@ class StoreDriver:
         self._outlets = [_Outlet(each, tactic(each, max_document_bytes)) for each in products]
         self._together, self._team, self._alone = together, team, alone
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
         if self._state.begin(batch):
-            return Outcome(self._state.emitted(batch))
+            return BatchResult(self._state.emitted(batch))
         with not_collecting():
             return self._apply(changes, batch)
 
-    def _apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def _apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         state = self._state
         pending = state.pending()
         net = self._net(changes, batch.timestamp_us)
@@ -139,7 +139,7 @@ class StoreDriver:
         emitted = self._emitted(roots, batch.timestamp_us)
         counters = self._counters(net)
         state.acknowledge(batch, emitted)
-        return Outcome(emitted, net.counts, counters, self._meter.usage())
+        return BatchResult(emitted, net.counts, counters, self._meter.usage())
 
     @property
     def state(self) -> JoinState:

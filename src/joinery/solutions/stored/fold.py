@@ -18,7 +18,7 @@ from joinery.expression.typed import Expression
 from joinery.model.change import Row
 from joinery.plan.nodes import Node, Relation
 from joinery.semantics.assemble import Aggregating
-from joinery.semantics.render import key_text
+from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, JoinValue
 from joinery.solutions.stored.column import (
     Column,
@@ -313,7 +313,7 @@ class _Embed:
     def _names(self, folded: Folded) -> list[str]:
         key, types = self._node.relation.key, self._key_types
         columns = [cells_of(folded.rows, name) for name in key]
-        return [key_text(values, types) for values in zip(*columns, strict=True)]
+        return [map_key_text(values, types) for values in zip(*columns, strict=True)]
 
 
 def _read(node: Node) -> Iterator[str]:

@@ -12,7 +12,7 @@ from joinery.model.change import Key, Row
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue, join_value
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoredRow, StoreError
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
 
 _Index = dict[JoinValue, dict[Key, Row]]
 
@@ -42,7 +42,7 @@ class MemoryState:
         if batch.query_id != self._owner:
             self._empty(batch)
         if batch.epoch < self._epoch:
-            raise FencedError(f"a run with the epoch {self._epoch} keeps its join state here")
+            raise StoreFencedError(f"a run with the epoch {self._epoch} keeps its join state here")
         self._epoch = batch.epoch
         return self._done is not None and self._done[0].number == batch.number
 

@@ -17,7 +17,7 @@ from joinery.errors import JoineryError
 from joinery.model.change import Change
 from joinery.model.progress import Waiting
 from joinery.retry import PATIENCE, Patience, Retry
-from joinery.solutions.stored.state import Batch, Outcome, StoreSolution, StoreUnavailableError
+from joinery.solutions.stored.state import Batch, BatchResult, StoreSolution, StoreUnavailableError
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class PatientSolution:
         except StoreUnavailableError as error:
             self._retry.note(error)
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, however long its store takes.
 
         Raises:

@@ -33,7 +33,7 @@ class StoreUnavailableError(StoreError):
     code = "STORE_UNAVAILABLE"
 
 
-class FencedError(StoreError):
+class StoreFencedError(StoreError):
     """A run with a higher epoch writes to the store; this one writes nothing more."""
 
     code = "STORE_FENCED"
@@ -95,7 +95,7 @@ class Emitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchResult:
     """What a batch did.
 
     Attributes:
@@ -116,7 +116,7 @@ class Outcome:
 class StoreSolution(Protocol):
     """Keeps the documents of some products in a store; `engine.driver.StoreDriver` is one."""
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, or tell again what it sent if it was acknowledged before.
 
         Args:
@@ -147,7 +147,7 @@ class JoinState(Protocol):
         with an empty store.
 
         Raises:
-            FencedError: A run with a higher epoch has been here.
+            StoreFencedError: A run with a higher epoch has been here.
             StoreError: The store cannot be used; says why and what to do.
         """
 

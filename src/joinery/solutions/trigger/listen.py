@@ -25,7 +25,7 @@ from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.sinks.protocol import StagedBatch
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
 
 
 def stage_documents(
@@ -122,7 +122,7 @@ class Listener:
         for outlet in self._outlets.values():
             outlet.close()
 
-    def _write(self, outcome: Outcome, batch: Batch) -> None:
+    def _write(self, outcome: BatchResult, batch: Batch) -> None:
         with TemporaryDirectory(prefix="joinery-queue-") as folder:
             for product in self._products:
                 emitted = outcome.emitted.get(product.name, Emitted())

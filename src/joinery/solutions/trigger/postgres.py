@@ -34,7 +34,7 @@ from joinery.solutions.relational.postgres_database import (
 )
 from joinery.solutions.relational.value import rows_from, values_to_cells
 from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, FencedError
+from joinery.solutions.stored.state import Batch, Emitted, StoreFencedError
 from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import QueryLayout
 from joinery.solutions.trigger.tactic import Given, fields_of
@@ -203,7 +203,7 @@ class PostgresQueueState(PostgresTriggerState):
             self._link.execute("BEGIN")
             number, epoch = self._number(" FOR UPDATE")
             if epoch > batch.epoch:
-                raise FencedError(
+                raise StoreFencedError(
                     "another listener publishes from this queue",
                     detail=f"It is number {epoch}, this one {batch.epoch}.",
                 )

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
-from joinery.dead_letters.folder import DeadLetterWriter, PatientLetters
+from joinery.dead_letters.folder import DeadLetterWriter, PatientDeadLetters
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import Delaying, Outcome, Outlet
+from joinery.delivery.outlet import Delaying, Outlet, SinkResult
 from joinery.delivery.patient_sink import PatientSink, SinkLetters
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
@@ -122,7 +122,7 @@ class QueryRun:
         self._attempts = attempts
         self._keeping = threading.Lock()
         self._dead_letters = (
-            PatientLetters(
+            PatientDeadLetters(
                 dead_letters,
                 ended=self.ended,
                 tell=partial(self._board.wait, dead_letters.target),
@@ -355,7 +355,7 @@ class QueryRun:
             check=self.lease.check,
         )
 
-    def _tell_flushed(self, product: str, outcomes: Sequence[Outcome]) -> None:
+    def _tell_flushed(self, product: str, outcomes: Sequence[SinkResult]) -> None:
         """Keep the dead letters of documents that went out between two batches."""
         refused = [(target, written.refused) for target, written in outcomes if written.refused]
         if not refused:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from joinery.dead_letters.place import letter_reader
+from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
 from joinery.model.phase import Phase, Phases
 from joinery.model.progress import BatchProgress, Progress, Waiting
@@ -152,7 +152,7 @@ class Run:
     @property
     def dead_letters(self) -> str:
         """Where the dead letters are kept."""
-        return letter_reader(self._spec).target
+        return dead_letter_reader(self._spec).target
 
     def prepare(self) -> None:
         """Take the leases and checkpoints of all queries, open their sinks; needs no Spark.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinery.dead_letters.place import letter_writer
+from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
 from joinery.lookups.coherence import Coherence, place_of
@@ -74,7 +74,7 @@ def _query(
         [sinks.of(each, paths) for each in products],
         lowered=lowered,
         lease=paths.lease,
-        dead_letters=letter_writer(spec, name),
+        dead_letters=dead_letter_writer(spec, name),
         wait_for_letters=spec.run.dead_letters_wait,
         attempts=Attempts(paths.checkpoint.parent, name),
         staging=paths.staging,

@@ -39,7 +39,7 @@ from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.solutions.stored.owner import Owner
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.reading import not_collecting
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
 from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 
@@ -65,7 +65,7 @@ class StoreThread:
             self._executor.shutdown()
             raise
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch."""
         return self._executor.submit(self._solution.apply, changes, batch).result()
 
@@ -227,7 +227,7 @@ class StoreKernel:
 
 
 def write_outcome(
-    outcome: Outcome, products: Sequence[Product], folder: Path, *, time_us: int
+    outcome: BatchResult, products: Sequence[Product], folder: Path, *, time_us: int
 ) -> None:
     """Write documents as lines of the files sink, a folder a product, and dead letters.
 
@@ -260,7 +260,7 @@ def write_outcome(
         _write(folder / "dead_letters" / "part-store.jsonl", letters)
 
 
-def counted(counts: Counts, outcome: Outcome, folder: Path) -> Counts:
+def counted(counts: Counts, outcome: BatchResult, folder: Path) -> Counts:
     """Return the feed's counts with those of the store, whose lines are below `folder`."""
     documents = {
         name: {

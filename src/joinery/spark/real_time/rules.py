@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from joinery.clients.kafka import Brokers
-from joinery.dead_letters.place import LetterPlaceError, letter_topic
+from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Sink
 from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
@@ -111,7 +111,7 @@ def _topic(sink: Sink) -> KafkaTopic:
 
 
 def _letters(spec: ProjectSpec) -> KafkaTopic:
-    brokers, topic = letter_topic(spec)
+    brokers, topic = dead_letter_topic(spec)
     return KafkaTopic(topic, brokers.bootstrap, tuple(brokers.properties.items()))
 
 
@@ -132,7 +132,7 @@ def _reasons(
     found = [each for topics in kafka_topics(products).values() for each in topics]
     try:
         found.append(_letters(spec))
-    except LetterPlaceError as error:
+    except DeadLetterPlaceError as error:
         yield f"{error.message}; real time needs run.dead_letters: {{kafka: {{topic: …}}}}"
     if len({(each.bootstrap, each.properties) for each in found}) > 1:
         yield "its topics are in several Kafkas; real time writes to one"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.kafka import Topic, describe_topic
-from joinery.dead_letters.topic import open_letter_topic
+from joinery.dead_letters.topic import open_dead_letter_topic
 from joinery.delivery.lease import Lease
 from joinery.model.progress import BatchProgress, with_ages
 from joinery.plan.nodes import Product
@@ -250,7 +250,7 @@ class RealTimeRun:
         )
         check_slots(name, self._slots, _slots_there(spark))
         letters = self._targets[name].dead_letters
-        open_letter_topic(letters.brokers, letters.topic)
+        open_dead_letter_topic(letters.brokers, letters.topic)
         door = kernel.real_time()
         query = RealTimeQuery(
             name,

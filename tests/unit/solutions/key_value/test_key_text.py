@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from joinery.semantics.rows import join_value
-from joinery.solutions.key_value.codec import key_text
+from joinery.solutions.key_value.codec import key_bytes
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 VALUES: list[Any] = [
@@ -53,13 +53,13 @@ VALUES: list[Any] = [
 def test_texts_are_equal_exactly_when_values_are(one: Any) -> None:
     equal = [join_value({"a": one}, ["a"]) == join_value({"a": two}, ["a"]) for two in VALUES]
 
-    assert equal == [key_text((one,)) == key_text((two,)) for two in VALUES]
+    assert equal == [key_bytes((one,)) == key_bytes((two,)) for two in VALUES]
 
 
 def test_values_of_several_columns_do_not_run_together() -> None:
-    assert key_text(("a", "b")) != key_text(("a,b",))
-    assert key_text(("a", '","b')) != key_text(('a","', "b"))
+    assert key_bytes(("a", "b")) != key_bytes(("a,b",))
+    assert key_bytes(("a", '","b')) != key_bytes(('a","', "b"))
 
 
 def test_no_text_has_a_nul() -> None:
-    assert b"\0" not in key_text(("a\0b", b"\0"))
+    assert b"\0" not in key_bytes(("a\0b", b"\0"))

@@ -13,7 +13,7 @@ from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoredRow, StoreError
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
 from joinery.testing.conformance.project import load_text
 
 PRODUCT: Product = build_plan(
@@ -220,13 +220,13 @@ def test_an_older_run_writes_nothing_more(store: MemoryStore) -> None:
     old.begin(batch(0, epoch=1))
     new.begin(batch(0, epoch=2))
 
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         old.mark({"p": {("a",)}})
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         old.write("user", {("a",): row(email="a", name="ann")})
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         old.acknowledge(batch(0, epoch=1), {})
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         KeyValueJoinState([PRODUCT], store).begin(batch(0, epoch=1))
 
 
@@ -252,7 +252,7 @@ def test_another_checkpoint_takes_the_store_over_and_begins_with_nothing(
     assert not other.begin(batch(0, query_id="other"))
     assert ({}, {}) == (other.rows("user", [("a",)]), other.sent("p", [("a",)]))
     assert set() == entries(store, b"0/")
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         state.mark({"p": {("a",)}})
 
 

@@ -29,7 +29,7 @@ from joinery.model.type import (
 from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
 from joinery.semantics.document import SentDocument
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.stored.state import Batch, Emitted, FencedError, StoredRow, StoreError
+from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
 
 FIRST = Batch("q", 0, 1, 1_000_000)
 SECOND = Batch("q", 1, 1, 2_000_000)
@@ -137,7 +137,7 @@ def test_a_replaced_run_is_refused_for_good(state: SqliteState, path: Path) -> N
     newer.begin(Batch("q", 1, 2, 2_000_000))
     newer.close()
 
-    with pytest.raises(FencedError, match="another run"):
+    with pytest.raises(StoreFencedError, match="another run"):
         state.begin(SECOND)
 
 

@@ -20,7 +20,7 @@ from joinery.solutions.stored.crew import Ask, Crew, ReadingProcess, crew_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.emit import Answer, Request
 from joinery.solutions.stored.reading import Task
-from joinery.solutions.stored.state import Batch, Outcome, StoreUnavailableError
+from joinery.solutions.stored.state import Batch, BatchResult, StoreUnavailableError
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """
@@ -85,7 +85,7 @@ def let_the_process_take_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Crew, "answers", fair)
 
 
-def run(driver: StoreDriver) -> list[Outcome]:
+def run(driver: StoreDriver) -> list[BatchResult]:
     try:
         return [driver.apply(batch(at), Batch("q", at, 1, 1000 * (at + 1))) for at in range(3)]
     finally:

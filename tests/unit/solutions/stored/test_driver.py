@@ -13,7 +13,7 @@ from joinery.plan.nodes import Product
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.memory import MemoryState
-from joinery.solutions.stored.state import Batch, FencedError, Outcome
+from joinery.solutions.stored.state import Batch, BatchResult, StoreFencedError
 from joinery.testing.conformance.project import load_text
 
 PROJECT = """
@@ -74,7 +74,7 @@ def batch(number: int, *, epoch: int = 1) -> Batch:
     return Batch("query", number, epoch, (number + 1) * 1000)
 
 
-def sent(outcome: Outcome) -> dict[Key, tuple[str | None, int]]:
+def sent(outcome: BatchResult) -> dict[Key, tuple[str | None, int]]:
     documents = outcome.emitted["profile"].documents
     return {key: (each.text, each.version) for key, each in documents.items()}
 
@@ -134,7 +134,7 @@ def test_versions_rise_when_the_clock_stands(driver: StoreDriver) -> None:
 def test_a_run_that_was_replaced_writes_nothing(driver: StoreDriver) -> None:
     driver.apply([user(1)], batch(0, epoch=2))
 
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         driver.apply([user(2)], batch(1, epoch=1))
 
 

@@ -14,16 +14,16 @@ from joinery.retry import Patience
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.state import (
     Batch,
-    FencedError,
-    Outcome,
+    BatchResult,
     StoreError,
+    StoreFencedError,
     StoreUnavailableError,
 )
 
 QUICK = Patience(first_s=0.001, longest_s=0.01, failures=3, rest_s=0.02)
 DOWN = StoreUnavailableError("could not reach the store", detail="Connection refused.")
 BATCH = Batch("query", 3, 1, 1)
-OUTCOME = Outcome({}, usage={"requests": 1})
+OUTCOME = BatchResult({}, usage={"requests": 1})
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Store:
         self._answer("make")
         return self
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         self._answer(f"apply {batch.number}")
         return OUTCOME
 
@@ -115,9 +115,9 @@ def test_a_run_that_was_replaced_does_not_open_the_store_again() -> None:
 
     def check() -> None:
         if len(store.calls) > 1:
-            raise FencedError("taken over")
+            raise StoreFencedError("taken over")
 
-    with pytest.raises(FencedError):
+    with pytest.raises(StoreFencedError):
         patient(store, check=check).apply([], BATCH)
 
     assert ["make", "apply 3", "close"] == store.calls

@@ -13,7 +13,7 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
-from joinery.solutions.stored.state import Batch, Emitted, Outcome, StoreError
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreError
 from joinery.spark.batch.stores import StoreThread, counted, store_name, write_outcome
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
@@ -38,9 +38,9 @@ class Here:
     def __init__(self) -> None:
         self.threads = {threading.current_thread()}
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> Outcome:
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         self.threads.add(threading.current_thread())
-        return Outcome({})
+        return BatchResult({})
 
     def forget(self, before_us: int) -> None:
         self.threads.add(threading.current_thread())
@@ -96,7 +96,7 @@ def test_a_batch_has_a_time_of_its_own(tmp_path: Path) -> None:
 
 
 def test_an_outcome_is_staged_as_lines(products: Sequence[Product], tmp_path: Path) -> None:
-    outcome = Outcome(
+    outcome = BatchResult(
         {
             "profile": Emitted(
                 documents={

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.dead_letters.place import letter_reader, letter_writer
+from joinery.dead_letters.open import dead_letter_reader, dead_letter_writer
 from joinery.errors import ProjectErrors
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
@@ -94,14 +94,16 @@ def test_without_a_place_dead_letters_get_a_topic_named_after_the_project(tmp_pa
 
     security = (("security.protocol", "SSL"),)
     assert KafkaTopic("people-dead-letters", "here:9092", security) == found
-    assert "kafka topic people-dead-letters at here:9092" == letter_reader(spec).target
-    assert "kafka topic people-dead-letters at here:9092" == letter_writer(spec, "profile").target
+    assert "kafka topic people-dead-letters at here:9092" == dead_letter_reader(spec).target
+    assert (
+        "kafka topic people-dead-letters at here:9092" == dead_letter_writer(spec, "profile").target
+    )
 
 
 def test_in_batches_dead_letters_without_a_place_stay_in_files(tmp_path: Path) -> None:
     spec = declared(tmp_path, letters="{files: {path: .joinery/dead_letters}}")
 
-    assert str(tmp_path / ".joinery/dead_letters") in letter_reader(spec).target
+    assert str(tmp_path / ".joinery/dead_letters") in dead_letter_reader(spec).target
 
 
 def test_two_kafkas_are_refused(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ _ID_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Resolution:
     """What somebody did about a letter.
 
     Attributes:
@@ -57,7 +57,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """One thing that could not be used.
 
     Attributes:
@@ -128,7 +128,7 @@ class Letter:
         text = self.facts.get(name)
         return None if text is None else str(text).encode()
 
-    def marked(self, mark: Mark | None) -> Letter:
+    def marked(self, mark: Resolution | None) -> DeadLetter:
         """Return the letter with what was done about it, if that was after it was written."""
         if mark is None or moment(self.time) > moment(mark.until):
             return self
@@ -140,37 +140,37 @@ def moment(time: str) -> datetime:
     return datetime.fromisoformat(time) if time else datetime.min.replace(tzinfo=UTC)
 
 
-def parse_letter(line: str | bytes) -> Letter:
+def parse_dead_letter(line: str | bytes) -> DeadLetter:
     """Return the letter that a line holds."""
     facts: dict[str, Any] = json.loads(line)
     lasting = {name: value for name, value in facts.items() if name not in _PASSING}
     text = json.dumps(lasting, sort_keys=True, separators=(",", ":")).encode()
-    return Letter(hashlib.sha256(text).hexdigest()[:_ID_DIGITS], facts)
+    return DeadLetter(hashlib.sha256(text).hexdigest()[:_ID_DIGITS], facts)
 
 
-def parse_mark(line: str | bytes) -> Mark:
+def parse_resolution(line: str | bytes) -> Resolution:
     """Return the mark that a line holds."""
-    return Mark(**json.loads(line))
+    return Resolution(**json.loads(line))
 
 
-def mark_line(mark: Mark) -> str:
+def resolution_line(mark: Resolution) -> str:
     """Return a mark as one JSON line."""
     facts = {"id": mark.id, "state": mark.state, "until": mark.until, "at": mark.at}
     return json.dumps(facts)
 
 
-def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Mark]) -> Iterator[Letter]:
+def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Resolution]) -> Iterator[DeadLetter]:
     """Yield each letter once, at its last time, with what was done about it.
 
     Letters of one source come in the order of their places.
     """
-    newest: dict[str, Letter] = {}
+    newest: dict[str, DeadLetter] = {}
     for line in lines:
-        letter = parse_letter(line)
+        letter = parse_dead_letter(line)
         stood = newest.get(letter.id)
         if stood is None or moment(stood.time) < moment(letter.time):
             newest[letter.id] = letter
-    done: dict[str, Mark] = {}
+    done: dict[str, Resolution] = {}
     for mark in marks:
         if mark.id not in done or done[mark.id].at <= mark.at:
             done[mark.id] = mark
@@ -178,7 +178,7 @@ def sorted_out(lines: Iterable[str | bytes], marks: Iterable[Mark]) -> Iterator[
         yield letter.marked(done.get(letter.id))
 
 
-def _order(letter: Letter) -> tuple[Any, ...]:
+def _order(letter: DeadLetter) -> tuple[Any, ...]:
     facts = letter.facts
     file = str(facts.get("file", "")).encode()
     numbers = (facts.get(name, 0) for name in ("partition", "offset", "line", "version"))

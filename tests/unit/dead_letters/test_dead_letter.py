@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from joinery.dead_letters.letter import Letter, Mark, parse_letter, sorted_out
+from joinery.dead_letters.dead_letter import DeadLetter, Resolution, parse_dead_letter, sorted_out
 
 FACTS: dict[str, Any] = {
     "reason": "wrong_type",
@@ -26,12 +26,15 @@ def line(**other: Any) -> bytes:
     return json.dumps({**FACTS, **other}).encode()
 
 
-def told(*lines: bytes, marks: tuple[Mark, ...] = ()) -> list[tuple[str, str]]:
+def told(*lines: bytes, marks: tuple[Resolution, ...] = ()) -> list[tuple[str, str]]:
     return [(each.place, each.state) for each in sorted_out(lines, marks)]
 
 
 def test_the_same_record_refused_again_has_the_same_id() -> None:
-    first, again = parse_letter(line()), parse_letter(line(time="2026-01-03T00:00:00Z", detail="x"))
+    first, again = (
+        parse_dead_letter(line()),
+        parse_dead_letter(line(time="2026-01-03T00:00:00Z", detail="x")),
+    )
 
     assert first.id == again.id
 
@@ -40,7 +43,7 @@ def test_the_same_record_refused_again_has_the_same_id() -> None:
     "other", [{"line": 4}, {"topic": "order"}, {"reason": "poison"}, {"value": "{}"}]
 )
 def test_another_record_has_another_id(other: dict[str, Any]) -> None:
-    assert parse_letter(line()).id != parse_letter(line(**other)).id
+    assert parse_dead_letter(line()).id != parse_dead_letter(line(**other)).id
 
 
 def test_a_letter_that_stands_twice_is_told_once() -> None:
@@ -54,23 +57,27 @@ def test_letters_come_in_the_order_of_their_places() -> None:
 
 
 def test_what_was_done_about_a_letter_is_told() -> None:
-    mark = Mark(parse_letter(line()).id, "dropped", FACTS["time"], "2026-01-04T00:00:00Z")
+    mark = Resolution(
+        parse_dead_letter(line()).id, "dropped", FACTS["time"], "2026-01-04T00:00:00Z"
+    )
 
     assert [("1.jsonl:3", "dropped")] == told(line(), marks=(mark,))
 
 
 def test_a_letter_that_comes_again_after_its_replay_is_open() -> None:
-    mark = Mark(parse_letter(line()).id, "replayed", FACTS["time"], "2026-01-04T00:00:00Z")
+    mark = Resolution(
+        parse_dead_letter(line()).id, "replayed", FACTS["time"], "2026-01-04T00:00:00Z"
+    )
     again = line(time="2026-01-02T03:04:05.000001Z")
 
     assert [("1.jsonl:3", "open")] == told(line(), again, marks=(mark,))
 
 
 def test_the_latest_mark_counts() -> None:
-    id = parse_letter(line()).id
+    id = parse_dead_letter(line()).id
     marks = (
-        Mark(id, "dropped", FACTS["time"], "2026-01-05T00:00:00Z"),
-        Mark(id, "replayed", FACTS["time"], "2026-01-04T00:00:00Z"),
+        Resolution(id, "dropped", FACTS["time"], "2026-01-05T00:00:00Z"),
+        Resolution(id, "replayed", FACTS["time"], "2026-01-04T00:00:00Z"),
     )
 
     assert [("1.jsonl:3", "dropped")] == told(line(), marks=marks)
@@ -93,13 +100,13 @@ def test_the_latest_mark_counts() -> None:
 def test_a_letter_tells_what_it_is_of(
     facts: dict[str, Any], kind: str, of: str, place: str | None
 ) -> None:
-    letter = Letter("x", facts)
+    letter = DeadLetter("x", facts)
 
     assert (kind, of) == (letter.kind, letter.of)
     assert place in (None, letter.place)
 
 
 def test_bytes_that_are_no_text_are_kept() -> None:
-    letter = Letter("x", {"key": None, "value_base64": "/w=="})
+    letter = DeadLetter("x", {"key": None, "value_base64": "/w=="})
 
     assert (None, b"\xff") == (letter.raw("key"), letter.raw("value"))

@@ -7,9 +7,9 @@ from typing import Any
 
 from joinery.dead_letters.folder import (
     DeadLetterFolder,
+    DeadLetterFolderReader,
     DeadLetterReader,
     DeadLetterWriter,
-    LetterFolder,
 )
 from joinery.errors import SpecError
 from joinery.plan.sink import LETTER_KINDS
@@ -21,17 +21,17 @@ _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")
 _SECURITY = ("security.", "sasl.", "ssl.")
 
 
-class LetterPlaceError(SpecError):
+class DeadLetterPlaceError(SpecError):
     """Dead letters cannot be kept where the project says."""
 
     code = "SPEC_DEAD_LETTERS"
 
 
-def letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
+def dead_letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
     """Return where one query keeps its dead letters.
 
     Raises:
-        LetterPlaceError: The project names no place that can hold them.
+        DeadLetterPlaceError: The project names no place that can hold them.
     """
     kind, options = _place(spec)
     if kind == "files":
@@ -41,29 +41,29 @@ def letter_writer(spec: ProjectSpec, query: str) -> DeadLetterWriter:
     return DeadLetterTopic(_brokers(spec, options), str(options["topic"]))
 
 
-def letter_reader(spec: ProjectSpec) -> DeadLetterReader:
+def dead_letter_reader(spec: ProjectSpec) -> DeadLetterReader:
     """Return where all dead letters of a project are found.
 
     Raises:
-        LetterPlaceError: The project names no place that can hold them.
+        DeadLetterPlaceError: The project names no place that can hold them.
     """
     kind, options = _place(spec)
     if kind == "files":
-        return LetterFolder(spec.path_of(str(options["path"])))
-    from joinery.dead_letters.topic import LetterTopic
+        return DeadLetterFolderReader(spec.path_of(str(options["path"])))
+    from joinery.dead_letters.topic import DeadLetterTopicReader
 
-    return LetterTopic(_brokers(spec, options), str(options["topic"]))
+    return DeadLetterTopicReader(_brokers(spec, options), str(options["topic"]))
 
 
-def letter_topic(spec: ProjectSpec) -> tuple[Any, str]:
+def dead_letter_topic(spec: ProjectSpec) -> tuple[Any, str]:
     """Return the brokers and the name of the topic that dead letters go to.
 
     Raises:
-        LetterPlaceError: They do not go to Kafka.
+        DeadLetterPlaceError: They do not go to Kafka.
     """
     kind, options = _place(spec)
     if kind != "kafka":
-        raise LetterPlaceError(f"dead letters go to {kind}", hint="Write {kafka: {topic: …}}.")
+        raise DeadLetterPlaceError(f"dead letters go to {kind}", hint="Write {kafka: {topic: …}}.")
     return _brokers(spec, options), str(options["topic"])
 
 
@@ -80,7 +80,7 @@ def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
     return Brokers(options.bootstrap, properties)
 
 
-def own_letter_topic(spec: ProjectSpec) -> str | None:
+def own_dead_letter_topic(spec: ProjectSpec) -> str | None:
     """Return the topic that real time takes by itself, None where it takes none.
 
     It takes one where the project leaves `run.dead_letters` out and has one Kafka source.
@@ -95,17 +95,17 @@ def own_letter_topic(spec: ProjectSpec) -> str | None:
 
 def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
     """Return kind and options of the place, a named sink looked up."""
-    if (topic := own_letter_topic(spec)) is not None:
+    if (topic := own_dead_letter_topic(spec)) is not None:
         return "kafka", {"topic": topic}
     sink = spec.run.dead_letters
     kind, options = sink.kind, dict(sink.options)
     if sink.use is not None:
         named = dict(spec.sinks).get(sink.use)
         if named is None:
-            raise LetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
+            raise DeadLetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
         kind, options = named.kind, {**dict(named.options), **options}
     if kind not in LETTER_KINDS:
-        raise LetterPlaceError(
+        raise DeadLetterPlaceError(
             f'dead letters cannot be kept in "{kind}"',
             hint="Write {files: {path: …}} or {kafka: {topic: …}}.",
         )
@@ -122,7 +122,7 @@ def _brokers(spec: ProjectSpec, options: dict[str, Any]) -> Any:
         return Brokers(str(options["bootstrap"]), properties)
     sources = [each for each in spec.sources if each.kind == "kafka"]
     if len(sources) != 1:
-        raise LetterPlaceError(
+        raise DeadLetterPlaceError(
             '"dead_letters" needs "bootstrap"',
             detail="It is the default only where the project has one Kafka source.",
             hint="Write {kafka: {topic: …, bootstrap: host:9092}}.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from joinery.dead_letters.letterbox import Letterbox, LetterSelectionError, Selection, grouped
+from joinery.dead_letters.queue import DeadLetterQueue, DeadLetterSelectionError, Selection, grouped
 from joinery.dead_letters.replay import line_of
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
@@ -24,10 +24,10 @@ products:
 
 
 @pytest.fixture
-def letterbox(tmp_path: Path) -> Letterbox:
+def queue(tmp_path: Path) -> DeadLetterQueue:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
     spec = load_spec(tmp_path / "joinery.yaml")
-    return Letterbox(spec, build_plan(spec))
+    return DeadLetterQueue(spec, build_plan(spec))
 
 
 def write(folder: Path, *letters: dict[str, Any], name: str = "profile-000001-0000000000") -> None:
@@ -69,16 +69,16 @@ def replayed(folder: Path) -> list[bytes]:
     return [line for file in files for line in file.read_bytes().splitlines()]
 
 
-def test_a_folder_without_letters_has_none(letterbox: Letterbox) -> None:
-    assert [] == letterbox.find(Selection())
+def test_a_folder_without_letters_has_none(queue: DeadLetterQueue) -> None:
+    assert [] == queue.find(Selection())
 
 
-def test_letters_are_grouped_by_reason_and_topic(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_letters_are_grouped_by_reason_and_topic(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(3), record(1), record(2, reason="wrong_type"))
 
     told = [
         (each.reason, each.of, each.count, each.first[-3:], each.last[-3:], each.newest.place)
-        for each in grouped(letterbox.find(Selection()))
+        for each in grouped(queue.find(Selection()))
     ]
 
     assert [
@@ -87,10 +87,10 @@ def test_letters_are_grouped_by_reason_and_topic(letterbox: Letterbox, tmp_path:
     ] == told
 
 
-def test_records_go_back_to_their_lines_in_order(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_records_go_back_to_their_lines_in_order(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(12), record(3, '{"id":1}', key='{"id":1}'), record(4, None, key="7"))
 
-    kept = letterbox.replay(letterbox.find(Selection()))
+    kept = queue.replay(queue.find(Selection()))
 
     assert [] == kept
     assert [
@@ -100,85 +100,89 @@ def test_records_go_back_to_their_lines_in_order(letterbox: Letterbox, tmp_path:
     ] == replayed(tmp_path)
 
 
-def test_what_was_put_back_is_not_listed_any_more(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_what_was_put_back_is_not_listed_any_more(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(1))
-    letterbox.replay(letterbox.find(Selection()))
+    queue.replay(queue.find(Selection()))
 
-    assert [] == letterbox.find(Selection())
-    assert ["replayed"] == [each.state for each in letterbox.find(Selection(closed=True))]
+    assert [] == queue.find(Selection())
+    assert ["replayed"] == [each.state for each in queue.find(Selection(closed=True))]
 
 
-def test_what_is_dropped_stays_where_it_is(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_what_is_dropped_stays_where_it_is(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(1), record(2))
-    letterbox.drop(letterbox.find(Selection())[:1])
+    queue.drop(queue.find(Selection())[:1])
 
-    assert ["1.jsonl:2"] == [each.place for each in letterbox.find(Selection())]
-    assert 2 == len(letterbox.find(Selection(closed=True)))
+    assert ["1.jsonl:2"] == [each.place for each in queue.find(Selection())]
+    assert 2 == len(queue.find(Selection(closed=True)))
 
 
 def test_a_mark_that_a_crash_cut_off_is_as_if_it_was_never_made(
-    letterbox: Letterbox, tmp_path: Path
+    queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
     write(tmp_path, record(1), record(2))
     with (tmp_path / ".joinery/dead_letters/.marks.jsonl").open("w") as marks:
         marks.write('{"id": "abc", "sta')
 
-    letterbox.drop(letterbox.find(Selection())[:1])
+    queue.drop(queue.find(Selection())[:1])
 
-    assert ["1.jsonl:2"] == [each.place for each in letterbox.find(Selection())]
+    assert ["1.jsonl:2"] == [each.place for each in queue.find(Selection())]
 
 
 def test_bytes_that_are_no_text_come_back_as_they_were(
-    letterbox: Letterbox, tmp_path: Path
+    queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
     letter = record(1)
     del letter["value"]
     write(tmp_path, {**letter, "value_base64": "e/99"})
 
-    letterbox.replay(letterbox.find(Selection()))
+    queue.replay(queue.find(Selection()))
 
     assert [b"1\t{\xff}"] == replayed(tmp_path)
 
 
-def test_a_record_that_was_cut_is_read_from_its_file(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_a_record_that_was_cut_is_read_from_its_file(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
     file = tmp_path / "data/customer/1.jsonl"
     file.parent.mkdir(parents=True)
     file.write_text('{"id":1}\n{"id":2,"name":"a long name"}\n')
     write(tmp_path, record(2, '{"id":2,"na', cut=True))
 
-    letterbox.replay(letterbox.find(Selection()))
+    queue.replay(queue.find(Selection()))
 
     assert [b'2\t{"id":2,"name":"a long name"}'] == replayed(tmp_path)
 
 
-def test_a_cut_record_whose_file_is_gone_is_kept(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_a_cut_record_whose_file_is_gone_is_kept(queue: DeadLetterQueue, tmp_path: Path) -> None:
     write(tmp_path, record(2, '{"id":2,"na', cut=True))
 
-    kept = letterbox.replay(letterbox.find(Selection()))
+    kept = queue.replay(queue.find(Selection()))
 
     assert ["holds only the beginning of its record" in each.why for each in kept] == [True]
-    assert 1 == len(letterbox.find(Selection()))
+    assert 1 == len(queue.find(Selection()))
 
 
-def test_a_document_goes_to_the_sink_that_refused_it(letterbox: Letterbox, tmp_path: Path) -> None:
+def test_a_document_goes_to_the_sink_that_refused_it(
+    queue: DeadLetterQueue, tmp_path: Path
+) -> None:
     target = f"sqlite {tmp_path / 'shop.db'}, table profile"
     write(tmp_path, {**refused(7), "sink": target}, {**refused(8, "Ada L."), "sink": target})
 
-    kept = letterbox.replay(letterbox.find(Selection()))
+    kept = queue.replay(queue.find(Selection()))
 
     assert [] == kept
     assert [(1, '{"id":1,"name":"Ada L."}', 8)] == documents(tmp_path)
 
 
 def test_a_document_older_than_the_sinks_changes_nothing(
-    letterbox: Letterbox, tmp_path: Path
+    queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
     target = f"sqlite {tmp_path / 'shop.db'}, table profile"
     write(tmp_path, {**refused(8, "new"), "sink": target})
-    letterbox.replay(letterbox.find(Selection()))
+    queue.replay(queue.find(Selection()))
     write(tmp_path, {**refused(7, "old"), "sink": target}, name="profile-000001-0000000001")
 
-    kept = letterbox.replay(letterbox.find(Selection()))
+    kept = queue.replay(queue.find(Selection()))
 
     assert [] == kept
     assert [(1, '{"id":1,"name":"new"}', 8)] == documents(tmp_path)
@@ -201,25 +205,25 @@ def documents(folder: Path) -> list[Any]:
     ],
 )
 def test_what_cannot_be_put_back_is_told_and_stays_open(
-    letterbox: Letterbox, tmp_path: Path, other: dict[str, Any], why: str
+    queue: DeadLetterQueue, tmp_path: Path, other: dict[str, Any], why: str
 ) -> None:
     write(tmp_path, {**record(1), "version": 1, **other})
 
-    kept = letterbox.replay(letterbox.find(Selection()))
+    kept = queue.replay(queue.find(Selection()))
 
     assert [True] == [why in each.why for each in kept]
-    assert 1 == len(letterbox.find(Selection()))
+    assert 1 == len(queue.find(Selection()))
 
 
 def test_an_id_that_is_not_there_or_not_the_only_one_is_refused(
-    letterbox: Letterbox, tmp_path: Path
+    queue: DeadLetterQueue, tmp_path: Path
 ) -> None:
     write(tmp_path, *(record(each) for each in range(1, 40)))
 
-    with pytest.raises(LetterSelectionError, match='there is no dead letter "zz"'):
-        letterbox.find(Selection(ids=("zz",)))
-    with pytest.raises(LetterSelectionError, match='"" stands for 39 dead letters'):
-        letterbox.find(Selection(ids=("",)))
+    with pytest.raises(DeadLetterSelectionError, match='there is no dead letter "zz"'):
+        queue.find(Selection(ids=("zz",)))
+    with pytest.raises(DeadLetterSelectionError, match='"" stands for 39 dead letters'):
+        queue.find(Selection(ids=("",)))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,15 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import groupby
 
-from joinery.dead_letters.letter import REASONS, Letter, Mark, State, moment, sorted_out
-from joinery.dead_letters.place import letter_reader, source_brokers
+from joinery.dead_letters.dead_letter import (
+    REASONS,
+    DeadLetter,
+    Resolution,
+    State,
+    moment,
+    sorted_out,
+)
+from joinery.dead_letters.open import dead_letter_reader, source_brokers
 from joinery.dead_letters.replay import ReplayError, replay_documents, replay_files, row_of
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan
@@ -23,7 +30,7 @@ from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.sinks.registry import make_sink
 
 
-class LetterSelectionError(SpecError):
+class DeadLetterSelectionError(SpecError):
     """A command names dead letters that are not there, or none at all."""
 
     code = "SPEC_LETTERS"
@@ -45,7 +52,7 @@ class Selection:
     of: str = ""
     closed: bool = False
 
-    def takes(self, letter: Letter) -> bool:
+    def takes(self, letter: DeadLetter) -> bool:
         """Return whether a letter is meant."""
         return (
             (self.closed or bool(self.ids) or letter.state == "open")
@@ -56,7 +63,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LetterGroup:
+class DeadLetterGroup:
     """Letters of one reason and one topic or product.
 
     Attributes:
@@ -72,34 +79,34 @@ class LetterGroup:
     first: str
     last: str
     states: Counter[str]
-    newest: Letter
+    newest: DeadLetter
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A letter that was not put back, and why."""
 
-    letter: Letter
+    letter: DeadLetter
     why: str
 
 
-class Letterbox:
+class DeadLetterQueue:
     """The dead letters of one project."""
 
     def __init__(self, spec: ProjectSpec, plan: Plan) -> None:
         self._spec, self._plan = spec, plan
-        self._reader = letter_reader(spec)
+        self._reader = dead_letter_reader(spec)
 
     @property
     def target(self) -> str:
         """Where the letters are kept."""
         return self._reader.target
 
-    def find(self, selection: Selection) -> list[Letter]:
+    def find(self, selection: Selection) -> list[DeadLetter]:
         """Return the letters that are meant, in the order of their places.
 
         Raises:
-            LetterSelectionError: An id is not there, or stands for several letters; or the
+            DeadLetterSelectionError: An id is not there, or stands for several letters; or the
                 reason is none.
         """
         letters = list(sorted_out(self._reader.lines(), self._reader.marks()))
@@ -107,7 +114,7 @@ class Letterbox:
         for begin in selection.ids:
             named = [each.id for each in letters if each.id.startswith(begin)]
             if len(named) != 1:
-                raise LetterSelectionError(
+                raise DeadLetterSelectionError(
                     f'there is no dead letter "{begin}"'
                     if not named
                     else f'"{begin}" stands for {len(named)} dead letters',
@@ -117,11 +124,11 @@ class Letterbox:
                 )
         return [each for each in letters if selection.takes(each)]
 
-    def drop(self, letters: Sequence[Letter]) -> None:
-        """Mark letters as not needed any more."""
+    def drop(self, letters: Sequence[DeadLetter]) -> None:
+        """Resolution letters as not needed any more."""
         self._mark(letters, "dropped")
 
-    def replay(self, letters: Sequence[Letter]) -> list[Kept]:
+    def replay(self, letters: Sequence[DeadLetter]) -> list[Kept]:
         """Put letters back, and return those that were not.
 
         Records go back to where they are read, documents to the sink that refused them.
@@ -133,7 +140,7 @@ class Letterbox:
         return kept
 
     def _attempt(
-        self, way: Callable[..., list[Kept]], of: str, where: str, letters: list[Letter]
+        self, way: Callable[..., list[Kept]], of: str, where: str, letters: list[DeadLetter]
     ) -> list[Kept]:
         try:
             kept = way(of, where, letters)
@@ -145,7 +152,7 @@ class Letterbox:
         return kept
 
     @property
-    def _ways(self) -> dict[str, Callable[[str, str, list[Letter]], list[Kept]]]:
+    def _ways(self) -> dict[str, Callable[[str, str, list[DeadLetter]], list[Kept]]]:
         return {
             "record": self._records,
             "document": self._documents,
@@ -153,7 +160,7 @@ class Letterbox:
             "event": self._events,
         }
 
-    def _records(self, topic: str, source: str, letters: list[Letter]) -> list[Kept]:
+    def _records(self, topic: str, source: str, letters: list[DeadLetter]) -> list[Kept]:
         found = next((each for each in self._spec.sources if each.name == source), None)
         if found is None:
             raise ReplayError(f'the project has no source "{source}"')
@@ -167,7 +174,7 @@ class Letterbox:
                 kept.append(Kept(letter, f"{error.message}. {error.detail} {error.hint}"))
         return kept
 
-    def _documents(self, name: str, target: str, letters: list[Letter]) -> list[Kept]:
+    def _documents(self, name: str, target: str, letters: list[DeadLetter]) -> list[Kept]:
         known = outputs_of(self._plan)
         product = next((each for each in known if each.name == name), None)
         if product is None:
@@ -186,40 +193,40 @@ class Letterbox:
             if (row.key, row.version) in why
         ]
 
-    def _held(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
+    def _held(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
         why = "the document is sent by itself once it is back within its limits"
         return [Kept(each, why) for each in letters]
 
-    def _events(self, name: str, _: str, letters: list[Letter]) -> list[Kept]:
+    def _events(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
         why = f'stream "{name}" looks it up again once it stands in its topic again'
         return [Kept(each, why) for each in letters]
 
-    def _mark(self, letters: Sequence[Letter], state: State) -> None:
+    def _mark(self, letters: Sequence[DeadLetter], state: State) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         if letters:
-            self._reader.mark([Mark(each.id, state, each.time, now) for each in letters])
+            self._reader.mark([Resolution(each.id, state, each.time, now) for each in letters])
 
 
-def _check_reason(reason: str, letters: Sequence[Letter]) -> None:
+def _check_reason(reason: str, letters: Sequence[DeadLetter]) -> None:
     """Refuse a reason that no letter can have: a slip must not look like an empty box."""
     there = dict.fromkeys(each.reason for each in letters)
     known = dict.fromkeys((*there, *REASONS))
     if reason and reason not in known:
         near = get_close_matches(reason, known, n=1)
         named = f"Here are {', '.join(there)}." if there else f"Known are {', '.join(known)}."
-        raise LetterSelectionError(
+        raise DeadLetterSelectionError(
             f'no dead letter has the reason "{reason}"',
             detail=named,
             hint=f'Use "{near[0]}".' if near else "See joinery dlq list.",
         )
 
 
-def grouped(letters: Iterable[Letter]) -> list[LetterGroup]:
+def grouped(letters: Iterable[DeadLetter]) -> list[DeadLetterGroup]:
     """Return letters by reason and by topic or product, the largest group first."""
     ordered = sorted(letters, key=_group)
     groups = (list(some) for _, some in groupby(ordered, _group))
     found = [
-        LetterGroup(
+        DeadLetterGroup(
             reason=some[0].reason,
             of=some[0].of,
             count=len(some),
@@ -233,26 +240,26 @@ def grouped(letters: Iterable[Letter]) -> list[LetterGroup]:
     return sorted(found, key=lambda each: -each.count)
 
 
-def _group(letter: Letter) -> tuple[str, str]:
+def _group(letter: DeadLetter) -> tuple[str, str]:
     return (letter.reason, letter.of)
 
 
-def _way(letter: Letter) -> tuple[str, str, str]:
+def _way(letter: DeadLetter) -> tuple[str, str, str]:
     where = letter.facts.get("source" if letter.kind == "record" else "sink", "")
     return (letter.kind, letter.of, str(where))
 
 
-def _into_files(spec: ProjectSpec, source: SourceSpec, letters: list[Letter]) -> None:
+def _into_files(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
     replay_files(spec.path_of(str(dict(source.options)["path"])), letters)
 
 
-def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[Letter]) -> None:
+def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
     from joinery.dead_letters.replay import replay_kafka
 
     replay_kafka(source_brokers(source), letters)
 
 
-_REPLAYS: dict[str, Callable[[ProjectSpec, SourceSpec, list[Letter]], None]] = {
+_REPLAYS: dict[str, Callable[[ProjectSpec, SourceSpec, list[DeadLetter]], None]] = {
     "files": _into_files,
     "kafka": _into_kafka,
 }
