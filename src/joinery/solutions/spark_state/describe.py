@@ -5,7 +5,7 @@ Invariant: two programs whose states could differ in meaning differ in some part
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from joinery.solutions.spark_state.program import (
     Address,
@@ -16,11 +16,10 @@ from joinery.solutions.spark_state.program import (
     Branch,
     ChildUse,
     Claim,
-    Enrich,
+    CurrentLookup,
     Fold,
     KernelNode,
     KernelProgram,
-    Lookup,
     MapEvents,
     Match,
     Onward,
@@ -30,10 +29,14 @@ from joinery.solutions.spark_state.program import (
     Slot,
     Sql,
     StreamNode,
+    ToOne,
     Upward,
 )
 
 Part = tuple[str, str]
+
+# Checkpoints hold a program's hash and its parts, so these kinds keep their first names there.
+FIRST_KINDS = {"to_one": "lookup", "current_lookup": "enrich"}
 
 
 def parts_of(program: KernelProgram) -> Iterator[Part]:
@@ -48,7 +51,7 @@ def parts_of(program: KernelProgram) -> Iterator[Part]:
         yield from _node(program, node)
     for route in program.routes:
         relation = program.relations[route.relation]
-        name = f'relation "{relation.name}": changes go to {node_title(program.nodes[route.node])}'
+        name = f'relation "{relation.name}": changes go to {kept_title(program.nodes[route.node])}'
         yield name, f"by {columns_of(relation.columns, route.address)} as role {route.role}"
 
 
@@ -61,7 +64,12 @@ def path_title(path: str) -> str:
 
 def node_title(node: KernelNode) -> str:
     """Return the kind and the name of a node: `Match profile/orders`."""
-    return f"{node.kind.capitalize()} {node.name}"
+    return f"{type(node).__name__} {node.name}"
+
+
+def kept_title(node: KernelNode) -> str:
+    """Return the same as a checkpoint keeps it."""
+    return f"{FIRST_KINDS.get(node.kind, node.kind).capitalize()} {node.name}"
 
 
 def columns_of(row: Sequence[Slot], address: Address) -> str:
@@ -139,7 +147,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f'relation "{node.name}": level of its rows', str(node.level)
             for use in node.uses:
                 yield from _use(program, node, use)
-        case Lookup():
+        case ToOne():
             yield f"{title}: kept by", f"a Lookup at level {node.level}"
             yield (
                 f"{title}: rows",
@@ -151,7 +159,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case Enrich() | AsOf() | Claim() | MapEvents():
+        case CurrentLookup() | AsOf() | Claim() | MapEvents():
             yield from _stream_node(program, node)
         case Match():
             for arm in node.arms:
@@ -170,7 +178,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
 
 def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
     title = f'stream node "{node.name}"'
-    yield f"{title}: kept by", f"{node_title(node)} at level {node.level}"
+    yield f"{title}: kept by", f"{kept_title(node)} at level {node.level}"
     yield f"{title}: events", _types(node.event.fields)
     if isinstance(node, Claim):
         yield f"{title}: follows events to", claim_text(program, node)
@@ -180,10 +188,10 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
         yield f"{title}: a missing row", node.miss
         yield f"{title}: remembers", event_memory(node)
     for number, onward in enumerate(node.onward):
-        yield f"{title}: goes on {number}", onward_text(program, onward)
+        yield f"{title}: goes on {number}", onward_text(program, onward, kept_title)
 
 
-def event_memory(node: Enrich | AsOf) -> str:
+def event_memory(node: CurrentLookup | AsOf) -> str:
     """Return which events a lookup of a stream remembers."""
     if isinstance(node, AsOf):
         what = "corrected" if node.corrects else "held"
@@ -201,19 +209,21 @@ def event_memory(node: Enrich | AsOf) -> str:
 def claim_text(program: KernelProgram, node: Claim) -> str:
     """Return where events go that may be told again, by what, and how they are shared out."""
     row = [Slot(each.name, each.type) for each in node.event.fields]
-    target = node_title(program.nodes[node.target])
+    target = kept_title(program.nodes[node.target])
     return f"{target} by {columns_of(row, node.on)}, in {node.buckets} shares"
 
 
-def onward_text(program: KernelProgram, onward: Onward) -> str:
+def onward_text(
+    program: KernelProgram, onward: Onward, title: Callable[[KernelNode], str] = node_title
+) -> str:
     """Return where an event goes next, and by which of its columns."""
     if onward.target < 0:
         return f'to product "{program.products[onward.product].name}"'
     if onward.address is None:
-        return f"to {node_title(program.nodes[onward.target])}"
+        return f"to {title(program.nodes[onward.target])}"
     row = program.assemblers[onward.assembler].type.fields
     columns = columns_of([Slot(each.name, each.type) for each in row], onward.address)
-    return f"to {node_title(program.nodes[onward.target])} by {columns}"
+    return f"to {title(program.nodes[onward.target])} by {columns}"
 
 
 def _arm(node: Match, arm: Arm) -> Iterator[Part]:
@@ -242,7 +252,7 @@ def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
 
 def _upward(program: KernelProgram, row: Sequence[Slot], upward: Upward) -> str:
     target = program.nodes[upward.target]
-    return f"to {node_title(target)} by {columns_of(row, upward.address)}"
+    return f"to {kept_title(target)} by {columns_of(row, upward.address)}"
 
 
 def _branch(node: Fold, branch: Branch) -> Iterator[Part]:

@@ -123,7 +123,7 @@ def _label(arrow: Arrow) -> str:
 
 def _title(program: KernelProgram, index: int) -> tuple[str, ...]:
     node = program.nodes[index]
-    return (node.kind.capitalize(), node.name, f"by {keys(program)[index]}")
+    return (type(node).__name__, node.name, f"by {keys(program)[index]}")
 
 
 def _place(program: KernelProgram) -> _Drawing:

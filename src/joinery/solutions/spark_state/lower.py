@@ -1,11 +1,11 @@
 """Lowers the products of one query to a kernel program.
 
-Each node of a product becomes a Fold, each edge a Match or a Lookup, each relation a
+Each node of a product becomes a Fold, each edge a Match or a ToOne, each relation a
 Retract. Then what is not needed is left out, with its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
-- a Fold over a lone Lookup: the Lookup assembles its parents in place;
+- a Fold over a lone ToOne: the ToOne assembles its parents in place;
 - a Retract whose key holds every join column used: its rows never move.
 
 Invariant: every message goes to a later level; root Folds stand in the last.
@@ -44,7 +44,6 @@ from joinery.solutions.spark_state.program import (
     DocumentNode,
     Fold,
     KernelProgram,
-    Lookup,
     Match,
     Merge,
     OrderColumn,
@@ -55,6 +54,7 @@ from joinery.solutions.spark_state.program import (
     Retract,
     Route,
     Slot,
+    ToOne,
     Upward,
     Use,
 )
@@ -229,7 +229,7 @@ class _Lowering:
         pairs = [pair_of(embed, child=key) for key in embed.relation.key]
         types = [pair.type for pair in pairs]
         parents = self._relations[node.relation.name]
-        self._nodes[index] = Lookup(
+        self._nodes[index] = ToOne(
             name=embed.path,
             level=0,
             child_relation=NO_RELATION,
@@ -270,7 +270,7 @@ class _Lowering:
         elif len(embed.embeds) == 1 and is_lookup(embed.embeds[0]):
             lone = embed.embeds[0]
             self._reasons.append(
-                f"{embed.path}: no Fold, since {lone.path} is its only embed and a Lookup, "
+                f"{embed.path}: no Fold, since {lone.path} is its only embed and a ToOne, "
                 "which assembles it in place"
             )
             merge = Merge(self._node_assembler(embed), uses.index, upward)
@@ -369,10 +369,10 @@ class _Lowering:
                 return True
             case ChildUse():
                 target = self._nodes[use.upward.target]
-                return isinstance(target, Lookup)
+                return isinstance(target, ToOne)
             case ParentUse():
                 target = self._nodes[use.target]
-                if not use.merged or not isinstance(target, Lookup) or target.merge is None:
+                if not use.merged or not isinstance(target, ToOne) or target.merge is None:
                     return False
                 key = {uses.ordinal(each) for each in uses.relation.key}
                 up = target.merge.upward.address
@@ -391,14 +391,14 @@ class _Lowering:
                 case ChildUse():
                     at = use.upward.target
                     lookup = self._nodes[at]
-                    assert isinstance(lookup, Lookup)
+                    assert isinstance(lookup, ToOne)
                     self._nodes[at] = replace(
                         lookup, child_relation=uses.index, child_assembler=use.assembler
                     )
                     routes.append(Route(uses.index, at, role, use.upward.address))
                 case ParentUse():
                     lookup = self._nodes[use.target]
-                    assert isinstance(lookup, Lookup)
+                    assert isinstance(lookup, ToOne)
                     self._nodes[use.target] = replace(lookup, parent_relation=uses.index)
                     role |= ROLE_PARENT
                     routes.append(Route(uses.index, use.target, role, use.address))
@@ -445,7 +445,7 @@ def _targets(node: DocumentNode) -> list[int]:
                 if isinstance(use, ParentUse) and use.fold != NO_RELATION:
                     targets.append(use.fold)
             return targets
-        case Lookup():
+        case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]
         case Match():
             return [node.fold]

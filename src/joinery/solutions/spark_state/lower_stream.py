@@ -34,7 +34,7 @@ from joinery.solutions.spark_state.program import (
     Address,
     AsOf,
     Assembler,
-    Enrich,
+    CurrentLookup,
     Entry,
     KernelProgram,
     Onward,
@@ -304,7 +304,7 @@ class _Lowering:
         """Return the claim before a lookup, made once; None where it needs none."""
         if lookup not in self._claims:
             node = self._nodes[lookup]
-            made = make_claim(node, lookup, on) if isinstance(node, Enrich | AsOf) else None
+            made = make_claim(node, lookup, on) if isinstance(node, CurrentLookup | AsOf) else None
             self._claims[lookup] = None if made is None else len(self._nodes)
             if made is not None:
                 self._nodes.append(made)

@@ -112,7 +112,7 @@ class OwnUse:
 
 @dataclass(frozen=True, slots=True)
 class ParentUse:
-    """The row is announced to a Match or a Lookup; with itself where that merges it.
+    """The row is announced to a Match or a ToOne; with itself where that merges it.
 
     `branches` are those of the Fold that the target answers for.
     """
@@ -150,7 +150,7 @@ class Retract:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A Lookup assembles its parents in place."""
+    """A ToOne assembles its parents in place."""
 
     assembler: int
     relation: int
@@ -158,7 +158,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class ToOne:
     """Remembers a child by its key, and the parents that point at it."""
 
     name: str
@@ -170,7 +170,7 @@ class Lookup:
     fold: int
     branch: int
     merge: Merge | None
-    kind: Literal["lookup"] = "lookup"
+    kind: Literal["to_one"] = "to_one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Enrich:
+class CurrentLookup:
     """Remembers a table's row by its key; sends events on with what they met.
 
     Attributes:
@@ -292,7 +292,7 @@ class Enrich:
     where: int
     asked: bool
     onward: tuple[Onward, ...]
-    kind: Literal["enrich"] = "enrich"
+    kind: Literal["current_lookup"] = "current_lookup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,8 +371,8 @@ class Claim:
     kind: Literal["claim"] = "claim"
 
 
-DocumentNode = Retract | Lookup | Match | Fold
-StreamNode = Enrich | AsOf | Claim | MapEvents
+DocumentNode = Retract | ToOne | Match | Fold
+StreamNode = CurrentLookup | AsOf | Claim | MapEvents
 KernelNode = DocumentNode | StreamNode
 
 

@@ -26,11 +26,10 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     ChildUse,
     Claim,
-    Enrich,
+    CurrentLookup,
     Fold,
     KernelNode,
     KernelProgram,
-    Lookup,
     MapEvents,
     Match,
     Onward,
@@ -38,6 +37,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     Retract,
     Slot,
+    ToOne,
     Upward,
     Use,
 )
@@ -68,7 +68,7 @@ def arrows(program: KernelProgram, index: int) -> tuple[Arrow, ...]:
 
 
 def keys(program: KernelProgram) -> tuple[str, ...]:
-    """Return by what each node is keyed: the child's columns for a Match and a Lookup."""
+    """Return by what each node is keyed: the child's columns for a Match and a ToOne."""
     named = [_own_key(program, node) for node in program.nodes]
     for index in range(len(program.nodes)):
         for arrow in arrows(program, index):
@@ -93,18 +93,18 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Retract():
             row = visible_row(program, node.relation)
             yield from (_use(row, use) for use in node.uses)
-        case Lookup(merge=None):
+        case ToOne(merge=None):
             yield _answer(program, node.fold, [node.branch])
         case Match():
             yield _answer(program, node.fold, [arm.branch for arm in node.arms])
-        case Lookup(merge=merge):
+        case ToOne(merge=merge):
             assert merge is not None
             row = visible_row(program, merge.relation)
             yield _upward(row, merge.upward, "assembled rows")
         case Claim():
             event = [Slot(each.name, each.type) for each in node.event.fields]
             yield Arrow("events", node.target, columns_of(event, node.on))
-        case Enrich() | AsOf() | MapEvents():
+        case CurrentLookup() | AsOf() | MapEvents():
             yield from (_onward(program, each) for each in node.onward)
         case Fold():
             if node.upward is None:
@@ -186,7 +186,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Match():
             for arm in node.arms:
                 yield from _window(program, arm, named=len(node.arms) > 1)
-        case Lookup():
+        case ToOne():
             kept = (node.child_relation, node.parent_relation)
             names = [program.relations[each].name for each in kept if each >= 0]
             if names:
@@ -203,9 +203,9 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield "remembers where each event is remembered, as it may be told again"
         case MapEvents():
             yield f"gives {', '.join(each.name for each in node.output.fields)}"
-        case Enrich() | AsOf():
+        case CurrentLookup() | AsOf():
             row = visible_row(program, node.relation)
-            asked = isinstance(node, Enrich) and node.asked
+            asked = isinstance(node, CurrentLookup) and node.asked
             yield f"{'asks for' if asked else 'keeps'} {', '.join(slot.name for slot in row)}"
             memory = event_memory(node)
             if memory != "no events":

@@ -22,7 +22,7 @@ from joinery.solutions.spark_state.program import (
     AsOf,
     Assembler,
     Claim,
-    Enrich,
+    CurrentLookup,
     Entry,
     MapEvents,
     RelationProgram,
@@ -158,7 +158,7 @@ def own_after(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
 
 def make_node(
     step: Lookup | MapRows, place: Place, relations: Relations
-) -> Enrich | AsOf | MapEvents:
+) -> CurrentLookup | AsOf | MapEvents:
     """Return the node of a step, without what follows on it."""
     if isinstance(step, MapRows):
         event = struct_of(place.event)
@@ -170,8 +170,8 @@ def make_node(
     return _enrich(step, place, rows, relations)
 
 
-def _enrich(step: Lookup, place: Place, rows: Rows, relations: Relations) -> Enrich:
-    return Enrich(
+def _enrich(step: Lookup, place: Place, rows: Rows, relations: Relations) -> CurrentLookup:
+    return CurrentLookup(
         name=place.name,
         level=0,
         owner=place.stream.name,
@@ -215,7 +215,7 @@ def _as_of(step: Lookup, place: Place, rows: Rows, relations: Relations) -> AsOf
     )
 
 
-def make_claim(lookup: Enrich | AsOf, target: int, on: Address) -> Claim | None:
+def make_claim(lookup: CurrentLookup | AsOf, target: int, on: Address) -> Claim | None:
     """Return what follows events that are told again; None where none is, or none remembered."""
     versioned = isinstance(lookup, AsOf)
     keep = 0 if isinstance(lookup, AsOf) else _kept_micros(lookup)
@@ -236,7 +236,7 @@ def make_claim(lookup: Enrich | AsOf, target: int, on: Address) -> Claim | None:
     )
 
 
-def _kept_micros(lookup: Enrich) -> int:
+def _kept_micros(lookup: CurrentLookup) -> int:
     """Return how long an event may be remembered: it waits, is sent, and may be sent again."""
     waits = lookup.wait_micros if lookup.miss == "wait" else 0
     lasts = lookup.for_micros + lookup.every_micros if lookup.for_micros >= 0 else 0
@@ -294,7 +294,7 @@ def leveled(
             if index < 0:
                 continue
             node = nodes[index]
-            asked = behind or (isinstance(node, Enrich) and node.asked)
+            asked = behind or (isinstance(node, CurrentLookup) and node.asked)
             if depth > depths[index] or (asked and index not in late):
                 depths[index] = max(depth, depths[index])
                 late.update({index} if asked else ())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.solutions.spark_state.program import AsOf, Enrich, KernelProgram
+from joinery.solutions.spark_state.program import AsOf, CurrentLookup, KernelProgram
 from joinery.spark.recovery.checkpoint import begin_empty_batch, last_batch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 def has_timers(program: KernelProgram) -> bool:
     """Return whether a node of a program has something to do when a time comes."""
     return any(
-        (isinstance(each, Enrich) and (each.miss == "wait" or each.every_micros > 0))
+        (isinstance(each, CurrentLookup) and (each.miss == "wait" or each.every_micros > 0))
         or (isinstance(each, AsOf) and each.idle_micros >= 0)
         for each in program.nodes
     )

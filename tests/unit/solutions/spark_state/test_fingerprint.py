@@ -41,6 +41,14 @@ relations:
 streams:
   s: {from: sale, steps: [{lookup: price, on: [sku]}], sink: {files: {path: out}}}
 """
+TO_ONE = """\
+name: shop
+relations:
+  sale: {key: [id], fields: {id: long, sku: string}}
+  price: {key: [sku], fields: {sku: string, cents: long}}
+products:
+  sale: {root: sale, embed: {price: {one: price, on: [sku]}}, sink: {files: {path: out}}}
+"""
 
 
 def program(tmp_path: Path, old: str = "", new: str = "", *, retention: int = 1) -> KernelProgram:
@@ -168,6 +176,24 @@ def test_the_state_of_streams_has_a_format_of_its_own(tmp_path: Path) -> None:
     assert STREAM_STATE_FORMAT == told["format"]
     assert f"state has format {STATE_FORMAT}, this version keeps {told['format']}" in error.detail
     assert "joinery run --rebuild" in error.hint
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on_whatever_its_kinds_are_called_now(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(STREAM)
+    stream = lower_streams(
+        jn.load(file).plan.streams, tombstone_retention_micros=1, max_document_bytes=1
+    )
+    file.write_text(TO_ONE)
+    product = lower(jn.load(file).plan.products)
+
+    told = fingerprint(product), fingerprint(stream.program)
+
+    assert ["f84bede9a7a5841d", "5e8fd265337cd99b"] == [each.program[:16] for each in told]
+    assert "a Lookup at level 2" == told[0].parts['product "sale": embed "price": kept by']
+    assert "Enrich s/price at level 1" == told[1].parts['stream node "s/price": kept by']
 
 
 def test_a_broken_fingerprint_is_refused(checkpoint: Path, tmp_path: Path) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
-from joinery.solutions.spark_state.program import AsOf, Claim, Enrich, KernelProgram, MapEvents
+from joinery.solutions.spark_state.program import (
+    AsOf,
+    Claim,
+    CurrentLookup,
+    KernelProgram,
+    MapEvents,
+)
 from joinery.solutions.spark_state.render import render_program
 
 RELATIONS = """\
@@ -60,8 +66,8 @@ def test_what_no_later_step_reads_is_left_behind(tmp_path: Path) -> None:
     )
 
     first, second = made.nodes
-    assert isinstance(first, Enrich)
-    assert isinstance(second, Enrich)
+    assert isinstance(first, CurrentLookup)
+    assert isinstance(second, CurrentLookup)
     assert ["customer_id", "order_id", "sku"] == [each.name for each in first.event.fields]
     assert ["order_id", "sku", "tier"] == [each.name for each in second.event.fields]
     assert ["order_id", "customer_id", "sku", "quantity"] == [
@@ -117,7 +123,7 @@ def test_a_shared_lookup_makes_one_letter_of_an_event_under_the_first_stream(
     ).program
 
     (node,) = made.nodes
-    assert isinstance(node, Enrich)
+    assert isinstance(node, CurrentLookup)
     assert ("dead_letter", "s") == (node.miss, node.owner)
 
 
@@ -195,7 +201,7 @@ def test_events_that_are_remembered_and_may_be_told_again_are_followed(tmp_path:
 
     made = program(tmp_path, waits, again)
 
-    kinds = ["enrich", "enrich", "claim", "claim"]
+    kinds = ["current_lookup", "current_lookup", "claim", "claim"]
     assert kinds == [each.kind for each in made.nodes]
     assert [2, 4, 3, 1] == [each.level for each in made.nodes]
     kept = {each.target: each.keep_micros for each in made.nodes if isinstance(each, Claim)}
@@ -213,7 +219,7 @@ def test_events_told_by_their_places_are_told_once_and_not_followed(tmp_path: Pa
     streams = build_plan(load_spec(file)).streams
     made = lower_streams(streams, tombstone_retention_micros=1, max_document_bytes=2).program
 
-    assert ["enrich"] == [each.kind for each in made.nodes]
+    assert ["current_lookup"] == [each.kind for each in made.nodes]
 
 
 def test_a_program_reads_as_text(tmp_path: Path) -> None:
@@ -221,15 +227,15 @@ def test_a_program_reads_as_text(tmp_path: Path) -> None:
 
     assert (
         "changes\n"
-        "  customers -> Enrich s/customers by id\n"
+        "  customers -> CurrentLookup s/customers by id\n"
         "events\n"
         "  orders to Claim s/customers/claim\n"
         "level 1\n"
         "  Claim s/customers/claim\n"
         "    remembers where each event is remembered, as it may be told again\n"
-        "    events -> Enrich s/customers by customer_id as long\n"
+        "    events -> CurrentLookup s/customers by customer_id as long\n"
         "level 2\n"
-        "  Enrich s/customers by id\n"
+        "  CurrentLookup s/customers by id\n"
         "    keeps id, tier\n"
         "    remembers events that wait up to 300000 ms\n"
         "    events -> sinks\n"

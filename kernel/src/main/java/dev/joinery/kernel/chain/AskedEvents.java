@@ -50,8 +50,8 @@ public final class AskedEvents
     Sender(Nodes nodes, Outbox outbox) {
       this.nodes = nodes;
       this.outbox = outbox;
-      Program.EnrichProgram program =
-          (Program.EnrichProgram) nodes.program().nodes().get(node);
+      Program.CurrentLookupProgram program =
+          (Program.CurrentLookupProgram) nodes.program().nodes().get(node);
       this.letters = new EventLetter(program.owner(), program.key(), program.event());
     }
 

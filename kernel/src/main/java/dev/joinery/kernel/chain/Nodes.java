@@ -2,16 +2,16 @@ package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.node.Fold;
-import dev.joinery.kernel.node.Lookup;
 import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
-import dev.joinery.kernel.stream.Enrich;
+import dev.joinery.kernel.stream.CurrentLookup;
 
 /**
  * The nodes of a program, each made when it is first needed, and what they share.
@@ -45,12 +45,12 @@ public final class Nodes {
       Program.NodeProgram program = program().nodes().get(index);
       if (program instanceof Program.RetractProgram retract) {
         nodes[index] = new Retract(retract, context);
-      } else if (program instanceof Program.LookupProgram lookup) {
-        nodes[index] = new Lookup(lookup, context);
+      } else if (program instanceof Program.ToOneProgram toOne) {
+        nodes[index] = new ToOne(toOne, context);
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
-      } else if (program instanceof Program.EnrichProgram enrich) {
-        nodes[index] = new Enrich(enrich, context);
+      } else if (program instanceof Program.CurrentLookupProgram lookup) {
+        nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof Program.AsOfProgram asOf) {
         nodes[index] = new AsOf(asOf, context);
       } else if (program instanceof Program.ClaimProgram claim) {

@@ -65,7 +65,7 @@ public final class Question {
 
   /** The keys as JSON objects of the table's key columns, a line each. */
   public String keys() {
-    Program.EnrichProgram lookup = (Program.EnrichProgram) program.nodes().get(node);
+    Program.CurrentLookupProgram lookup = (Program.CurrentLookupProgram) program.nodes().get(node);
     Program.RelationProgram table = program.relations().get(lookup.relation());
     KeyCodec codec = RelationRows.keyOf(table);
     StructType type = new StructType();

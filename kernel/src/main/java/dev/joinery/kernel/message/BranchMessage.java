@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 
 /**
- * What a Match or a Lookup tells a Fold about some of its embeds: sections, each with a total,
+ * What a Match or a ToOne tells a Fold about some of its embeds: sections, each with a total,
  * aggregates, and entries put or removed.
  *
  * <p>All sections are said to one parent under one epoch. A section whose epoch the Fold has not

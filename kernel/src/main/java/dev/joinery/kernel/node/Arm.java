@@ -20,7 +20,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * One embed of a Match: remembers the children that carry the join value, a window over them and
+ * One embed of a Match: remembers the children that carry the join value, the first of them and
  * aggregates; tells what a parent must hear.
  *
  * <p>It is opened for one address at a time. What it gave away stays valid when it is opened for
@@ -34,7 +34,7 @@ final class Arm {
   private final UnsafeRow childRow;
   private final String product;
   private EntryMap children;
-  private Window window;
+  private TopRows top;
   private List<Delta> deltas;
   private Slice aggregated;
   private List<Delta> changes;
@@ -44,8 +44,8 @@ final class Arm {
   /** A child before and after a batch; null where it was or is not here. */
   private record Delta(Slice key, Child before, Child after) {}
 
-  /** What a new parent must hear: the whole window, read while it is sent. */
-  record Contents(int branch, long total, Slice aggregates, Iterable<Window.Item> items) {}
+  /** What a new parent must hear: all that is kept, read while it is sent. */
+  record Contents(int branch, long total, Slice aggregates, Iterable<TopRows.Item> items) {}
 
   /** {@code space} numbers the pages of this arm's children; {@code aggregates} are its own. */
   Arm(Program.ArmProgram program, int space, Aggregates aggregates, NodeContext context) {
@@ -61,14 +61,14 @@ final class Arm {
   void open(Slice stored, Pages pages) {
     ByteReader in = stored.isEmpty() ? null : new ByteReader(stored);
     children = EntryMap.read(in, pages, space);
-    window = new Window(program.one() ? 1 : program.limit());
+    top = new TopRows(program.one() ? 1 : program.limit());
     aggregates.clear();
     if (in != null && in.hasMore()) {
       aggregates.read(in);
-      window.read(in);
+      top.read(in);
     } else {
       aggregates.addAll(children.iterator(), childRow.numFields());
-      window.fill(children.iterator());
+      top.fill(children.iterator());
     }
     aggregated = result();
     changes = List.of();
@@ -82,7 +82,7 @@ final class Arm {
   /** Applies the newest message about each child. */
   void apply(List<ChildMessage> messages) {
     long totalBefore = children.size();
-    List<Window.Item> windowBefore = window.kept();
+    List<TopRows.Item> topBefore = top.kept();
     Slice aggregatedBefore = aggregated;
     int overflowsBefore = aggregates.overflows();
     deltas = applyAll(messages);
@@ -90,7 +90,7 @@ final class Arm {
     aggregated = result();
     count(totalBefore);
     context.counters().productFailures(product, overflowsBefore, aggregates.overflows());
-    changes = changesSince(windowBefore);
+    changes = changesSince(topBefore);
     changed =
         !changes.isEmpty()
             || program.total() && totalBefore != children.size()
@@ -138,13 +138,13 @@ final class Arm {
       if (!aggregates.isEmpty()) {
         again |= aggregate(delta);
       }
-      window.follow(delta.key(), delta.before(), delta.after());
+      top.follow(delta.key(), delta.before(), delta.after());
     }
     if (again) {
       aggregates.addAll(children.iterator(), childRow.numFields());
     }
-    if (window.isShort(children.size())) {
-      window.fill(children.iterator());
+    if (top.isShort(children.size())) {
+      top.fill(children.iterator());
     }
   }
 
@@ -171,17 +171,17 @@ final class Arm {
   }
 
   /** What a Fold that knew the children before must hear. */
-  private List<Delta> changesSince(Collection<Window.Item> before) {
+  private List<Delta> changesSince(Collection<TopRows.Item> before) {
     if (!program.entries()) {
       return List.of();
     }
-    if (!window.isLimited()) {
+    if (!top.isLimited()) {
       return deltas;
     }
     Map<Slice, Child> gone = new HashMap<>();
     before.forEach(item -> gone.put(item.key(), item.child()));
     List<Delta> differences = new ArrayList<>();
-    for (Window.Item item : window.kept()) {
+    for (TopRows.Item item : top.kept()) {
       Child known = gone.remove(item.key());
       if (known == null || !known.sameContent(item.child())) {
         differences.add(new Delta(item.key(), known, item.child()));
@@ -204,7 +204,7 @@ final class Arm {
     }
     if (children.isPaged()) {
       aggregates.write(out);
-      window.write(out);
+      top.write(out);
     }
     return new Slice(out.array(), 0, out.size());
   }
@@ -213,15 +213,15 @@ final class Arm {
     return new Contents(program.branch(), children.size(), aggregated, items());
   }
 
-  private Iterable<Window.Item> items() {
+  private Iterable<TopRows.Item> items() {
     if (!program.entries()) {
       return List.of();
     }
-    if (window.isLimited()) {
-      return window.kept();
+    if (top.isLimited()) {
+      return top.kept();
     }
     EntryMap all = children;
-    return () -> Window.items(all.iterator());
+    return () -> TopRows.items(all.iterator());
   }
 
   /** Adds what changed to the last of {@code messages}, or to new ones where that is full. */

@@ -153,7 +153,7 @@ public final class Match implements Node {
     private final long timestamp;
     private final Outbox outbox;
     private Arm.Contents arm;
-    private Iterator<Window.Item> items;
+    private Iterator<TopRows.Item> items;
 
     Filling(
         List<Arm.Contents> contents, Slice parent, long epoch, long timestamp, Outbox outbox) {
@@ -190,7 +190,7 @@ public final class Match implements Node {
       }
       message.begin(arm.branch(), arm.total(), arm.aggregates());
       while (items.hasNext() && !message.isFull()) {
-        Window.Item item = items.next();
+        TopRows.Item item = items.next();
         message.put(item.key(), item.child().encoded());
       }
       message.end();

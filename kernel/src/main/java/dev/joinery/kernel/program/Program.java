@@ -112,10 +112,10 @@ public record Program(
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
   @JsonSubTypes({
     @Type(value = RetractProgram.class, name = "retract"),
-    @Type(value = LookupProgram.class, name = "lookup"),
+    @Type(value = ToOneProgram.class, name = "to_one"),
     @Type(value = MatchProgram.class, name = "match"),
     @Type(value = FoldProgram.class, name = "fold"),
-    @Type(value = EnrichProgram.class, name = "enrich"),
+    @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
     @Type(value = MapProgram.class, name = "map")
@@ -163,7 +163,7 @@ public record Program(
    * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
    * Exactly one of {@code fold} (with {@code branch}) and {@code merged} is set.
    */
-  public record LookupProgram(
+  public record ToOneProgram(
       String name,
       int level,
       int childRelation,
@@ -246,7 +246,7 @@ public record Program(
    * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
    */
   @JsonIgnoreProperties("asked")
-  public record EnrichProgram(
+  public record CurrentLookupProgram(
       String name,
       int level,
       String owner,

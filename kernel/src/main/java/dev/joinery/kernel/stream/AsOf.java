@@ -286,7 +286,7 @@ public final class AsOf implements Node {
         return;
       }
       if (program.miss() == Program.Miss.DEAD_LETTER) {
-        work.outbox.emit(letters.of(each, Enrich.REASON, noRow));
+        work.outbox.emit(letters.of(each, CurrentLookup.REASON, noRow));
         return;
       }
     }

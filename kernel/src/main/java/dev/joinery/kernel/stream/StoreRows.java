@@ -25,7 +25,7 @@ public final class StoreRows implements ChangeSink {
    * @param relationsJson what {@link Formats#of} reads, with flat rows for the table
    */
   public StoreRows(Program program, int node, String relationsJson) {
-    this.relation = ((Program.EnrichProgram) program.nodes().get(node)).relation();
+    this.relation = ((Program.CurrentLookupProgram) program.nodes().get(node)).relation();
     this.format = Formats.of(relationsJson)[relation];
     Program.RelationProgram table = program.relations().get(relation);
     this.key = RelationRows.keyOf(table);

@@ -144,7 +144,7 @@ public final class TreeProgram {
     }
     nodes.set(
         index,
-        new Program.LookupProgram(
+        new Program.ToOneProgram(
             path, 0, NONE, 0, embed.output(), NONE, fold, branch, merge));
     tables
         .get(tree.table().name())
@@ -279,10 +279,10 @@ public final class TreeProgram {
       return true;
     }
     if (use instanceof Program.ChildUse child) {
-      return nodes.get(child.upward().target()) instanceof Program.LookupProgram;
+      return nodes.get(child.upward().target()) instanceof Program.ToOneProgram;
     }
     Program.ParentUse parent = (Program.ParentUse) use;
-    return nodes.get(parent.target()) instanceof Program.LookupProgram lookup
+    return nodes.get(parent.target()) instanceof Program.ToOneProgram lookup
         && lookup.merge() != null
         && isOfKey(parent.address(), table)
         && isOfKey(lookup.merge().upward().address(), table);
@@ -306,19 +306,19 @@ public final class TreeProgram {
         routes.add(new Program.Route(uses.index, own.target(), role, keyAddress(uses.table)));
       } else if (use instanceof Program.ChildUse child) {
         int target = child.upward().target();
-        Program.LookupProgram at = (Program.LookupProgram) nodes.get(target);
+        Program.ToOneProgram at = (Program.ToOneProgram) nodes.get(target);
         nodes.set(
             target,
-            new Program.LookupProgram(
+            new Program.ToOneProgram(
                 at.name(), 0, uses.index, child.assembler(), at.childType(), at.parentRelation(),
                 at.fold(), at.branch(), at.merge()));
         routes.add(new Program.Route(uses.index, target, role, child.upward().address()));
       } else {
         Program.ParentUse parent = (Program.ParentUse) use;
-        Program.LookupProgram at = (Program.LookupProgram) nodes.get(parent.target());
+        Program.ToOneProgram at = (Program.ToOneProgram) nodes.get(parent.target());
         nodes.set(
             parent.target(),
-            new Program.LookupProgram(
+            new Program.ToOneProgram(
                 at.name(), 0, at.childRelation(), at.childAssembler(), at.childType(), uses.index,
                 at.fold(), at.branch(), at.merge()));
         routes.add(
@@ -358,7 +358,7 @@ public final class TreeProgram {
           targets.add(((Program.ParentUse) use).target());
         }
       }
-    } else if (node instanceof Program.LookupProgram lookup) {
+    } else if (node instanceof Program.ToOneProgram lookup) {
       targets.add(lookup.merge() == null ? lookup.fold() : lookup.merge().upward().target());
     } else if (node instanceof Program.MatchProgram match) {
       targets.add(match.fold());
@@ -372,8 +372,8 @@ public final class TreeProgram {
     if (node instanceof Program.RetractProgram at) {
       return new Program.RetractProgram(at.name(), level, at.relation(), at.uses());
     }
-    if (node instanceof Program.LookupProgram at) {
-      return new Program.LookupProgram(
+    if (node instanceof Program.ToOneProgram at) {
+      return new Program.ToOneProgram(
           at.name(), level, at.childRelation(), at.childAssembler(), at.childType(),
           at.parentRelation(), at.fold(), at.branch(), at.merge());
     }

@@ -35,7 +35,7 @@ final class StreamSample {
         1,
         List.of(relation(ORDER, 0), relation(CUSTOMER, 1)),
         List.of(
-            new Program.EnrichProgram(
+            new Program.CurrentLookupProgram(
                 "orders/customer",
                 1,
                 "orders",
@@ -78,7 +78,7 @@ final class StreamSample {
         2,
         List.of(relation(ORDER, 0), relation(CUSTOMER, 1), relation(CITY, 2)),
         List.of(
-            new Program.EnrichProgram(
+            new Program.CurrentLookupProgram(
                 "orders/customer",
                 1,
                 "orders",
@@ -92,7 +92,7 @@ final class StreamSample {
                 0,
                 -1,
                 List.of(to(1, 5, 2))),
-            new Program.EnrichProgram(
+            new Program.CurrentLookupProgram(
                 "orders/city",
                 2,
                 "orders",
@@ -250,8 +250,8 @@ final class StreamSample {
           each.buckets(),
           each.onward());
     }
-    Program.EnrichProgram each = (Program.EnrichProgram) node;
-    return new Program.EnrichProgram(
+    Program.CurrentLookupProgram each = (Program.CurrentLookupProgram) node;
+    return new Program.CurrentLookupProgram(
         each.name(),
         2,
         each.owner(),

@@ -18,7 +18,7 @@ import java.util.PriorityQueue;
  * <p>Invariant: the items are exactly the first {@code items.size()} of all children. A limit of 0
  * keeps all of them, and this remembers nothing.
  */
-final class Window {
+final class TopRows {
   private static final int RESERVE = 32;
 
   /** A child and its key. */
@@ -34,7 +34,7 @@ final class Window {
   private List<Item> items = new ArrayList<>();
   private boolean all = true;
 
-  Window(int limit) {
+  TopRows(int limit) {
     this.limit = limit;
     this.capacity = limit == 0 ? 0 : limit * 2 + RESERVE;
   }

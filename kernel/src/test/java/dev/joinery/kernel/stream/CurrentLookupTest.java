@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A stream's lookup of the current row, with every switch. */
-class EnrichTest {
+class CurrentLookupTest {
   private static final long SECOND = 1_000_000;
   private static final long START = 1_700_000_000 * SECOND;
   private static final long NEVER = -1;

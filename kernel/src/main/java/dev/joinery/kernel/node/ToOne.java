@@ -27,14 +27,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * child's row to each parent's Fold, or, where it is the parents' only embed, the parents' finished
  * rows on to what embeds them.
  */
-public final class Lookup implements Node {
+public final class ToOne implements Node {
   private static final Slice NOTHING = Slice.EMPTY;
   /** What is forgotten is the child, not a parent: no parent's key is empty. */
   private static final Slice CHILD = Slice.EMPTY;
 
   private static final Object[] NO_INPUTS = {};
 
-  private final Program.LookupProgram program;
+  private final Program.ToOneProgram program;
   private final NodeContext context;
   private final RelationRows childRows;
   private final Assembler childAssembler;
@@ -44,7 +44,7 @@ public final class Lookup implements Node {
   /** How many expressions failed over the child that was looked at last. */
   private int childFailures;
 
-  public Lookup(Program.LookupProgram program, NodeContext context) {
+  public ToOne(Program.ToOneProgram program, NodeContext context) {
     this.program = program;
     this.context = context;
     this.childRows = program.childRelation() < 0 ? null : context.rows(program.childRelation());
@@ -337,7 +337,7 @@ public final class Lookup implements Node {
     /** How many expressions failed over the parent that was placed last. */
     private int failures;
 
-    Merger(Program.LookupProgram program, NodeContext context) {
+    Merger(Program.ToOneProgram program, NodeContext context) {
       Program.Merge merge = program.merge();
       List<Program.Slot> visible = context.visible(merge.relation());
       this.context = context;

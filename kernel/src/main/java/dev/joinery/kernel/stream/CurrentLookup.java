@@ -32,13 +32,13 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * <p>A batch's changes of the row come before its events. Where nothing waits and nothing is sent
  * again, the state is the row's cell alone.
  */
-public final class Enrich implements Node {
+public final class CurrentLookup implements Node {
   static final String REASON = "lookup_miss";
 
   /** How many remembered events are gone through before what was sent for them is taken. */
   private static final int AT_ONCE = 4096;
 
-  private final Program.EnrichProgram program;
+  private final Program.CurrentLookupProgram program;
   private final Counters counters;
   private final RelationRows rows;
   private final TableFields fields;
@@ -48,7 +48,7 @@ public final class Enrich implements Node {
   private final EventLetter letters;
   private final String detail;
 
-  public Enrich(Program.EnrichProgram program, NodeContext context) {
+  public CurrentLookup(Program.CurrentLookupProgram program, NodeContext context) {
     this.program = program;
     this.counters = context.counters();
     this.rows = context.rows(program.relation());
@@ -78,7 +78,7 @@ public final class Enrich implements Node {
         default -> events.add(Event.read(message));
       }
     }
-    EnrichMemory memory = EnrichMemory.read(program, state);
+    CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
     for (Slice each : gone) {
       if (memory.forget(each)) {
         counters.product(program.owner(), "superseded", 1);
@@ -119,7 +119,7 @@ public final class Enrich implements Node {
 
   @Override
   public void wake(long timestamp, State state, Outbox outbox) {
-    EnrichMemory memory = EnrichMemory.read(program, state);
+    CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
     TableFields.Answer answer = answer(memory.cell());
     boolean more = giveUp(memory, state, timestamp, outbox);
     Again again = new Again(answer, timestamp, state, outbox, Set.of());
@@ -142,7 +142,7 @@ public final class Enrich implements Node {
       Event each,
       TableFields.Answer answer,
       boolean joins,
-      EnrichMemory memory,
+      CurrentLookupMemory memory,
       State state,
       Outbox outbox) {
     boolean kept =
@@ -176,7 +176,7 @@ public final class Enrich implements Node {
       Event each,
       long since,
       TableFields.Answer met,
-      EnrichMemory memory,
+      CurrentLookupMemory memory,
       State state,
       Outbox outbox) {
     sendOn(each, met, outbox);
@@ -193,14 +193,14 @@ public final class Enrich implements Node {
 
   /** Lets go of events that waited for the row; returns whether more do. */
   private boolean release(
-      EnrichMemory memory,
+      CurrentLookupMemory memory,
       TableFields.Answer answer,
       State state,
       long timestamp,
       Set<Slice> atHand,
       Outbox outbox) {
-    List<EnrichMemory.Waited> released = memory.release(AT_ONCE, timestamp);
-    for (EnrichMemory.Waited each : released) {
+    List<CurrentLookupMemory.Waited> released = memory.release(AT_ONCE, timestamp);
+    for (CurrentLookupMemory.Waited each : released) {
       send(each.event(), each.until(), answer, memory, state, outbox);
       if (atHand != null) {
         atHand.add(each.event().key());
@@ -211,16 +211,16 @@ public final class Enrich implements Node {
 
   private boolean releaseMore(
       TableFields.Answer answer, State state, long timestamp, Outbox outbox) {
-    EnrichMemory memory = EnrichMemory.read(program, state);
+    CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
     boolean more = release(memory, answer, state, timestamp, null, outbox);
     memory.write(state);
     return more;
   }
 
   /** Sends events that waited long enough without a row; returns whether more did. */
-  private boolean giveUp(EnrichMemory memory, State state, long timestamp, Outbox outbox) {
-    List<EnrichMemory.Waited> over = memory.giveUp(AT_ONCE, timestamp);
-    for (EnrichMemory.Waited each : over) {
+  private boolean giveUp(CurrentLookupMemory memory, State state, long timestamp, Outbox outbox) {
+    List<CurrentLookupMemory.Waited> over = memory.giveUp(AT_ONCE, timestamp);
+    for (CurrentLookupMemory.Waited each : over) {
       counters.product(program.owner(), "waits_over", 1);
       send(each.event(), each.until(), fields.none(), memory, state, outbox);
     }
@@ -228,7 +228,7 @@ public final class Enrich implements Node {
   }
 
   private boolean giveUpMore(State state, long timestamp, Outbox outbox) {
-    EnrichMemory memory = EnrichMemory.read(program, state);
+    CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
     boolean more = giveUp(memory, state, timestamp, outbox);
     memory.write(state);
     return more;
@@ -260,7 +260,7 @@ public final class Enrich implements Node {
       this.atHand = atHand;
     }
 
-    void begin(EnrichMemory memory, TableFields.Answer before) {
+    void begin(CurrentLookupMemory memory, TableFields.Answer before) {
       boolean lasts = after.found() || program.miss().sends();
       if (!memory.hasRecent() || !lasts) {
         return;
@@ -289,16 +289,17 @@ public final class Enrich implements Node {
     }
 
     private boolean nextPart() {
-      EnrichMemory memory = EnrichMemory.read(program, state);
+      CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
       boolean left = part(memory);
       memory.write(state);
       return left;
     }
 
-    private boolean part(EnrichMemory memory) {
-      EnrichMemory.Part part = memory.recentOtherThan(after.hash(), next, AT_ONCE, timestamp);
+    private boolean part(CurrentLookupMemory memory) {
+      CurrentLookupMemory.Part part =
+          memory.recentOtherThan(after.hash(), next, AT_ONCE, timestamp);
       for (TimedMap.Timed each : part.events()) {
-        Event found = EnrichMemory.eventOf(each, timestamp).corrected(timestamp, version);
+        Event found = CurrentLookupMemory.eventOf(each, timestamp).corrected(timestamp, version);
         if (!atHand.contains(found.key()) && isWanted(found)) {
           memory.sent(each, after.hash());
           send(found);

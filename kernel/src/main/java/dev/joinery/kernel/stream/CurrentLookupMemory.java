@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.NoSuchElementException;
 
 /**
- * What an {@link Enrich} remembers under one key: the row's cell, the events that wait for it by
- * identity, and the recent ones that are sent again when it changes, each with the hash of the
+ * What a {@link CurrentLookup} remembers under one key: the row's cell, the events that wait for it
+ * by identity, and the recent ones that are sent again when it changes, each with the hash of the
  * fields it was last sent with.
  *
  * <p>Events that wait leave at their own time. Recent ones are forgotten together, an eighth of
@@ -23,13 +23,13 @@ import java.util.NoSuchElementException;
  * again. Where corrections are periodic, they leave with the first at or after the full period
  * that follows their time.
  */
-final class EnrichMemory {
+final class CurrentLookupMemory {
   private static final int WAITING = 0;
   private static final int RECENT = TimedMap.SPACES;
   private static final long LEAST_ROUND_MICROS = 1_000_000;
   private static final int FORGOTTEN_AT_ONCE = 65_536;
 
-  private final Program.EnrichProgram program;
+  private final Program.CurrentLookupProgram program;
   private final RowCell cell;
   private TimedMap waiting;
   private TimedMap recent;
@@ -38,19 +38,20 @@ final class EnrichMemory {
   private long forgetsAt;
   private boolean touched;
 
-  private EnrichMemory(Program.EnrichProgram program, RowCell cell) {
+  private CurrentLookupMemory(Program.CurrentLookupProgram program, RowCell cell) {
     this.program = program;
     this.cell = cell;
   }
 
-  static EnrichMemory read(Program.EnrichProgram program, State state) {
+  static CurrentLookupMemory read(Program.CurrentLookupProgram program, State state) {
     byte[] stored = state.read();
     if (!program.remembers()) {
-      return new EnrichMemory(program, RowCell.read(stored == null ? null : Slice.of(stored)));
+      RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+      return new CurrentLookupMemory(program, cell);
     }
     ByteReader in = stored == null ? null : new ByteReader(stored);
-    EnrichMemory memory =
-        new EnrichMemory(program, RowCell.read(in == null ? Slice.EMPTY : in.readBlob()));
+    CurrentLookupMemory memory =
+        new CurrentLookupMemory(program, RowCell.read(in == null ? Slice.EMPTY : in.readBlob()));
     if (in != null) {
       memory.version = in.readLong();
       memory.wakesAt = in.readLong();

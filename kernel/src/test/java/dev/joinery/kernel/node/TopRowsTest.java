@@ -17,7 +17,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-class WindowTest {
+class TopRowsTest {
   private static Slice bytes(int number) {
     return Slice.of(new ByteWriter().writeInt(number).toBytes());
   }
@@ -32,16 +32,16 @@ class WindowTest {
         .iterator();
   }
 
-  private static List<Window.Item> first(Map<Slice, Child> children, int limit) {
-    List<Window.Item> items = new ArrayList<>();
-    children.forEach((key, child) -> items.add(new Window.Item(key, child)));
+  private static List<TopRows.Item> first(Map<Slice, Child> children, int limit) {
+    List<TopRows.Item> items = new ArrayList<>();
+    children.forEach((key, child) -> items.add(new TopRows.Item(key, child)));
     return items.stream().sorted().limit(limit).toList();
   }
 
-  private static Window reopen(Window window, int limit) {
+  private static TopRows reopen(TopRows window, int limit) {
     ByteWriter out = new ByteWriter();
     window.write(out);
-    Window again = new Window(limit);
+    TopRows again = new TopRows(limit);
     again.read(new ByteReader(out.toBytes()));
     return again;
   }
@@ -57,7 +57,7 @@ class WindowTest {
     Random random = new Random(seed);
     int limit = 1 + random.nextInt(6);
     Map<Slice, Child> children = new TreeMap<>();
-    Window window = new Window(limit);
+    TopRows window = new TopRows(limit);
     int refills = 0;
     for (int step = 0; step < 1_500; step++) {
       boolean grow = step / 300 % 2 == 0;
@@ -84,7 +84,7 @@ class WindowTest {
 
   @Test
   void aWindowWithoutLimitRemembersNothing() {
-    Window window = new Window(0);
+    TopRows window = new TopRows(0);
 
     window.follow(bytes(1), null, child(1));
 
@@ -99,7 +99,7 @@ class WindowTest {
     for (int i = 0; i < 1_000; i++) {
       children.put(bytes(i), child(i));
     }
-    Window window = new Window(10);
+    TopRows window = new TopRows(10);
     window.fill(entries(children));
 
     for (int i = 0; i < 42; i++) {
@@ -113,7 +113,7 @@ class WindowTest {
 
   @Test
   void anEmptiedWindowTakesTheNextChild() {
-    Window window = new Window(1);
+    TopRows window = new TopRows(1);
     Map<Slice, Child> children = new TreeMap<>();
     for (int i = 0; i < 100; i++) {
       children.put(bytes(i), child(i));
