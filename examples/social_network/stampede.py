@@ -17,8 +17,8 @@ from pathlib import Path
 from examples.social_network.service import ProfileService
 
 from joinery.lookups.asker import Asker
-from joinery.lookups.http import http_store
 from joinery.lookups.protocol import LookupTable
+from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.stream import Cache, Limits
 from joinery.testing.load import quantile
@@ -70,7 +70,7 @@ def recover(backlog: Sequence[int], service: ProfileService, *, guarded: bool) -
 
 
 def _guarded(backlog: Sequence[int], url: str) -> int:
-    asker = Asker(http_store(_TABLE, {"url": url}, Path()), Cache(), GUARDS)
+    asker = Asker(make_store("http", _TABLE, {"url": url}, Path()), Cache(), GUARDS)
     asker.open()
     try:
         answers = asker.ask((viewer,) for viewer in backlog)
@@ -80,7 +80,7 @@ def _guarded(backlog: Sequence[int], url: str) -> int:
 
 
 def _unguarded(backlog: Sequence[int], url: str) -> int:
-    store = http_store(_TABLE, {"each": f"{url}/{{id}}"}, Path())
+    store = make_store("http", _TABLE, {"each": f"{url}/{{id}}"}, Path())
     store.open()
     try:
         with ThreadPoolExecutor(_TASKS) as tasks:

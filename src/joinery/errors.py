@@ -86,6 +86,12 @@ class SinkOptionError(SpecError):
     code = "SPEC_SINK_OPTION"
 
 
+class LookupOptionError(SpecError):
+    """The options of a lookup store are not what its kind takes."""
+
+    code = "SPEC_LOOKUP_OPTION"
+
+
 class SinkError(RunError):
     """A sink could not take a batch, and will not by waiting: access, schema, settings."""
 

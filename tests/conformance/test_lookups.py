@@ -14,14 +14,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from joinery.lookups.function import function_store
-from joinery.lookups.http import http_store
 from joinery.lookups.protocol import Key, LookupTable
-from joinery.lookups.sqlite import sqlite_store
+from joinery.lookups.registry import make_store
 from joinery.lookups.value import json_value
 from joinery.model.type import Struct
 from joinery.sinks.protocol import StagedBatch
-from joinery.sinks.sqlite import sqlite_sink
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import LookupCase, LookupTarget, lookup_cases
 
 EACH_CASE = pytest.mark.parametrize("case", lookup_cases(), ids=str)
@@ -62,7 +60,7 @@ def test_function(case: LookupCase, tmp_path: Path) -> None:
             asked = {each: each if isinstance(each, tuple) else (each,) for each in keys}
             return {given: held[key] for given, key in asked.items() if key in held}
 
-        return function_store(table, {"function": rows_of}, tmp_path)
+        return make_store("function", table, {"function": rows_of}, tmp_path)
 
     keep(case, LookupTarget(make=made, fill=memory.fill, remove=memory.remove))
 
@@ -112,7 +110,7 @@ def test_sqlite(case: LookupCase, tmp_path: Path) -> None:
     keep(
         case,
         LookupTarget(
-            make=lambda table: sqlite_store(table, {"path": "tables.db"}, tmp_path),
+            make=lambda table: make_store("sqlite", table, {"path": "tables.db"}, tmp_path),
             fill=tables.fill,
             remove=tables.remove,
         ),
@@ -152,7 +150,7 @@ class SinkTables:
         ]
         file = self._folder / f"{self._version}.jsonl"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        sink = sqlite_sink(table.name, {"path": "documents.db"}, self._folder)
+        sink = make_sink("sqlite", table.name, {"path": "documents.db"}, self._folder)
         sink.open()
         sink.write(
             StagedBatch(
@@ -174,7 +172,7 @@ def test_documents_of_the_sqlite_sink(case: LookupCase, tmp_path: Path) -> None:
     keep(
         case,
         LookupTarget(
-            make=lambda table: sqlite_store(table, {"path": "documents.db"}, tmp_path),
+            make=lambda table: make_store("sqlite", table, {"path": "documents.db"}, tmp_path),
             fill=tables.fill,
             remove=tables.remove,
         ),
@@ -256,7 +254,9 @@ def test_http_many_a_request(case: LookupCase, service: Service, tmp_path: Path)
     keep(
         case,
         LookupTarget(
-            make=lambda table: http_store(table, {"url": f"{service.url}/{table.name}"}, tmp_path),
+            make=lambda table: make_store(
+                "http", table, {"url": f"{service.url}/{table.name}"}, tmp_path
+            ),
             fill=service.memory.fill,
             remove=service.memory.remove,
             outage=service.outage,
@@ -268,7 +268,7 @@ def test_http_many_a_request(case: LookupCase, service: Service, tmp_path: Path)
 def test_http_one_by_one(case: LookupCase, service: Service, tmp_path: Path) -> None:
     def made(table: LookupTable) -> Any:
         key = "/".join(f"{{{each.name}}}" for each in table.key)
-        return http_store(table, {"each": f"{service.url}/{table.name}/{key}"}, tmp_path)
+        return make_store("http", table, {"each": f"{service.url}/{table.name}/{key}"}, tmp_path)
 
     keep(
         case,

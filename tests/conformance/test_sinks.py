@@ -10,11 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from joinery.sinks.files import files_sink
-from joinery.sinks.foreach import foreach_sink
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, StagedBatch, Written
-from joinery.sinks.sqlite import sqlite_sink
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import (
     SinkCase,
     SinkTarget,
@@ -41,7 +39,12 @@ def test_files(case: SinkCase, tmp_path: Path) -> None:
     def read(product: str) -> Iterator[StagedRow]:
         return read_rows(sorted((tmp_path / "out" / product).glob("*.jsonl")))
 
-    keep(case, SinkTarget(make=lambda name: files_sink(name, {"path": "out"}, tmp_path), read=read))
+    keep(
+        case,
+        SinkTarget(
+            make=lambda name: make_sink("files", name, {"path": "out"}, tmp_path), read=read
+        ),
+    )
 
 
 @EACH_CASE
@@ -57,7 +60,9 @@ def test_sqlite(case: SinkCase, tmp_path: Path) -> None:
                 yield StagedRow(f'{{"owner":"{owner}","number":{number}}}', text, version)
 
     options = {"path": "out.db"}
-    keep(case, SinkTarget(make=lambda name: sqlite_sink(name, options, tmp_path), read=read))
+    keep(
+        case, SinkTarget(make=lambda name: make_sink("sqlite", name, options, tmp_path), read=read)
+    )
 
 
 @EACH_CASE
@@ -74,7 +79,10 @@ def test_the_plug_in_of_the_examples(case: SinkCase, tmp_path: Path) -> None:
 
     options = {"path": "out"}
     keep(
-        case, SinkTarget(make=lambda name: plug_in.folder_sink(name, options, tmp_path), read=read)
+        case,
+        SinkTarget(
+            make=lambda name: plug_in.FolderOptions(**options).make(name, tmp_path), read=read
+        ),
     )
 
 
@@ -109,7 +117,9 @@ def test_foreach(case: SinkCase, tmp_path: Path) -> None:
     keep(
         case,
         SinkTarget(
-            make=lambda name: foreach_sink(name, options, tmp_path), read=read, refused=refused
+            make=lambda name: make_sink("foreach", name, options, tmp_path),
+            read=read,
+            refused=refused,
         ),
     )
 

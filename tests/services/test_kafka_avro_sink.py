@@ -17,9 +17,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from joinery.dev.service import Service
 from joinery.model.type import Field, Struct, parse_type
-from joinery.sinks.kafka import kafka_sink
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, Written
+from joinery.sinks.registry import make_sink
 
 pytestmark = pytest.mark.services
 FIELDS = "struct<id: long, at: timestamp, total: decimal(12,2), lines: array<struct<item: string>>>"
@@ -50,8 +50,8 @@ class Sunk:
             value=value,
         )
         options = {"topic": self.topic, "bootstrap": self.kafka}
-        sink = kafka_sink(
-            "orders", {**options, "format": "avro", "registry": self.registry}, self.folder
+        sink = make_sink(
+            "kafka", "orders", {**options, "format": "avro", "registry": self.registry}, self.folder
         )
         sink.open()
         try:

@@ -21,9 +21,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
-from joinery.sinks.kafka import KafkaSink, kafka_sink
+from joinery.sinks.kafka import KafkaSink
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services
@@ -72,7 +73,7 @@ def cut(kafka: Service) -> Iterator[None]:
 def target(kafka: Service, **options: object) -> SinkTarget:
     def make(product: str) -> KafkaSink:
         given = {"topic": product, "bootstrap": kafka.address, **options}
-        return kafka_sink(product, given, Path())
+        return make_sink("kafka", product, given, Path())
 
     return SinkTarget(
         make=make,

@@ -18,15 +18,13 @@ from redis import Redis
 
 from joinery.dev.service import Service
 from joinery.lookups.asker import Asker
-from joinery.lookups.dynamodb import dynamodb_store
-from joinery.lookups.postgres import postgres_store
 from joinery.lookups.protocol import (
     Key,
     LookupStoreError,
     LookupTable,
     LookupUnavailableError,
 )
-from joinery.lookups.redis import redis_store
+from joinery.lookups.registry import make_store
 from joinery.lookups.value import json_value
 from joinery.model.type import LONG, STRING, Field
 from joinery.model.type import Decimal as DecimalType
@@ -118,7 +116,7 @@ def postgres_target(postgres: Service) -> Iterator[LookupTarget]:
     tables = PostgresTables(postgres.address)
     with proxied(postgres) as (proxy, url):
         yield LookupTarget(
-            make=lambda table: postgres_store(table, {"url": url}, HERE),
+            make=lambda table: make_store("postgres", table, {"url": url}, HERE),
             fill=tables.fill,
             remove=tables.remove,
             outage=outage_of(proxy),
@@ -157,7 +155,7 @@ def redis_target(redis: Service) -> Iterator[LookupTarget]:
     tables = RedisTables(redis.address)
     with proxied(redis) as (proxy, url):
         yield LookupTarget(
-            make=lambda table: redis_store(table, {"url": url}, HERE),
+            make=lambda table: make_store("redis", table, {"url": url}, HERE),
             fill=tables.fill,
             remove=tables.remove,
             outage=outage_of(proxy),
@@ -221,8 +219,8 @@ def dynamodb_target(dynamodb: Service) -> Iterator[LookupTarget]:
         patch.setenv("AWS_MAX_ATTEMPTS", "1")
         tables = DynamoTables(dynamodb.address)
         yield LookupTarget(
-            make=lambda table: dynamodb_store(
-                table, {"endpoint": endpoint, "consistent": True}, HERE
+            make=lambda table: make_store(
+                "dynamodb", table, {"endpoint": endpoint, "consistent": True}, HERE
             ),
             fill=tables.fill,
             remove=tables.remove,
@@ -246,7 +244,7 @@ def test_postgres_documents_of_the_sink_give_their_fields(postgres: Service) -> 
     with psycopg.connect(postgres.address) as database:
         database.execute("CREATE TABLE doc (id bigint PRIMARY KEY, document jsonb, version bigint)")
         database.execute("""INSERT INTO doc VALUES (7, '{"id": 7, "name": "ada"}', 1)""")
-    store = postgres_store(person("doc"), {"url": postgres.address}, HERE)
+    store = make_store("postgres", person("doc"), {"url": postgres.address}, HERE)
     store.open()
 
     answers = store.fetch([(7,), (8,)])
@@ -262,7 +260,7 @@ def test_postgres_a_key_that_its_column_cannot_hold_has_no_row(postgres: Service
         database.execute("INSERT INTO by_uuid VALUES (%s, 'ada')", (one,))
     columns = (Field("id", STRING), Field("name", STRING))
     table = LookupTable("by_uuid", columns[:1], columns)
-    store = postgres_store(table, {"url": postgres.address}, HERE)
+    store = make_store("postgres", table, {"url": postgres.address}, HERE)
     store.open()
 
     answers = store.fetch([("nobody",), (one,), ("",)])
@@ -273,7 +271,7 @@ def test_postgres_a_key_that_its_column_cannot_hold_has_no_row(postgres: Service
 
 def test_postgres_a_table_that_is_not_there_is_waited_for_and_told(postgres: Service) -> None:
     asker = Asker(
-        postgres_store(person("later"), {"url": postgres.address}, HERE), start_wait_s=0.3
+        make_store("postgres", person("later"), {"url": postgres.address}, HERE), start_wait_s=0.3
     )
 
     asker.open()
@@ -289,7 +287,7 @@ def test_postgres_a_column_that_is_not_there_is_told(postgres: Service) -> None:
         database.execute("CREATE TABLE misspelt (id bigint PRIMARY KEY, nam text)")
 
     with pytest.raises(LookupStoreError) as refused:
-        postgres_store(person("misspelt"), {"url": postgres.address}, HERE).open()
+        make_store("postgres", person("misspelt"), {"url": postgres.address}, HERE).open()
 
     assert 'has no column "name"' in refused.value.message
     assert 'Use "nam".' == refused.value.hint
@@ -300,7 +298,7 @@ def test_a_round_trip_of_5_ms_costs_one_for_a_thousand_keys(postgres: Service) -
         database.execute("CREATE TABLE many (id bigint PRIMARY KEY, name text)")
         database.execute("INSERT INTO many SELECT n, 'n' || n FROM generate_series(0, 19999) n")
     with proxied(postgres, round_trip_s=0.005) as (_, url):
-        store = postgres_store(person("many"), {"url": url}, HERE)
+        store = make_store("postgres", person("many"), {"url": url}, HERE)
         asker = Asker(store, Cache(), Limits(batch=1000))
         asker.open()
 

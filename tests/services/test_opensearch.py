@@ -17,8 +17,9 @@ from opensearchpy import JSONSerializer, OpenSearch
 from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
-from joinery.sinks.opensearch import OpenSearchSink, opensearch_sink
+from joinery.sinks.opensearch import OpenSearchSink
 from joinery.sinks.protocol import SinkError, StagedBatch
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services
@@ -54,7 +55,7 @@ def client(opensearch: Service) -> Any:
 
 
 def sink_of(opensearch: Service, product: str, **options: Any) -> OpenSearchSink:
-    return opensearch_sink(product, {"url": opensearch.address, **options}, Path())
+    return make_sink("opensearch", product, {"url": opensearch.address, **options}, Path())
 
 
 class ExactJson(JSONSerializer):

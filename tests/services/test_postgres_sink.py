@@ -16,8 +16,9 @@ from psycopg.sql import SQL, Identifier
 from joinery.dev.service import Service
 from joinery.model.type import STRING, Field, Struct
 from joinery.sinks.line import StagedRow
-from joinery.sinks.postgres import PostgresSink, postgres_sink
+from joinery.sinks.postgres import PostgresSink
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 from joinery.testing.conformance.sink import document
 
@@ -48,7 +49,7 @@ def killed(postgres: Service) -> Iterator[None]:
 
 def target(postgres: Service, **options: Any) -> SinkTarget:
     def make(product: str) -> PostgresSink:
-        return postgres_sink(product, {"url": postgres.address, **options}, Path())
+        return make_sink("postgres", product, {"url": postgres.address, **options}, Path())
 
     def read(product: str) -> Iterator[StagedRow]:
         with psycopg.connect(postgres.address) as connection:
@@ -117,7 +118,7 @@ def test_a_hostile_name_is_a_name_and_no_more(
         connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
         connection.execute(SQL("CREATE TABLE {} (id int)").format(Identifier(schema, "kept")))
         options = {"url": postgres.address, "table": name, "schema": schema, "mode": mode}
-        sink = postgres_sink("p", options, tmp_path)
+        sink = make_sink("postgres", "p", options, tmp_path)
         key = json.dumps({name: name}, ensure_ascii=False)
         value = json.dumps({name: name, f"field {name}": name}, ensure_ascii=False)
 
@@ -163,7 +164,7 @@ def test_a_field_that_a_product_gained_becomes_a_column(postgres: Service, tmp_p
                 Identifier(table)
             )
         )
-        sink = postgres_sink("p", options, tmp_path)
+        sink = make_sink("postgres", "p", options, tmp_path)
 
         sink.open()
         sink.write(staged(tmp_path, "id", line, 0))
@@ -179,7 +180,7 @@ def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: 
         connection.execute(
             SQL("CREATE TABLE {} (id integer PRIMARY KEY)").format(Identifier(table))
         )
-    sink = postgres_sink("p", {"url": postgres.address, "table": table}, tmp_path)
+    sink = make_sink("postgres", "p", {"url": postgres.address, "table": table}, tmp_path)
     sink.open()
 
     with pytest.raises(SinkError, match='"id" has to be text') as refused:
@@ -193,7 +194,7 @@ def test_a_wrong_database_is_not_waited_for_and_tells_no_password(postgres: Serv
     url = postgres.address.replace("joinery@", "joinery:hunter2@").rsplit("/", 1)[0] + "/nowhere"
 
     with pytest.raises(SinkError, match="could not connect") as refused:
-        postgres_sink("p", {"url": url}, Path()).open()
+        make_sink("postgres", "p", {"url": url}, Path()).open()
 
     assert not isinstance(refused.value, SinkUnavailableError)
     assert "hunter2" not in f"{refused.value}{refused.value.detail}{refused.value.hint}"

@@ -18,7 +18,8 @@ from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
-from joinery.sinks.redis import RedisSink, redis_sink
+from joinery.sinks.redis import RedisSink
+from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services
@@ -80,7 +81,7 @@ def client(redis: Service) -> Any:
 
 
 def sink_of(redis: Service, product: str) -> RedisSink:
-    return redis_sink(product, {"url": redis.address}, Path())
+    return make_sink("redis", product, {"url": redis.address}, Path())
 
 
 @pytest.mark.parametrize("case", sink_cases(), ids=str)
@@ -110,7 +111,7 @@ def test_a_wrong_password_is_told_without_showing_it(redis: Service) -> None:
     url = redis.address.replace("redis://", "redis://writer:wrong@")
 
     with pytest.raises(SinkError) as refused:
-        redis_sink("ticket", {"url": url}, Path()).open()
+        make_sink("redis", "ticket", {"url": url}, Path()).open()
 
     told = f"{refused.value} {refused.value.detail} {refused.value.hint}"
     assert not isinstance(refused.value, SinkUnavailableError)

@@ -19,9 +19,9 @@ from joinery.errors import RunError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Product, Sink
+from joinery.project import kinds
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.sinks import registry as sink_registry
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, StagedBatch, Written
 from joinery.solutions.spark_state.lower import lower
@@ -269,10 +269,8 @@ def test_a_fresh_checkpoint_sends_again_above_what_stood(
 def test_no_document_is_lost_when_a_sink_fails(
     spark: SparkSession, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sink_registry._BUILT_IN, "flaky", f"{__name__}:flaky_sink")
-    monkeypatch.setattr(
-        sink_registry, "import_module", lambda name: __import__("sys").modules[name]
-    )
+    monkeypatch.setitem(kinds.SINKS.built_in, "flaky", f"{__name__}:flaky_sink")
+    monkeypatch.setattr(kinds, "import_module", lambda name: __import__("sys").modules[name])
     flaky = project.to_sink("flaky")
     flaky.change("customer", "1", {"id": 1, "name": "Ada"})
 

@@ -14,8 +14,8 @@ from joinery.dead_letters.folder import (
 from joinery.errors import SpecError
 from joinery.plan.sink import LETTER_KINDS
 from joinery.project.kafka import kafka_options
+from joinery.project.option import plain
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
-from joinery.sinks.option import plain
 
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]")
 _SECURITY = ("security.", "sasl.", "ssl.")
@@ -74,7 +74,7 @@ def source_brokers(source: SourceSpec, *, all_properties: bool = True) -> Any:
     options = kafka_options(source)
     properties = {
         name: value
-        for name, value in options.properties
+        for name, value in options.properties.items()
         if all_properties or name.startswith(_SECURITY)
     }
     return Brokers(options.bootstrap, properties)

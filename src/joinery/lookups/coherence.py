@@ -9,66 +9,45 @@ new row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from joinery.lookups.asker import Asker
 from joinery.lookups.protocol import Key, LookupTable
 from joinery.lookups.value import RowReader
+from joinery.project.option import Target
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, ListingSink, Sink, StagedBatch, Written, listing_of
-
-Place = tuple[str, str, str]
-_ADDRESSES = {"postgres": "url", "redis": "url", "sqlite": "path"}
-_TABLES = {"postgres": "table", "redis": "prefix", "sqlite": "table"}
-
-
-def place_of(kind: str, options: Mapping[str, object], name: str, folder: Path) -> Place | None:
-    """Return which table a store or a sink means; None where that cannot be told.
-
-    Args:
-        kind: Of the store or the sink.
-        options: Its own.
-        name: The relation's or the product's, which the table has unless an option says else.
-        folder: Where relative paths begin.
-    """
-    address = options.get(_ADDRESSES.get(kind, ""))
-    if not isinstance(address, str):
-        return None
-    where = str((folder / address).absolute()) if kind == "sqlite" else address
-    schema = options.get("schema")
-    table = str(options.get(_TABLES[kind]) or name)
-    return kind, where, f"{schema}.{table}" if schema else table
 
 
 class Coherence:
     """Who asks for which table, in one run."""
 
     def __init__(self) -> None:
-        self._askers: dict[Place, list[tuple[Asker, LookupTable]]] = {}
+        self._askers: dict[Target, list[tuple[Asker, LookupTable]]] = {}
 
-    def add(self, place: Place | None, asker: Asker, table: LookupTable) -> None:
-        """Let `asker` hear of the rows that are written to `place`."""
-        if place is not None:
-            self._askers.setdefault(place, []).append((asker, table))
+    def add(self, target: Target | None, asker: Asker, table: LookupTable) -> None:
+        """Let `asker` hear of the rows that are written to `target`."""
+        if target is not None:
+            self._askers.setdefault(target, []).append((asker, table))
 
-    def heard(self, sink: Sink, place: Place | None) -> Sink:
-        """Return a sink that tells what it writes to `place`."""
-        return sink if place is None else TellingSink(sink, self, place)
+    def heard(self, sink: Sink, target: Target | None) -> Sink:
+        """Return a sink that tells what it writes to `target`."""
+        return sink if target is None else TellingSink(sink, self, target)
 
-    def wrote(self, place: Place, files: Sequence[Path]) -> None:
-        """Tell who asks for `place` of the keys in staged files."""
-        for asker, table in self._askers.get(place, ()):
+    def wrote(self, target: Target, files: Sequence[Path]) -> None:
+        """Tell who asks for `target` of the keys in staged files."""
+        for asker, table in self._askers.get(target, ()):
             asker.invalidate(_keys(table, files))
 
 
 class TellingSink:
     """Writes to `sink`, then tells the keys."""
 
-    def __init__(self, sink: Sink, coherence: Coherence, place: Place) -> None:
+    def __init__(self, sink: Sink, coherence: Coherence, target: Target) -> None:
         self._sink = sink
         self._coherence = coherence
-        self._place = place
+        self._target = target
 
     def listing(self) -> ListingSink | None:
         """That of the wrapped sink."""
@@ -93,7 +72,7 @@ class TellingSink:
         try:
             return self._sink.write(batch)
         finally:
-            self._coherence.wrote(self._place, batch.files)
+            self._coherence.wrote(self._target, batch.files)
 
     def close(self) -> None:
         """Close the sink."""

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from joinery.errors import needs_extra
-from joinery.lookups.option import StoreOptions
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -24,6 +23,7 @@ from joinery.lookups.protocol import (
     LookupUnavailableError,
 )
 from joinery.lookups.value import RowReader, answers_of, json_value
+from joinery.project.option import Target, flag, options, text
 
 _MOST_KEYS = 100
 _TRIES = 6
@@ -127,16 +127,28 @@ class DynamoStore:
         )
 
 
-def dynamodb_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> DynamoStore:
-    """Make the store `{dynamodb: {table: …, region: …, endpoint: …, consistent: …}}`."""
-    given = StoreOptions("dynamodb", options, ("table", "region", "endpoint", "consistent"))
-    named = {"region_name": given.text("region", ""), "endpoint_url": given.text("endpoint", "")}
-    return DynamoStore(
-        table,
-        given.text("table", table.name),
-        consistent=given.flag("consistent", False),
-        place={name: value for name, value in named.items() if value},
-    )
+@options
+class DynamoOptions:
+    """`{dynamodb: {table: …}}`; the table is the relation's name."""
+
+    table: str = text("The table; by default the relation's name.", default="")
+    region: str = text("The region; by default that of the environment.", default="")
+    endpoint: str = text("The address of DynamoDB; by default the region's own.", default="")
+    consistent: bool = flag("Read consistently.", default=False)
+
+    def make(self, table: LookupTable, folder: Path) -> DynamoStore:
+        """Return the store of a table."""
+        named = {"region_name": self.region, "endpoint_url": self.endpoint}
+        return DynamoStore(
+            table,
+            self.table or table.name,
+            consistent=self.consistent,
+            place={name: value for name, value in named.items() if value},
+        )
+
+    def target(self, relation: str, folder: Path) -> Target:
+        """Return the table."""
+        return Target("dynamodb", (self.endpoint, self.region), self.table or relation)
 
 
 def _attribute(value: object) -> dict[str, object]:

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from joinery.lookups.option import LookupOptionError, StoreOptions
+from joinery.errors import LookupOptionError
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -25,6 +25,8 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.lookups.value import RowReader, type_name
+from joinery.project.option import Option, Target, declared, options
+from joinery.project.reader import Reader
 
 Function = Callable[[list[Any]], Mapping[Any, Mapping[str, Any] | None]]
 
@@ -80,21 +82,44 @@ class FunctionStore:
         return self._rows.named(row)
 
 
-def function_store(
-    table: LookupTable, options: Mapping[str, object], folder: Path
-) -> FunctionStore:
-    """Make the store `{function: {function: "module:name"}}`; Python may give one itself."""
-    given = options.get("function")
-    if callable(given):
-        StoreOptions("function", options, ("function",))
-        return FunctionStore(table, given, folder)
-    named = StoreOptions("function", options, ("function",)).needed("function", "module:name")
-    if not all(part.isidentifier() for part in named.replace(":", ".", 1).split(".")):
-        raise LookupOptionError(
-            'option "function" of lookup store "function" is no module:name',
-            hint="Write {function: {function: my_module:customers}}.",
+def _function(given: object) -> Function | str:
+    if isinstance(given, str) or callable(given):
+        return given
+    raise TypeError("a text")
+
+
+@options
+class FunctionOptions:
+    """`{function: {function: "module:name"}}`; Python may give a function itself."""
+
+    function: Function | str = declared(
+        Option(
+            {
+                "anyOf": [{"type": "string"}],
+                "description": "Module and function, `module:name`, that returns rows by key.",
+            },
+            _function,
+            Reader.text,
         )
-    return FunctionStore(table, named, folder)
+    )
+
+    def make(self, table: LookupTable, folder: Path) -> FunctionStore:
+        """Return the store of a table."""
+        named = self.function
+        if isinstance(named, str) and not _is_named(named):
+            raise LookupOptionError(
+                'option "function" of lookup store "function" is no module:name',
+                hint="Write {function: {function: my_module:customers}}.",
+            )
+        return FunctionStore(table, named, folder)
+
+    def target(self, relation: str, folder: Path) -> Target | None:
+        """What the function reads is its own."""
+        return None
+
+
+def _is_named(text: str) -> bool:
+    return all(part.isidentifier() for part in text.replace(":", ".", 1).split("."))
 
 
 def _imported(named: str, folder: Path) -> Function:

@@ -20,8 +20,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from joinery.errors import needs_extra
-from joinery.lookups.option import LookupOptionError, StoreOptions
+from joinery.errors import LookupOptionError, needs_extra
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -31,6 +30,7 @@ from joinery.lookups.protocol import (
     Unfit,
 )
 from joinery.lookups.value import RowReader, answers_of, json_value, type_name
+from joinery.project.option import Target, count, options, text, texts
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
@@ -169,26 +169,42 @@ def retry_after_s(told: str | None, now: float) -> float | None:
     return max(0.0, at.timestamp() - now) if at.tzinfo is not None else None
 
 
-def http_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> HttpStore:
-    """Make the store `{http: {url: …}}` or `{http: {each: "https://host/users/{id}"}}`."""
-    given = StoreOptions("http", options, ("url", "each", "headers", "timeout_s"))
-    url, each = given.text("url", ""), given.text("each", "")
-    if bool(url) == bool(each):
-        raise LookupOptionError(
-            'lookup store "http" needs one of "url" and "each"',
-            hint="Write {http: {url: https://host/customers}}.",
-        )
-    for address in filter(None, (url, each)):
-        if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
-            raise LookupOptionError('the address of lookup store "http" is no http(s) URL')
-    names = {column.name for column in table.key}
-    if each and {name for _, name, _, _ in Formatter().parse(each) if name} != names:
-        raise LookupOptionError(
-            'option "each" of lookup store "http" does not name the key',
-            detail=f"The key's columns are {', '.join(sorted(names))}.",
-            hint="Write each of them once, in braces.",
-        )
-    return HttpStore(table, url, each, given.texts("headers"), given.count("timeout_s", 30))
+@options
+class HttpOptions:
+    """`{http: {url: …}}` or `{http: {each: "https://host/users/{id}"}}`."""
+
+    url: str = text("Where many keys are requested at once by POST.", default="", secret=True)
+    each: str = text(
+        "Where one row is requested by GET.",
+        default="",
+        examples=["https://host/users/{id}"],
+        secret=True,
+    )
+    headers: Mapping[str, str] = texts("Sent with each request.", default=None)
+    timeout_s: int = count("Seconds to wait for an answer.", default=30)
+
+    def make(self, table: LookupTable, folder: Path) -> HttpStore:
+        """Return the store of a table."""
+        if bool(self.url) == bool(self.each):
+            raise LookupOptionError(
+                'lookup store "http" needs one of "url" and "each"',
+                hint="Write {http: {url: https://host/customers}}.",
+            )
+        for address in filter(None, (self.url, self.each)):
+            if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
+                raise LookupOptionError('the address of lookup store "http" is no http(s) URL')
+        names = {column.name for column in table.key}
+        if self.each and {name for _, name, _, _ in Formatter().parse(self.each) if name} != names:
+            raise LookupOptionError(
+                'option "each" of lookup store "http" does not name the key',
+                detail=f"The key's columns are {', '.join(sorted(names))}.",
+                hint="Write each of them once, in braces.",
+            )
+        return HttpStore(table, self.url, self.each, self.headers, self.timeout_s)
+
+    def target(self, relation: str, folder: Path) -> Target | None:
+        """What the service reads is its own."""
+        return None
 
 
 def _driver() -> Any:

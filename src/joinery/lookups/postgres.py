@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import connect, database_errors, failure, refuses_document, shown
-from joinery.lookups.option import StoreOptions
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -24,6 +23,7 @@ from joinery.lookups.protocol import (
 )
 from joinery.lookups.sql import Pool, TableColumns
 from joinery.lookups.value import RowReader
+from joinery.project.option import Target, options, text
 from joinery.sinks.protocol import SinkError
 
 if TYPE_CHECKING:
@@ -164,13 +164,23 @@ class PostgresStore:
         return as_lookup(failure(error, self._url, "could not read from"))
 
 
-def postgres_store(
-    table: LookupTable, options: Mapping[str, object], folder: Path
-) -> PostgresStore:
-    """Make the store `{postgres: {url: …, table: …, schema: …}}`."""
-    given = StoreOptions("postgres", options, ("url", "table", "schema"))
-    url = given.needed("url", "postgresql://user:password@host:5432/name")
-    return PostgresStore(table, url, given.text("schema", ""), given.text("table", table.name))
+@options
+class PostgresOptions:
+    """`{postgres: {url: postgresql://…}}`; the table is the relation's name."""
+
+    url: str = text(
+        "The database.", examples=["postgresql://user:password@host:5432/name"], secret=True
+    )
+    table: str = text("The table or view; by default the relation's name.", default="")
+    schema: str = text("The table's schema; by default the first of the search path.", default="")
+
+    def make(self, table: LookupTable, folder: Path) -> PostgresStore:
+        """Return the store of a table."""
+        return PostgresStore(table, self.url, self.schema, self.table or table.name)
+
+    def target(self, relation: str, folder: Path) -> Target:
+        """Return the table."""
+        return Target("postgres", (self.url, self.schema), self.table or relation)
 
 
 def _quoted(name: str) -> str:

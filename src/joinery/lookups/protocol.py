@@ -15,6 +15,7 @@ from typing import Protocol
 
 from joinery.errors import RunError
 from joinery.model.type import Field
+from joinery.project.option import Target
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
 
 Key = tuple[object, ...]
@@ -113,21 +114,27 @@ class LookupStore(Protocol):
         """Release connections; without effect where nothing is open."""
 
 
-class LookupStoreFactory(Protocol):
-    """Makes the store of one table; the object behind an entry point of `joinery.lookups`."""
+class LookupOptions(Protocol):
+    """The options of a kind of store; an entry point of `joinery.lookups` names such a class.
 
-    def __call__(
-        self, table: LookupTable, options: Mapping[str, object], folder: Path
-    ) -> LookupStore:
-        """Return the store, not yet opened.
+    Made by `joinery.project.option.options`, which says how a project file gives them.
+    """
+
+    def make(self, table: LookupTable, folder: Path) -> LookupStore:
+        """Return the store of a table, not yet opened.
 
         Args:
             table: What will be asked for.
-            options: What the project gives under the store's kind.
             folder: Where relative paths begin.
 
         Raises:
-            SpecError: If an option is missing, has another type, or is not known.
+            SpecError: If the options do not fit each other or the table.
+        """
+
+    def target(self, relation: str, folder: Path) -> Target | None:
+        """Return the table of a relation, as a sink that keeps it does; None where nothing tells.
+
+        Where both are of one run, answers that were kept are forgotten once the sink has written.
         """
 
 

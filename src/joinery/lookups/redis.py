@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.redis import failure, open_redis, redis_errors, shown
-from joinery.lookups.option import StoreOptions
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -19,6 +18,7 @@ from joinery.lookups.protocol import (
     as_lookup,
 )
 from joinery.lookups.value import RowReader, json_value
+from joinery.project.option import Target, options, text
 from joinery.sinks.key import key_text
 
 if TYPE_CHECKING:
@@ -85,10 +85,21 @@ class RedisStore:
         )
 
 
-def redis_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> RedisStore:
-    """Make the store `{redis: {url: …, prefix: …}}`; the prefix is the relation's name."""
-    given = StoreOptions("redis", options, ("url", "prefix", "user", "password"))
-    names = {"username": given.text("user", ""), "password": given.text("password", "")}
-    access = {name: value for name, value in names.items() if value}
-    url = given.text("url", "redis://127.0.0.1:6379/0")
-    return RedisStore(table, url, given.text("prefix", table.name), access)
+@options
+class RedisOptions:
+    """`{redis: {url: redis://host:6379/0}}`; the prefix is the relation's name."""
+
+    url: str = text("The server.", default="redis://127.0.0.1:6379/0", secret=True)
+    prefix: str = text("What each key begins with; by default the relation's name.", default="")
+    user: str = text("The user; by default that of the URL.", default="", secret=True)
+    password: str = text("The password; take it from the environment.", default="", secret=True)
+
+    def make(self, table: LookupTable, folder: Path) -> RedisStore:
+        """Return the store of a table."""
+        names = {"username": self.user, "password": self.password}
+        access = {name: value for name, value in names.items() if value}
+        return RedisStore(table, self.url, self.prefix or table.name, access)
+
+    def target(self, relation: str, folder: Path) -> Target:
+        """Return the keys of the relation."""
+        return Target("redis", self.url, self.prefix or relation)

@@ -1,7 +1,7 @@
 """The store that a lookup asks, by its kind, and the asker of a lookup as it is planned.
 
-A package adds a kind by an entry point of the group `joinery.lookups` that names a
-`LookupStoreFactory`.
+A package adds a kind by an entry point of the group `joinery.lookups` that names its
+`LookupOptions`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from joinery.expression.typed import Expression
 from joinery.lookups.asker import Asker
-from joinery.lookups.coherence import Place, place_of
-from joinery.lookups.protocol import LookupStore, LookupStoreFactory, LookupTable
+from joinery.lookups.protocol import LookupStore, LookupTable
 from joinery.model.progress import Waiting
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import Lookup, filter_ms, whole_ms, why_no_filter, why_not_whole
 from joinery.project.kinds import LOOKUP_STORES
+from joinery.project.option import Target
 
 
 def make_store(
@@ -28,8 +28,8 @@ def make_store(
     Raises:
         SpecError: No such store is installed, or its options are not what it takes.
     """
-    factory: LookupStoreFactory = LOOKUP_STORES.find(kind)
-    return factory(table, options, folder)
+    store: LookupStore = LOOKUP_STORES.make(kind, options, table, folder)
+    return store
 
 
 def table_of(lookup: Lookup) -> LookupTable:
@@ -79,12 +79,12 @@ def make_asker(
     )
 
 
-def place_asked(lookup: Lookup, folder: Path) -> Place | None:
+def target_asked(lookup: Lookup, folder: Path) -> Target | None:
     """Return which table a lookup asks for; None where it asks none, or that cannot be told."""
     store = lookup.store
     if lookup.read != "database" or store is None:
         return None
-    return place_of(store.kind, dict(store.options), lookup.table.name, folder)
+    return LOOKUP_STORES.target(store.kind, dict(store.options), lookup.table.name, folder)
 
 
 def _columns(table: Relation, expressions: list[Expression]) -> set[str]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from joinery.lookups.option import LookupOptionError, StoreOptions
+from joinery.errors import LookupOptionError
 from joinery.lookups.protocol import (
     Answer,
     Key,
@@ -24,6 +24,7 @@ from joinery.lookups.protocol import (
 from joinery.lookups.sql import Pool, TableColumns
 from joinery.lookups.value import json_value
 from joinery.model.type import BINARY
+from joinery.project.option import Target, options, path_in, text
 
 _WAIT_S = 10.0
 _NOT_PLAIN = """
@@ -131,18 +132,27 @@ class SqliteStore:
         return kind(f"could not read {self.target}", detail=f"{error}.")
 
 
-def sqlite_store(table: LookupTable, options: Mapping[str, object], folder: Path) -> SqliteStore:
-    """Make the store `{sqlite: {path: …, table: …}}`; the table is the relation's name."""
-    given = StoreOptions("sqlite", options, ("path", "table"))
-    for each in table.key:
-        if each.type == BINARY:
-            raise LookupOptionError(
-                f'lookup store "sqlite" cannot ask for key "{each.name}"',
-                detail="Its type is binary.",
-                hint="Use another store, or read: state.",
-            )
-    path = given.path("path", folder, "tables.db")
-    return SqliteStore(table, path, given.text("table", table.name))
+@options
+class SqliteOptions:
+    """`{sqlite: {path: shop.db}}`; the table is the relation's name."""
+
+    path: str = text("The database file.")
+    table: str = text("The table; by default the relation's name.", default="")
+
+    def make(self, table: LookupTable, folder: Path) -> SqliteStore:
+        """Return the store of a table."""
+        for each in table.key:
+            if each.type == BINARY:
+                raise LookupOptionError(
+                    f'lookup store "sqlite" cannot ask for key "{each.name}"',
+                    detail="Its type is binary.",
+                    hint="Use another store, or read: state.",
+                )
+        return SqliteStore(table, path_in(folder, self.path), self.table or table.name)
+
+    def target(self, relation: str, folder: Path) -> Target:
+        """Return the table."""
+        return Target("sqlite", str(path_in(folder, self.path)), self.table or relation)
 
 
 def _quoted(name: str) -> str:

@@ -12,7 +12,7 @@ Targets are told apart by what the file says of them; two addresses of one serve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -20,11 +20,10 @@ from typing import Any
 from joinery.model.type import Array, Map, Struct
 from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
-from joinery.project import grammar
 from joinery.project.kafka import is_named
 from joinery.project.kinds import SINKS
 from joinery.project.location import Path
-from joinery.project.option import wanted_instead
+from joinery.project.option import Target, wanted_instead
 from joinery.project.product import OutboxSpec, ProductSpec, RelationSpec, SinkSpec, SourceSpec
 
 _HEADERS = (("id", "id"), ("eventType", "type"))
@@ -99,22 +98,14 @@ def _check_sinks(context: Context, spec: ProductSpec, relation: Relation, known:
         context.refuse("PLAN_OUTBOX", message, path)
 
 
-_TABLES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "sqlite": (("path",), "table"),
-    "postgres": (("url", "schema"), "table"),
-    "opensearch": (("url",), "index"),
-    "redis": (("url",), "prefix"),
-}
-
-
 def check_meeting(context: Context, products: Iterable[Product]) -> None:
     """Refuse products whose documents would replace each other's; warn of a shared topic."""
-    first: dict[tuple[object, ...], str] = {}
+    first: dict[Target, str] = {}
     for product in products:
         if product.outbox is not None:
             continue
         for index, sink in enumerate(product.sinks):
-            target = _target(sink, product.name)
+            target = _target(context, sink, product.name)
             if target is None:
                 continue
             if target in first:
@@ -137,37 +128,21 @@ def check_loop(
             return
 
 
-def _meet(
-    context: Context, product: Product, index: int, target: tuple[object, ...], other: str
-) -> None:
+def _meet(context: Context, product: Product, index: int, target: Target, other: str) -> None:
     alone: Path = ("products", product.name, "sink")
     path = (*alone, index) if len(product.sinks) > 1 else alone
-    kind, where = target[0], target[-1]
     if other == product.name:
         message = f'product "{product.name}" has this sink twice'
         context.refuse("PLAN_TARGET", message, path, hint="Remove one of the two.")
         return
-    message = f'product "{product.name}" writes to "{where}", as product "{other}" does'
+    message = f'product "{product.name}" writes to "{target.name}", as product "{other}" does'
     detail = "Documents of one key would replace each other."
-    hint = f"Give it a {_named(str(kind))} of its own."
-    context.refuse("PLAN_TARGET", message, path, detail=detail, hint=hint, warning=kind == "kafka")
+    hint = f"Give it a {target.noun} of its own."
+    context.refuse("PLAN_TARGET", message, path, detail=detail, hint=hint, warning=target.log)
 
 
-def _named(kind: str) -> str:
-    return "topic" if kind == "kafka" else _TABLES[kind][1]
-
-
-def _target(sink: Sink, name: str) -> tuple[object, ...] | None:
-    """Return what tells one target from others; None where nothing does."""
-    options = dict(sink.options)
-    if sink.kind == "files":
-        return ("files", options.get("path"), name)
-    if sink.kind == "kafka":
-        return ("kafka", options.get("bootstrap"), options.get("topic"))
-    if sink.kind in _TABLES:
-        where, table = _TABLES[sink.kind]
-        return (sink.kind, *(options.get(each) for each in where), options.get(table) or name)
-    return None
+def _target(context: Context, sink: Sink, name: str) -> Target | None:
+    return SINKS.target(sink.kind, dict(sink.options), name, context.spec.path_of("."))
 
 
 def _feeds(
@@ -175,13 +150,14 @@ def _feeds(
 ) -> bool:
     if sink.kind != source.kind:
         return False
-    written, read = dict(sink.options), dict(source.options)
+    target, read = _target(context, sink, name), dict(source.options)
     topic = relation.topic or relation.name
+    if target is None:
+        return False
     if sink.kind == "files":
         folder = context.spec.path_of(str(read.get("path"))) / topic
-        return FilePath(str(written.get("path"))) / name == folder
-    same = written.get("bootstrap") == read.get("bootstrap")
-    return sink.kind == "kafka" and same and is_named(topic, str(written.get("topic")))
+        return FilePath(str(target.address)) / target.name == folder
+    return target.address == read.get("bootstrap") and is_named(topic, target.name)
 
 
 LETTER_KINDS = ("files", "kafka")
@@ -261,7 +237,7 @@ def _path(owner: Owner, index: int) -> Path:
 
 def _check_use(context: Context, kind: str, options: dict[str, Any], path: Path) -> None:
     """Check the options that stand beside a `use`, whose kind the reader did not know."""
-    known = grammar.SINK_OPTIONS.get(kind)
+    known = SINKS.known(kind)
     for name, value in options.items() if known is not None else ():
         assert known is not None  # as above
         if name not in known:
@@ -269,14 +245,14 @@ def _check_use(context: Context, kind: str, options: dict[str, Any], path: Path)
             context.unknown(
                 "SPEC_UNKNOWN_KEY", message, (*path, name), name=name, known=known, key=True
             )
-        elif wanted := wanted_instead(value, known[name]):
+        elif wanted := wanted_instead(value, known[name].fragment):
             message = f'"{name}" of sink "{kind}" needs {wanted}'
             context.refuse("SPEC_SHAPE", message, (*path, name))
 
 
 def _check_needed(context: Context, kind: str, options: dict[str, Any], path: Path) -> None:
-    for name in grammar.SINK_NEEDED.get(kind, ()):
-        if name not in options:
+    for name, option in (SINKS.known(kind) or {}).items():
+        if option.needed and name not in options:
             context.refuse("SPEC_MISSING_KEY", f'sink "{kind}" needs "{name}"', path)
 
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Fragment = Mapping[str, Any]
-Names = Mapping[str, Fragment]
+from joinery.project.option import Fragment, Names
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
 OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
-MODES = ("jsonb", "columns")
-SQLITE_MODES = ("document", "columns")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "auto")
-SOURCE_KINDS = ("files", "kafka")
-STARTS = ("earliest", "latest")
 RESERVED_PROJECT = ("windows", "functions")
 
 
@@ -214,9 +209,6 @@ LINEAGE: Names = {
     "namespace": _text("The namespace of the jobs.", default="joinery"),
     "api_key": _text("Sent as a bearer token."),
 }
-_WORD_OR_OFFSET: Fragment = {
-    "anyOf": [{"enum": list(STARTS)}, {"type": "integer", "minimum": 0}],
-}
 ID_BYTES = (4, 8)
 REGISTRY: Names = {
     "url": _text("Its address; several of one registry with commas between."),
@@ -229,163 +221,6 @@ REGISTRY: Names = {
         "default": 4,
         "description": "The size of the schema id in front of a message, in bytes.",
     },
-}
-_PROPERTIES: Fragment = {
-    "type": "object",
-    "additionalProperties": {"type": ["string", "number", "boolean"]},
-    "description": "Properties of Kafka's Java client, such as security.protocol.",
-}
-_REGISTRY_MAP: Fragment = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": REGISTRY,
-}
-RECORD_FORMATS = ("json", "avro")
-SOURCE_OPTIONS: Mapping[str, Names] = {
-    "files": {"path": _text("The folder with one folder per topic.")},
-    "kafka": {
-        "bootstrap": _text("The brokers to begin with: host:port, with commas between."),
-        "properties": _PROPERTIES,
-        "starting": {
-            "description": "Where reading begins on a fresh checkpoint; by default `earliest`.",
-            "anyOf": [
-                _text("earliest, latest, or a time in ISO 8601."),
-                {
-                    "type": "object",
-                    "description": "Offsets by topic and partition; all others begin earliest.",
-                    "additionalProperties": {
-                        "anyOf": [
-                            {"enum": list(STARTS)},
-                            {"type": "object", "additionalProperties": _WORD_OR_OFFSET},
-                        ],
-                    },
-                },
-            ],
-        },
-        "group": _text(
-            "A consumer group to which the read positions are committed, for monitoring only."
-        ),
-        "fail_on_data_loss": {
-            "type": "boolean",
-            "default": True,
-            "description": "End the run where the log lost records that were not read yet.",
-        },
-        "registry": {
-            "description": "The schema registry of Avro messages.",
-            "anyOf": [
-                _text("Its address."),
-                _REGISTRY_MAP,
-            ],
-        },
-    },
-}
-SPOOL: Names = {
-    "spool": _flag("Keep batches on disk and write them at the target's own pace."),
-    "spool_max_bytes": _ref(
-        "size", "When the spool is this large, the run waits.", default="1 GiB"
-    ),
-}
-OWN_SINK_OPTIONS: Mapping[str, Names] = {
-    "files": {"path": _text("The folder; each product gets its own below it.")},
-    "kafka": {
-        "topic": _text("The topic; an outbox may name columns in braces."),
-        "bootstrap": _text("The brokers to begin with; by default those of the source."),
-        "properties": _PROPERTIES,
-        "create": _flag("Create a missing topic, compacted.", default=True),
-        "partitions": _count("Partitions of a topic that is created; by default the brokers' own."),
-        "replication": _count("Replicas of a topic that is created; by default the brokers' own."),
-        "transactions": _flag("Write a batch in one transaction.", default=True),
-        "format": {
-            "enum": list(RECORD_FORMATS),
-            "default": "json",
-            "description": "The format of keys and documents.",
-        },
-        "registry": {
-            "description": "The schema registry of Avro; by default that of the source.",
-            "anyOf": [_text("Its address."), _REGISTRY_MAP],
-        },
-    },
-    "postgres": {
-        "url": _text("The database.", examples=["postgresql://user:password@host:5432/name"]),
-        "table": _text("The table; by default the product's name."),
-        "schema": _text("The table's schema; by default the first of the search path."),
-        "mode": {
-            "enum": list(MODES),
-            "default": "jsonb",
-            "description": "One jsonb column for the document, or one column per field.",
-        },
-        "connections": _count(
-            "Connections that write at once; with 1 a batch is one transaction.", default=1
-        ),
-    },
-    "sqlite": {
-        "path": _text("The database file."),
-        "table": _text("The table; by default the product's name."),
-        "mode": {
-            "enum": list(SQLITE_MODES),
-            "default": "document",
-            "description": "One column of JSON text for the document, or one column per field.",
-        },
-    },
-    "opensearch": {
-        "url": _text(
-            "A node, or several with commas between.",
-            default="http://127.0.0.1:9200",
-            pattern=r"^(https?://|(?!\w+://))[^,\s]+(,\s*(https?://|(?!\w+://))[^,\s]+)*$",
-            examples=["http://host:9200"],
-        ),
-        "index": _text(
-            "The index; by default the product's name.",
-            pattern=r'^[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]{0,199}$',
-            examples=["user_profile"],
-        ),
-        "user": _text("The user of basic authentication."),
-        "password": _text("The password; take it from the environment."),
-        "ca_certs": _text("A file of certificates to trust; by default those of the system."),
-        "verify_certs": _flag("Verify certificates; `false` trusts any.", default=True),
-        "connections": _count("Bulk requests under way at once.", default=2),
-        "create": _flag(
-            "Create the index, and add the fields that the product gains.", default=True
-        ),
-        "refresh": _flag("Refresh the index after each batch, so that searches see it."),
-        "nested": _flag(
-            "Map lists of objects as `nested`; `false` maps them as `object`.", default=True
-        ),
-        "settings": _anything("Settings of an index that is created."),
-        "mapping": _anything("Merged into the mapping that is derived from the product."),
-    },
-    "redis": {
-        "url": _text(
-            "The server.",
-            default="redis://127.0.0.1:6379/0",
-            pattern=r"^(rediss?|unix)://\S+$",
-            examples=["redis://host:6379/0"],
-        ),
-        "prefix": _text("What each key begins with; by default the product's name."),
-        "user": _text("The user; by default that of the URL."),
-        "password": _text("The password; take it from the environment."),
-    },
-    "foreach": {
-        "function": _text(
-            "Module and function, `module:name`.",
-            pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-            examples=["my_hooks:deliver"],
-        ),
-        "folder": _text("The working folder; by default that of the project file."),
-        "batch": _count("The most documents per call.", default=500),
-        "timeout": _ref("duration", "A call that takes longer counts as failed.", default="5m"),
-    },
-    "console": {},
-}
-SINK_OPTIONS: Mapping[str, Names] = {
-    kind: {**own, **SPOOL} for kind, own in OWN_SINK_OPTIONS.items()
-}
-SINK_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "files": ("path",),
-    "kafka": ("topic",),
-    "postgres": ("url",),
-    "sqlite": ("path",),
-    "foreach": ("function",),
 }
 _DATABASE = _text(
     "The database; by default an SQLite file beside the checkpoint.",

@@ -35,47 +35,6 @@ def _ref(name: str, description: str, **more: Any) -> Fragment:
     return {"$ref": f"#/$defs/{name}", "description": description, **more}
 
 
-STORE_OPTIONS: Mapping[str, Names] = {
-    "sqlite": {
-        "path": _text("The database file."),
-        "table": _text("The table; by default the relation's name."),
-    },
-    "postgres": {
-        "url": _text("The database.", examples=["postgresql://user:password@host:5432/name"]),
-        "table": _text("The table or view; by default the relation's name."),
-        "schema": _text("The table's schema; by default the first of the search path."),
-    },
-    "redis": {
-        "url": _text("The server.", default="redis://127.0.0.1:6379/0"),
-        "prefix": _text("What each key begins with; by default the relation's name."),
-        "user": _text("The user; by default that of the URL."),
-        "password": _text("The password; take it from the environment."),
-    },
-    "dynamodb": {
-        "table": _text("The table; by default the relation's name."),
-        "region": _text("The region; by default that of the environment."),
-        "endpoint": _text("The address of DynamoDB; by default the region's own."),
-        "consistent": {"type": "boolean", "default": False, "description": "Read consistently."},
-    },
-    "http": {
-        "url": _text("Where many keys are requested at once by POST."),
-        "each": _text("Where one row is requested by GET.", examples=["https://host/users/{id}"]),
-        "headers": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "Sent with each request.",
-        },
-        "timeout_s": _count("Seconds to wait for an answer.", 30),
-    },
-    "function": {
-        "function": _text("Module and function, `module:name`, that returns rows by key.")
-    },
-}
-STORE_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "sqlite": ("path",),
-    "postgres": ("url",),
-    "function": ("function",),
-}
 WATERMARK: Names = {
     "delay": _ref(
         "duration", "How far behind the newest time a row may still arrive.", default="0s"

@@ -1,23 +1,31 @@
-"""The options of a Kafka source: where the brokers are, and where reading begins.
-
-Invariant: options that were noted no problem for become a `KafkaOptions`.
-"""
+"""What a source may be told: the folder of files, or Kafka's brokers and where reading begins."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
-from joinery.project import grammar
-from joinery.project.product import Pairs, SourceSpec
+from joinery.project.option import (
+    Option,
+    Target,
+    declared,
+    flag,
+    options,
+    options_of,
+    path_in,
+    properties,
+    text,
+)
+from joinery.project.product import SourceSpec
 from joinery.project.reader import Reader
-from joinery.project.schema_registry import check_registry
+from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.project.tree import Entry, MapTree, Scalar, Tree
 
 Edge = Literal["earliest", "latest"]
+_STARTS = ("earliest", "latest")
 Offsets = Mapping[str, Mapping[int, int | Edge] | Edge]
 PATTERN = "pattern:"
 REPLAY = ".joinery-replay"  # after a topic's name: the one that holds its replayed records
@@ -29,38 +37,6 @@ _OWN = {
     "value.deserializer": "Keys and values arrive as bytes; the relation's format reads them.",
     "interceptor.classes": "Spark's connector has none.",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaOptions:
-    """What a Kafka source was asked for.
-
-    Attributes:
-        bootstrap: `host:port`, with commas between several.
-        properties: Of Kafka's own client; may hold secrets, so never shown.
-        starting: `earliest`, `latest`, milliseconds since 1970, or offsets by topic.
-        group: The consumer group that is told the read positions.
-        fail_on_data_loss: Fail where the log lost records that were not read yet.
-    """
-
-    bootstrap: str
-    properties: Pairs = field(default=(), repr=False)
-    starting: Edge | int | Offsets = "earliest"
-    group: str | None = None
-    fail_on_data_loss: bool = True
-
-
-def kafka_options(source: SourceSpec) -> KafkaOptions:
-    """Return the options of a source of kind `kafka`."""
-    given: dict[str, Any] = dict(source.options)
-    properties = tuple((name, _plain(value)) for name, value in given.get("properties") or ())
-    return KafkaOptions(
-        bootstrap=str(given["bootstrap"]),
-        properties=properties,
-        starting=_starting(given.get("starting")),
-        group=given.get("group"),
-        fail_on_data_loss=bool(given.get("fail_on_data_loss", True)),
-    )
 
 
 def pattern_of(topic: str) -> str | None:
@@ -90,28 +66,6 @@ def is_named(named: str, topic: str) -> bool:
     return named == topic if pattern is None else re.fullmatch(pattern, topic) is not None
 
 
-def check_kafka(reader: Reader, entry: Entry, part: str) -> None:
-    """Note every problem of the options under `kafka`."""
-    known = grammar.SOURCE_OPTIONS["kafka"]
-    found = reader.named(entry.value, part, known)
-    if "bootstrap" not in found and isinstance(entry.value, MapTree | Scalar):
-        hint = "Write {kafka: {bootstrap: host:9092}}."
-        reader.refuse("SPEC_MISSING_KEY", f'{part} needs "bootstrap"', entry.place, hint=hint)
-    for name in ("bootstrap", "group"):
-        if name in found:
-            text = reader.text(found[name], f'"{name}" of {part}')
-            if name == "bootstrap" and text:
-                _check_bootstrap(reader, text, found[name], f'"bootstrap" of {part}')
-    if "fail_on_data_loss" in found:
-        reader.flag(found["fail_on_data_loss"], f'"fail_on_data_loss" of {part}')
-    if "registry" in found:
-        check_registry(reader, found["registry"], f'"registry" of {part}')
-    if "properties" in found:
-        _check_properties(reader, found["properties"], f'"properties" of {part}')
-    if "starting" in found:
-        _check_starting(reader, found["starting"], f'"starting" of {part}')
-
-
 def without_port(bootstrap: str) -> str | None:
     """Return the first host of a list of brokers that has no port; None where all have one.
 
@@ -123,9 +77,10 @@ def without_port(bootstrap: str) -> str | None:
     return next((each for each in hosts if re.fullmatch(r"\S+:\d+", each) is None), None)
 
 
-def _check_bootstrap(reader: Reader, text: str, tree: Tree, part: str) -> None:
-    if (host := without_port(text)) is not None:
-        message = f'{part} needs a port behind each host, which "{host}" has not'
+def _check_bootstrap(reader: Reader, tree: Tree, what: str) -> None:
+    text = reader.text(tree, what)
+    if text and (host := without_port(text)) is not None:
+        message = f'{what} needs a port behind each host, which "{host}" has not'
         hint = f"Write {host or 'host'}:9092."
         reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
 
@@ -151,7 +106,7 @@ def _check_starting(reader: Reader, tree: Tree, part: str) -> None:
         return
     for topic in reader.entries(tree, part):
         if isinstance(topic.value, Scalar):
-            reader.word(topic.value, f'"{topic.name}" of {part}', grammar.STARTS)
+            reader.word(topic.value, f'"{topic.name}" of {part}', _STARTS)
         for offset in reader.entries(topic.value, part) if _is_map(topic.value) else ():
             _check_offset(reader, offset, f'"{topic.name}" of {part}')
 
@@ -162,7 +117,7 @@ def _is_map(tree: Tree) -> bool:
 
 def _check_moment(reader: Reader, tree: Tree, part: str) -> None:
     text = reader.text(tree, part)
-    if text and text not in grammar.STARTS and _millis(text) is None:
+    if text and text not in _STARTS and _millis(text) is None:
         hint = "Write earliest, latest, a time such as 2026-01-31T12:00:00Z, or offsets by topic."
         reader.refuse("SPEC_VALUE", f'{part} cannot be "{text}"', tree.mark.value, hint=hint)
 
@@ -173,7 +128,7 @@ def _check_offset(reader: Reader, entry: Entry, part: str) -> None:
         reader.refuse("SPEC_VALUE", message, entry.place, hint="Write its number, such as 0.")
     value = entry.value.value if isinstance(entry.value, Scalar) else None
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if not whole and value not in grammar.STARTS:
+    if not whole and value not in _STARTS:
         what = f'partition "{entry.name}" of {part}'
         reader.shape(entry.value, what, "an offset from 0, earliest or latest")
 
@@ -204,5 +159,72 @@ def _millis(text: str) -> int | None:
     return round(aware.timestamp() * 1000)
 
 
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+_OFFSET = {"anyOf": [{"enum": list(_STARTS)}, {"type": "integer", "minimum": 0}]}
+_STARTING = {
+    "description": "Where reading begins on a fresh checkpoint; by default `earliest`.",
+    "anyOf": [
+        {"type": "string", "description": "earliest, latest, or a time in ISO 8601."},
+        {
+            "type": "object",
+            "description": "Offsets by topic and partition; all others begin earliest.",
+            "additionalProperties": {
+                "anyOf": [
+                    {"enum": list(_STARTS)},
+                    {"type": "object", "additionalProperties": _OFFSET},
+                ],
+            },
+        },
+    ],
+}
+
+
+@options
+class FilesSourceOptions:
+    """`{files: {path: data}}`."""
+
+    path: str = text("The folder with one folder per topic.")
+
+    def target(self, topic: str, folder: Path) -> Target:
+        """Return the folder of a topic."""
+        return Target("files", str(path_in(folder, self.path)), topic)
+
+
+@options
+class KafkaOptions:
+    """`{kafka: {bootstrap: host:9092}}`."""
+
+    bootstrap: str = text(
+        "The brokers to begin with: host:port, with commas between.",
+        examples=["host:9092"],
+        check=_check_bootstrap,
+    )
+    properties: Mapping[str, str] = properties(
+        "Properties of Kafka's Java client, such as security.protocol.",
+        default=None,
+        check=_check_properties,
+    )
+    starting: Edge | int | Offsets = declared(
+        Option(_STARTING, _starting, _check_starting), default="earliest"
+    )
+    group: str = text(
+        "A consumer group to which the read positions are committed, for monitoring only.",
+        default="",
+        check=Reader.text,
+    )
+    fail_on_data_loss: bool = flag(
+        "End the run where the log lost records that were not read yet.",
+        default=True,
+        check=Reader.flag,
+    )
+    registry: RegistryOptions | None = registry(
+        "The schema registry of Avro messages.", default=None
+    )
+
+    def target(self, topic: str, folder: Path) -> Target:
+        """Return a topic."""
+        return Target("kafka", self.bootstrap, topic)
+
+
+def kafka_options(source: SourceSpec) -> KafkaOptions:
+    """Return the options of a source of kind `kafka`."""
+    return options_of(KafkaOptions, dict(source.options), 'source "kafka"')

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
-from joinery.errors import SpecError
+from joinery.errors import LookupOptionError, SinkOptionError, SpecError
+from joinery.project.option import Option, Target, flag, options, options_in, options_of, size
 
 
 class UnknownKindError(SpecError):
@@ -34,12 +36,16 @@ class Registry:
         noun: What one is called in messages.
         code: Of the error that a name means none.
         built_in: Joinery's own, each as `module:attribute`.
+        refusal: Raised where options are not what their kind takes.
+        beside: What may stand beside the options of any kind.
     """
 
     group: str
     noun: str
     code: str
     built_in: Mapping[str, str]
+    refusal: type[SpecError] = SpecError
+    beside: Mapping[str, Option] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all kinds that are installed, Joinery's own first."""
@@ -68,8 +74,77 @@ class Registry:
             hint=f'Use "{near[0]}".' if near else "",
         )
 
+    def options(self, name: str) -> type | None:
+        """Return the class of a kind's options; None where its package declares none."""
+        try:
+            found = self.find(name) if name in self else None
+        except ImportError:
+            return None  # a run that needs it tells why
+        return found if isinstance(found, type) else None
+
+    def known(self, name: str) -> Mapping[str, Option] | None:
+        """Return what may stand under a kind in a project file; None where that is not known."""
+        found = self.options(name)
+        return None if found is None else {**options_in(found), **self.beside}
+
+    def read(self, name: str, given: Mapping[str, object]) -> Any:
+        """Return the options of a kind with the values that are given.
+
+        Raises:
+            SpecError: They are not what the kind takes, or there is no such kind.
+        """
+        own = {key: value for key, value in given.items() if key not in self.beside}
+        return options_of(self.find(name), own, f'{self.noun} "{name}"', self.refusal)
+
+    def make(self, name: str, given: Mapping[str, object], *where: Any) -> Any:
+        """Return what a kind makes of options; a plain function of a package gets them as given.
+
+        Args:
+            name: The kind's.
+            given: Its options.
+            where: What it is made for, and the place where it stands last.
+
+        Raises:
+            SpecError: As `read`.
+        """
+        found = self.find(name)
+        if isinstance(found, type):
+            return self.read(name, given).make(*where)
+        own = {key: value for key, value in given.items() if key not in self.beside}
+        return found(*where[:-1], own, where[-1])
+
+    def target(
+        self, name: str, given: Mapping[str, object], made_for: str, folder: Path
+    ) -> Target | None:
+        """Return what a kind's options mean; None where that cannot be told.
+
+        Args:
+            name: The kind's.
+            given: Its options.
+            made_for: The product or the relation, which names the table unless options do.
+            folder: Where relative paths begin.
+        """
+        if self.options(name) is None:
+            return None
+        try:
+            found: Target | None = self.read(name, given).target(made_for, folder)
+        except SpecError:
+            return None
+        return found
+
     def _added(self) -> dict[str, EntryPoint]:
-        return {each.name: each for each in entry_points(group=self.group)}
+        found = entry_points(group=self.group) if self.group else ()
+        return {each.name: each for each in found}
+
+
+@options
+class SpoolOptions:
+    """What may stand beside the options of any sink."""
+
+    spool: bool = flag(
+        "Keep batches on disk and write them at the target's own pace.", default=False
+    )
+    spool_max_bytes: int = size("When the spool is this large, the run waits.", default="1 GiB")
 
 
 SINKS = Registry(
@@ -77,14 +152,25 @@ SINKS = Registry(
     "sink",
     "SPEC_UNKNOWN_SINK",
     {
-        "files": "joinery.sinks.files:files_sink",
-        "kafka": "joinery.sinks.kafka:kafka_sink",
-        "postgres": "joinery.sinks.postgres:postgres_sink",
-        "sqlite": "joinery.sinks.sqlite:sqlite_sink",
-        "opensearch": "joinery.sinks.opensearch:opensearch_sink",
-        "redis": "joinery.sinks.redis:redis_sink",
-        "foreach": "joinery.sinks.foreach:foreach_sink",
-        "console": "joinery.sinks.console:console_sink",
+        "files": "joinery.sinks.files:FilesOptions",
+        "kafka": "joinery.sinks.kafka:KafkaSinkOptions",
+        "postgres": "joinery.sinks.postgres:PostgresOptions",
+        "sqlite": "joinery.sinks.sqlite:SqliteOptions",
+        "opensearch": "joinery.sinks.opensearch:OpenSearchOptions",
+        "redis": "joinery.sinks.redis:RedisOptions",
+        "foreach": "joinery.sinks.foreach:ForeachOptions",
+        "console": "joinery.sinks.console:ConsoleOptions",
+    },
+    SinkOptionError,
+    options_in(SpoolOptions),
+)
+SOURCES = Registry(
+    "",  # no package adds one: a source has to bring more than its options
+    "source",
+    "SPEC_UNKNOWN_KEY",
+    {
+        "files": "joinery.project.kafka:FilesSourceOptions",
+        "kafka": "joinery.project.kafka:KafkaOptions",
     },
 )
 LOOKUP_STORES = Registry(
@@ -92,13 +178,14 @@ LOOKUP_STORES = Registry(
     "lookup store",
     "SPEC_UNKNOWN_LOOKUP_STORE",
     {
-        "sqlite": "joinery.lookups.sqlite:sqlite_store",
-        "postgres": "joinery.lookups.postgres:postgres_store",
-        "redis": "joinery.lookups.redis:redis_store",
-        "dynamodb": "joinery.lookups.dynamodb:dynamodb_store",
-        "http": "joinery.lookups.http:http_store",
-        "function": "joinery.lookups.function:function_store",
+        "sqlite": "joinery.lookups.sqlite:SqliteOptions",
+        "postgres": "joinery.lookups.postgres:PostgresOptions",
+        "redis": "joinery.lookups.redis:RedisOptions",
+        "dynamodb": "joinery.lookups.dynamodb:DynamoOptions",
+        "http": "joinery.lookups.http:HttpOptions",
+        "function": "joinery.lookups.function:FunctionOptions",
     },
+    LookupOptionError,
 )
 KEY_VALUE_STORES = Registry(
     "joinery.stores",

@@ -1,37 +1,268 @@
-"""The options of a kind, checked against the fragments of the grammar.
+"""What a kind takes, declared once: the fields of a typed value beside the kind's code.
+
+From the fields follow the names that a project file may use, how each is checked and what
+it defaults to, the JSON Schema, the reference page, and what an editor completes. Kinds of
+other packages declare theirs in the same way.
+
+    @options
+    class FolderOptions:
+        path: str = text("The folder; each product gets its own below it.")
+        depth: int = count("How many folders deep files may be.", default=1)
 
 Invariant: a message names an option and never its value, which may be a secret.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import re
-from collections.abc import Mapping
-from typing import TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeGuard, TypeVar, dataclass_transform
 
-from joinery.project import grammar
+from joinery.errors import SpecError
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reader import Reader
-from joinery.project.schema_registry import check_registry
 from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+
+Fragment = Mapping[str, Any]
+Names = Mapping[str, Fragment]
+Kind = TypeVar("Kind")
+Check = Callable[[Reader, Tree, str], object]
+_NEEDED: Any = object()
+_PROPERTIES = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number", "boolean"]},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a sink keeps, or a lookup store asks for: a table, a topic, a folder.
+
+    A sink and a lookup store of one kind that mean one table have equal targets.
+
+    Attributes:
+        kind: Of the server or the file.
+        address: Of the server or the file, with what else tells its tables apart; may hold
+            secrets, so never shown.
+        name: Of the table there.
+        noun: What an option gives the name to.
+        log: What is written adds to what stands, so that several may write.
+    """
+
+    kind: str
+    address: str | tuple[str, ...] = dataclasses.field(repr=False)
+    name: str
+    noun: str = dataclasses.field(default="", compare=False)
+    log: bool = dataclasses.field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One field of a kind's options.
+
+    Attributes:
+        fragment: What it holds in a project file, as JSON Schema.
+        value: Makes the field's value of what the file holds.
+        check: Notes what is wrong with it, where the fragment does not tell.
+        needed: It has to be given.
+    """
+
+    fragment: Fragment
+    value: Callable[[Any], Any] = lambda given: given
+    check: Check | None = None
+    needed: bool = False
+
+
+def declared(
+    option: Option,
+    *,
+    default: Any = _NEEDED,
+    factory: Callable[[], Any] | None = None,
+    secret: bool = False,
+) -> Any:
+    """Return the field of an option; a secret one is left out where options are shown."""
+    about = {"option": replace(option, needed=default is _NEEDED)}
+    shown = not secret
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata=about, repr=shown)
+    if default is _NEEDED:
+        return dataclasses.field(metadata=about, repr=shown)
+    return dataclasses.field(default=default, metadata=about, repr=shown)
+
+
+def _fragment(description: str, default: Any, **more: Any) -> Fragment:
+    known = {} if default in (_NEEDED, None, "") else {"default": default}
+    return {**more, **known, "description": description}
+
+
+def text(
+    description: str,
+    *,
+    default: str = _NEEDED,
+    examples: Sequence[str] = (),
+    pattern: str = "",
+    secret: bool = False,
+    check: Check | None = None,
+) -> Any:
+    """Return a text; an empty default is told by the description."""
+    given = {"examples": list(examples), "pattern": pattern}
+    more = {name: each for name, each in given.items() if each}
+    fragment = _fragment(description, default, type="string", **more)
+    return declared(Option(fragment, check=check), default=default, secret=secret)
+
+
+def flag(description: str, *, default: bool, check: Check | None = None) -> Any:
+    """Return true or false."""
+    fragment = _fragment(description, default, type="boolean")
+    return declared(Option(fragment, check=check), default=default)
+
+
+def count(description: str, *, default: int | None, minimum: int = 1) -> Any:
+    """Return a whole number."""
+    fragment = _fragment(description, default, type="integer", minimum=minimum)
+    return declared(Option(fragment), default=default)
+
+
+def word(description: str, known: Sequence[str], *, default: str) -> Any:
+    """Return one of some words."""
+    return declared(Option(_fragment(description, default, enum=list(known))), default=default)
+
+
+def duration(description: str, *, default: str) -> Any:
+    """Return a duration; the field holds milliseconds."""
+    fragment = _fragment(description, default, **{"$ref": "#/$defs/duration"})
+    return declared(Option(fragment, duration_ms), default=duration_ms(default))
+
+
+def size(description: str, *, default: str) -> Any:
+    """Return a size; the field holds bytes."""
+    fragment = _fragment(description, default, **{"$ref": "#/$defs/size"})
+    return declared(
+        Option(fragment, lambda given: size_bytes(str(given))), default=size_bytes(default)
+    )
+
+
+def texts(description: str, *, default: None = None) -> Any:
+    """Return a map of texts."""
+    shape = {"type": "object", "additionalProperties": {"type": "string"}}
+    fragment = _fragment(description, default, **shape)
+    return declared(Option(fragment, _map_of_texts), default=default, factory=dict)
+
+
+def properties(description: str, *, default: None = None, check: Check | None = None) -> Any:
+    """Return a map of texts, numbers and booleans, maybe secrets; the field holds texts."""
+    fragment = _fragment(description, default, **_PROPERTIES)
+    return declared(
+        Option(fragment, _properties, check), default=default, factory=dict, secret=True
+    )
+
+
+def anything(description: str, *, default: None = None) -> Any:
+    """Return a map of any depth, which is not looked into."""
+    fragment = _fragment(description, default, anyOf=[{"type": "object"}])
+    return declared(Option(fragment, _any_map), default=default, factory=dict)
+
+
+@dataclass_transform(
+    frozen_default=True,
+    kw_only_default=True,
+    field_specifiers=(
+        text,
+        flag,
+        count,
+        word,
+        duration,
+        size,
+        texts,
+        properties,
+        anything,
+        declared,
+    ),
+)
+def options(kind: type[Kind]) -> type[Kind]:
+    """Make a class the options of a kind: a frozen value whose fields are declared as above."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(kind)
+
+
+def path_in(folder: Path, path: str) -> Path:
+    """Return a path that an option gives, relative to the project's folder."""
+    return (folder / Path(path).expanduser()).absolute()
+
+
+def options_in(kind: type) -> Mapping[str, Option]:
+    """Return the options of a kind, by name."""
+    return {each.name: each.metadata["option"] for each in dataclasses.fields(kind)}
+
+
+def fragments(known: Mapping[str, Option]) -> Names:
+    """Return what options hold in a project file, by name."""
+    return {name: each.fragment for name, each in known.items()}
+
+
+def options_of(
+    kind: type[Kind], given: Mapping[str, object], what: str, error: type[SpecError] = SpecError
+) -> Kind:
+    """Return the options of a kind with the values that are given, by name.
+
+    Args:
+        kind: A class made by `options`.
+        given: As a project file holds them, or as Python gives them.
+        what: The kind, for messages.
+        error: Raised where they are not what the kind takes.
+    """
+    known = options_in(kind)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise error(
+                f'{what} has no option "{name}"',
+                detail=f"Its options are {', '.join(known)}." if known else "It takes none.",
+                hint=f'Use "{near[0]}".' if near else "",
+            )
+    values: dict[str, Any] = {}
+    for name, option in known.items():
+        value = given.get(name)
+        if value is None:
+            continue
+        if wanted := _wanted_shape(value, option.fragment):
+            raise error(f'option "{name}" of {what} is {_isnt(wanted)}')
+        try:
+            values[name] = option.value(value)
+        except TypeError as wrong:
+            raise error(f'option "{name}" of {what} is not {wrong}') from wrong
+    for name, option in known.items():
+        if option.needed and name not in values:
+            raise error(f'{what} needs "{name}"', hint=_example(what.split('"')[1], name, option))
+    return kind(**values)
 
 
 def check_options(
-    reader: Reader, entry: Entry, part: str, known: grammar.Names, needed: tuple[str, ...] = ()
+    reader: Reader, entry: Entry, part: str, known: Mapping[str, Option], *, whole: bool = True
 ) -> None:
-    """Note every problem of the options that stand under a kind."""
+    """Note every problem of the options that stand under a kind; a part may lack needed ones."""
     found = reader.named(entry.value, part, known)
     for name, value in found.items():
-        if name == "registry":
-            check_registry(reader, value, f'"{name}" of {part}')
-            continue
-        check_option(reader, value, f'"{name}" of {part}', known[name])
-    for name in needed:
-        if name not in found and isinstance(entry.value, MapTree | Scalar):
-            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', entry.place)
+        option, what = known[name], f'"{name}" of {part}'
+        if option.check is not None:
+            option.check(reader, value, what)
+        else:
+            check_option(reader, value, what, option.fragment)
+    for name, option in known.items() if whole else ():
+        if option.needed and name not in found and isinstance(entry.value, MapTree | Scalar):
+            hint = _example(entry.name, name, option)
+            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', entry.place, hint=hint)
 
 
-def check_option(reader: Reader, tree: Tree, what: str, fragment: grammar.Fragment) -> None:
+def _example(kind: str, name: str, option: Option) -> str:
+    examples = option.fragment.get("examples")
+    return f"Write {{{kind}: {{{name}: {examples[0]}}}}}." if examples else ""
+
+
+def check_option(reader: Reader, tree: Tree, what: str, fragment: Fragment) -> None:
     """Note what is wrong with one option; a fragment of another shape takes anything."""
     if "enum" in fragment:
         reader.word(tree, what, fragment["enum"])
@@ -39,21 +270,72 @@ def check_option(reader: Reader, tree: Tree, what: str, fragment: grammar.Fragme
         reader.refuse("SPEC_SHAPE", f"{what} needs {wanted}", tree.mark.value)
 
 
-def wanted_instead(value: object, fragment: grammar.Fragment) -> str:
+def wanted_instead(value: object, fragment: Fragment) -> str:
     """Return what an option should be instead of `value`; empty where it may be that."""
+    if wanted := _wanted_shape(value, fragment):
+        return wanted
+    fits = "pattern" not in fragment or re.search(fragment["pattern"], str(value))
+    return "" if fits else f"a text such as {fragment['examples'][0]}"
+
+
+def plain(value: object) -> Any:
+    """Return an option as maps and lists; a spec holds a map as a tuple of pairs.
+
+    Example:
+        >>> plain((("number_of_shards", 2), ("tags", ("a", "b"))))
+        {'number_of_shards': 2, 'tags': ['a', 'b']}
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if not isinstance(value, tuple | list):
+        return value
+    if value and all(_pair(each) for each in value):
+        return {name: plain(each) for name, each in value}
+    return [plain(each) for each in value]
+
+
+def _pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
+
+
+def _any_map(value: object) -> dict[str, Any]:
+    found = plain(value) or {}
+    if not isinstance(found, dict):
+        raise TypeError("a map")
+    return found
+
+
+def _map_of_texts(value: object) -> dict[str, str]:
+    found = _any_map(value)
+    if not all(isinstance(each, str) for each in found.values()):
+        raise TypeError("a map of texts")
+    return found
+
+
+def _properties(value: object) -> dict[str, str]:
+    return {
+        name: str(each).lower() if isinstance(each, bool) else str(each)
+        for name, each in _any_map(value).items()
+    }
+
+
+def _isnt(wanted: str) -> str:
+    if wanted == "true or false":
+        return "neither true nor false"
+    return f"none of {wanted[7:]}" if wanted.startswith("one of ") else f"not {wanted}"
+
+
+def _wanted_shape(value: object, fragment: Fragment) -> str:
     if "enum" in fragment:
         return "" if value in fragment["enum"] else f"one of {', '.join(fragment['enum'])}"
     if _shape(fragment) == "integer":
         least = fragment.get("minimum", 1)
         return "" if _whole(value) and value >= least else f"a whole number from {least}"
     wanted, holds = _SHAPES.get(_shape(fragment), ("", lambda value: True))
-    if not holds(value):
-        return wanted
-    fits = "pattern" not in fragment or re.search(fragment["pattern"], str(value))
-    return "" if fits else f"a text such as {fragment['examples'][0]}"
+    return "" if holds(value) else wanted
 
 
-def _shape(fragment: grammar.Fragment) -> str:
+def _shape(fragment: Fragment) -> str:
     return str(fragment.get("$ref") or fragment.get("type") or "")
 
 

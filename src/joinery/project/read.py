@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
+from joinery.project.kinds import SINKS
 from joinery.project.location import Locations
 from joinery.project.location import Path as SpecPath
 from joinery.project.product import (
@@ -214,7 +215,7 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
     sink = default.dead_letters
     if "dead_letters" in parts:
         sink = read_sink(reader, parts["dead_letters"], '"dead_letters"', ("run", "dead_letters"))
-        for name in grammar.SPOOL.keys() & dict(sink.options).keys():
+        for name in SINKS.beside.keys() & dict(sink.options).keys():
             message = f'"dead_letters" cannot have "{name}"'
             hint = "Dead letters are kept with their batch."
             reader.refuse("SPEC_VALUE", message, parts["dead_letters"].mark.value, hint=hint)

@@ -163,8 +163,6 @@ def read_store(reader: Reader, tree: Tree, part: str) -> StoreRead:
     if entry.name not in LOOKUP_STORES:
         message = f'{part} has no kind "{entry.name}"'
         reader.unknown(message, entry.name, LOOKUP_STORES.names(), entry.place)
-    elif entry.name in grammar_stream.STORE_OPTIONS:
-        known = grammar_stream.STORE_OPTIONS[entry.name]
-        needed = grammar_stream.STORE_NEEDED.get(entry.name, ())
-        check_options(reader, entry, f'"{entry.name}" of {part}', known, needed)
+    elif (known := LOOKUP_STORES.known(entry.name)) is not None:
+        check_options(reader, entry, f'"{entry.name}" of {part}', known)
     return StoreRead(entry.name, reader.options(entry.value, f'"{entry.name}" of {part}'))

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-
-from joinery.project import grammar
-from joinery.project.kafka import check_kafka
-from joinery.project.kinds import SINKS
+from joinery.project.kinds import SINKS, SOURCES, Registry
 from joinery.project.location import Path
 from joinery.project.option import check_options
 from joinery.project.product import Options, SinkSpec, SourceSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 
-_SOURCE_NEEDED = {"files": ("path",)}
-
 
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:
     """Return the source that an entry of `sources` declares."""
-    what = f'source "{entry.name}"'
-    kinds, known = grammar.SOURCE_KINDS, {"files": grammar.SOURCE_OPTIONS["files"]}
-    kind, options = _kind(
-        reader,
-        entry.value,
-        what,
-        kinds,
-        known=known,
-        needed=_SOURCE_NEEDED,
-    )
-    if kind == "kafka" and isinstance(entry.value, MapTree):
-        check_kafka(reader, entry.value.entries[0], f'"kafka" of {what}')
+    kind, options = _kind(reader, entry.value, f'source "{entry.name}"', SOURCES)
     return SourceSpec(entry.name, kind, options)
 
 
@@ -58,25 +41,12 @@ def read_sink(
         name = reader.text(next(each.value for each in entries if each.name == "use"), '"use"')
         options = reader.options(tree, what)
         return SinkSpec(use=name, options=tuple(each for each in options if each[0] != "use"))
-    kind, options = _kind(
-        reader,
-        tree,
-        what,
-        SINKS.names(),
-        known=grammar.SINK_OPTIONS,
-        needed={} if named else grammar.SINK_NEEDED,
-    )
+    kind, options = _kind(reader, tree, what, SINKS, whole=not named)
     return SinkSpec(kind, options)
 
 
 def _kind(
-    reader: Reader,
-    tree: Tree,
-    what: str,
-    kinds: Collection[str],
-    *,
-    known: Mapping[str, grammar.Names],
-    needed: Mapping[str, tuple[str, ...]],
+    reader: Reader, tree: Tree, what: str, kinds: Registry, *, whole: bool = True
 ) -> tuple[str, Options]:
     """Return a kind and its options from `{kind: {option: value}}`."""
     entries = reader.entries(tree, what) if isinstance(tree, MapTree) else ()
@@ -91,8 +61,8 @@ def _kind(
     entry = entries[0]
     part = f'"{entry.name}" of {what}'
     if entry.name not in kinds:
-        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds, entry.place)
+        reader.unknown(f'{what} has no kind "{entry.name}"', entry.name, kinds.names(), entry.place)
         return entry.name, ()
-    if entry.name in known:
-        check_options(reader, entry, part, known[entry.name], needed.get(entry.name, ()))
+    if (known := kinds.known(entry.name)) is not None:
+        check_options(reader, entry, part, known, whole=whole)
     return entry.name, reader.options(entry.value, part)

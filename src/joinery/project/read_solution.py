@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinery.project import grammar
 from joinery.project.kinds import KEY_VALUE_STORES, STORE_SOLUTIONS
-from joinery.project.option import check_options
+from joinery.project.option import Option, check_options
 from joinery.project.product import Options
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, MapTree, Scalar, Tree
@@ -41,7 +41,8 @@ def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options
     known = reader.word(Scalar(entry.name, entry.name, entry.value.mark), part, solution_names())
     told = f'"{entry.name}" of {part}'
     if entry.name in grammar.SOLUTION_OPTIONS:
-        check_options(reader, entry, told, grammar.SOLUTION_OPTIONS[entry.name])
+        known_ = grammar.SOLUTION_OPTIONS[entry.name]
+        check_options(reader, entry, told, {name: Option(each) for name, each in known_.items()})
     if known == "kv":
         _check_store(reader, entry.value, told)
     return known, reader.options(entry.value, told)

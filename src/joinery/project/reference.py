@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from joinery.project import grammar, grammar_stream
-from joinery.project.grammar import Fragment, Names
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES
+from joinery.project.option import Fragment, Names, fragments, options_in
 
 SECTIONS: Mapping[str, Names] = {
     "project": grammar.PROJECT,
@@ -32,10 +33,12 @@ SECTIONS: Mapping[str, Names] = {
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
     "registry": grammar.REGISTRY,
-    "spool": grammar.SPOOL,
-    **{f"source {kind}": names for kind, names in grammar.SOURCE_OPTIONS.items()},
-    **{f"sink {kind}": names for kind, names in grammar.OWN_SINK_OPTIONS.items()},
-    **{f"store {kind}": names for kind, names in grammar_stream.STORE_OPTIONS.items()},
+    "spool": fragments(SINKS.beside),
+    **{
+        f"{registry.noun.split()[-1]} {kind}": fragments(options_in(registry.find(kind)))
+        for registry in (SOURCES, SINKS, LOOKUP_STORES)
+        for kind in registry.built_in
+    },
     **{f"solution {kind}": names for kind, names in grammar.SOLUTION_OPTIONS.items()},
 }
 _NEEDED: Mapping[str, Sequence[str]] = {
@@ -48,10 +51,13 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "map": ("function", "output"),
     "lineage": ("url",),
     "registry": ("url",),
-    "source files": ("path",),
-    "source kafka": ("bootstrap",),
-    **{f"sink {kind}": names for kind, names in grammar.SINK_NEEDED.items()},
-    **{f"store {kind}": names for kind, names in grammar_stream.STORE_NEEDED.items()},
+    **{
+        f"{registry.noun.split()[-1]} {kind}": [
+            name for name, each in options_in(registry.find(kind)).items() if each.needed
+        ]
+        for registry in (SOURCES, SINKS, LOOKUP_STORES)
+        for kind in registry.built_in
+    },
 }
 # What a referenced shape is called on the page, with the section that describes it.
 _SHAPES: Mapping[str, str] = {

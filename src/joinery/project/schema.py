@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar, grammar_stream
-from joinery.project.kinds import LOOKUP_STORES, SINKS
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
+from joinery.project.option import Fragment, Names, Option, fragments
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
@@ -51,15 +52,15 @@ def _definitions() -> dict[str, Any]:
         **_stream_definitions(),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
-        "source": _kinds(grammar.SOURCE_KINDS, grammar.SOURCE_OPTIONS),
+        "source": _kinds(SOURCES),
         "solution": {
             "anyOf": [
                 {"type": "string", "examples": list(grammar.SOLUTIONS)},
-                _kinds(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+                _one_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
             ],
         },
         "solutions": _options_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
-        "sink_map": _kinds(tuple(SINKS.built_in), grammar.SINK_OPTIONS),
+        "sink_map": _kinds(SINKS),
         "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},
         "sinks": {
             "anyOf": [_reference("sink"), {"type": "array", "items": _reference("sink")}],
@@ -108,12 +109,7 @@ def _stream_definitions() -> dict[str, Any]:
         "watermark": _object(grammar_stream.WATERMARK),
         "cache": _object(grammar_stream.CACHE),
         "limits": _object(grammar_stream.LIMITS),
-        "store": {
-            "type": "object",
-            "properties": dict.fromkeys(LOOKUP_STORES.built_in, _OPTIONS),
-            "minProperties": 1,
-            "maxProperties": 1,
-        },
+        "store": _kinds(LOOKUP_STORES),
     }
 
 
@@ -121,7 +117,7 @@ def _reference(name: str) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _object(names: grammar.Names, required: tuple[str, ...] = ()) -> dict[str, Any]:
+def _object(names: Names, required: tuple[str, ...] = ()) -> dict[str, Any]:
     made: dict[str, Any] = {
         "type": "object",
         "properties": {name: _or_variable(shape) for name, shape in names.items()},
@@ -130,7 +126,7 @@ def _object(names: grammar.Names, required: tuple[str, ...] = ()) -> dict[str, A
     return {**made, "required": list(required)} if required else made
 
 
-def _or_variable(shape: grammar.Fragment) -> dict[str, Any]:
+def _or_variable(shape: Fragment) -> dict[str, Any]:
     """Return `shape`, or the environment variable that gives it."""
     if shape.get("type") not in ("integer", "boolean") and "enum" not in shape:
         return dict(shape)
@@ -144,7 +140,7 @@ def _use() -> dict[str, Any]:
     return {"type": "object", "properties": {"use": named}, "required": ["use"]}
 
 
-def _options_of(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:
+def _options_of(kinds: tuple[str, ...], options: Mapping[str, Names]) -> dict[str, Any]:
     """Return some kinds, each with its options; a plug-in's kind may have any."""
     return {
         "type": "object",
@@ -155,15 +151,24 @@ def _options_of(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) ->
     }
 
 
-def _kinds(kinds: tuple[str, ...], options: Mapping[str, grammar.Names]) -> dict[str, Any]:
-    """Return one kind with its options; a plug-in's kind may have any."""
-    shapes = {kind: _object(options[kind]) if kind in options else _OPTIONS for kind in kinds}
+def _kinds(registry: Registry) -> dict[str, Any]:
+    """Return one kind with its options; a package's kind may have any where it declares none."""
     return {
         "type": "object",
-        "properties": {
-            kind: {"anyOf": [shape, {"type": "null"}]} if shape is not _OPTIONS else shape
-            for kind, shape in shapes.items()
-        },
+        "properties": {kind: _under(registry.known(kind)) for kind in registry.names()},
         "minProperties": 1,
         "maxProperties": 1,
     }
+
+
+def _one_of(kinds: tuple[str, ...], options: Mapping[str, Names]) -> dict[str, Any]:
+    made = _options_of(kinds, options)
+    del made["additionalProperties"]
+    return {**made, "minProperties": 1, "maxProperties": 1}
+
+
+def _under(known: Mapping[str, Option] | None) -> dict[str, Any]:
+    """Return what may stand under a kind."""
+    if known is None:
+        return dict(_OPTIONS)
+    return {"anyOf": [_object(fragments(known)), {"type": "null"}]}

@@ -5,11 +5,13 @@ Invariant: options that were noted no problem for become a `RegistryOptions`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from joinery.project import grammar
+from joinery.project.option import Option, declared
 from joinery.project.quantity import duration_ms
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, MapTree, Scalar, Tree
@@ -41,6 +43,8 @@ def registry_options(value: object) -> RegistryOptions | None:
     """Return the options given under `registry`, a URL or a map; None where there are none."""
     if value is None:
         return None
+    if isinstance(value, Mapping):
+        value = tuple(value.items())
     if not isinstance(value, tuple):
         return RegistryOptions(url=str(value))
     given: dict[str, Any] = dict(value)
@@ -52,6 +56,16 @@ def registry_options(value: object) -> RegistryOptions | None:
         token=_secret(given, "token"),
         wait_ms=WAIT_MS if wait is None else wait,
         id_bytes=given.get("id_bytes", 4),
+    )
+
+
+def registry(description: str, *, default: None = None) -> Any:
+    """Return the field of a schema registry: its address, or a map."""
+    map_ = {"type": "object", "additionalProperties": False, "properties": grammar.REGISTRY}
+    address = {"type": "string", "description": "Its address."}
+    fragment = {"description": description, "anyOf": [address, map_]}
+    return declared(
+        Option(fragment, registry_options, check_registry), default=default, secret=True
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
+from joinery.project.option import Target, options
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.option import check_names
 from joinery.sinks.protocol import Guarantee, Promise, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
@@ -56,7 +55,14 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def console_sink(product: str, options: Mapping[str, object], folder: Path) -> ConsoleSink:
-    """Make the sink `{console: {}}`."""
-    check_names("console", options, ())
-    return ConsoleSink()
+@options
+class ConsoleOptions:
+    """`{console: {}}`."""
+
+    def make(self, product: str, folder: Path) -> ConsoleSink:
+        """Return the sink."""
+        return ConsoleSink()
+
+    def target(self, product: str, folder: Path) -> Target | None:
+        """Nothing stands on a terminal."""
+        return None

@@ -5,12 +5,12 @@ Invariant: name order is emission order, and no line stands there twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
+from joinery.project.option import Target, options, path_in, text
 from joinery.sinks.batch_folder import BatchFolder
 from joinery.sinks.line import read_rows
-from joinery.sinks.option import check_names, path_option
 from joinery.sinks.protocol import Guarantee, Promise, SinkError, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
@@ -66,7 +66,16 @@ class FilesSink:
         )
 
 
-def files_sink(product: str, options: Mapping[str, object], folder: Path) -> FilesSink:
-    """Make the sink `{files: {path: …}}`."""
-    check_names("files", options, ("path",))
-    return FilesSink(path_option("files", options, folder) / product)
+@options
+class FilesOptions:
+    """`{files: {path: out}}`."""
+
+    path: str = text("The folder; each product gets its own below it.")
+
+    def make(self, product: str, folder: Path) -> FilesSink:
+        """Return the sink of a product."""
+        return FilesSink(path_in(folder, self.path) / product)
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the product's folder."""
+        return Target("files", str(path_in(folder, self.path)), product)

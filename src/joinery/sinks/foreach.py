@@ -24,13 +24,14 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from joinery.errors import SinkOptionError
+from joinery.project.option import Target, count, duration, options, path_in, text
 from joinery.sinks.line import StagedRow, read_chunks
-from joinery.sinks.option import SinkOptionError, check_names, count_option, text_option
 from joinery.sinks.protocol import (
     Guarantee,
     Promise,
@@ -205,21 +206,35 @@ _GUARANTEE = Guarantee(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@options
 class ForeachOptions:
-    """What a project file may say of the sink.
+    """`{foreach: {function: module:function}}`."""
 
-    Attributes:
-        function: `module:function`, imported from the folder or from what is installed.
-        folder: Where the function's process runs, and its imports begin.
-        batch: The most documents of one call.
-        timeout_s: A call that takes longer is a failure.
-    """
+    function: str = text(
+        "Module and function, `module:name`.",
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        examples=["my_hooks:deliver"],
+    )
+    folder: str = text("The working folder; by default that of the project file.", default="")
+    batch: int = count("The most documents per call.", default=500)
+    timeout: int = duration("A call that takes longer counts as failed.", default="5m")
 
-    function: str
-    folder: Path
-    batch: int = 500
-    timeout_s: float = 300.0
+    def make(self, product: str, folder: Path) -> ForeachSink:
+        """Return the sink of a product."""
+        if not _NAME.fullmatch(self.function):
+            raise SinkOptionError(
+                'option "function" of sink "foreach" is not a module:function',
+                hint="Write {foreach: {function: my_module:deliver}}.",
+            )
+        if not self.timeout:
+            raise SinkOptionError(
+                'option "timeout" of sink "foreach" is not a duration', hint="Write 30s or 5m."
+            )
+        return ForeachSink(self, folder)
+
+    def target(self, product: str, folder: Path) -> Target | None:
+        """What the function does is its own."""
+        return None
 
 
 class ForeachSink:
@@ -227,8 +242,9 @@ class ForeachSink:
 
     guarantee = _GUARANTEE
 
-    def __init__(self, options: ForeachOptions) -> None:
+    def __init__(self, options: ForeachOptions, folder: Path) -> None:
         self._options = options
+        self._folder = path_in(folder, options.folder)
         self._process: FunctionProcess | None = None
         self.target = f"foreach {options.function}"
 
@@ -239,7 +255,7 @@ class ForeachSink:
             SinkError: It cannot be imported.
         """
         self._process = FunctionProcess(
-            self._options.function, self._options.folder, timeout_s=self._options.timeout_s
+            self._options.function, self._folder, timeout_s=self._options.timeout / 1000
         )
         self._process.start()
 
@@ -298,37 +314,3 @@ class ForeachSink:
         if called.outcome == "later":
             raise SinkUnavailableError(f"{self.target} asks to wait", detail=f"{called.detail}.")
         return called
-
-
-OPTIONS = ("function", "folder", "batch", "timeout")
-
-
-def foreach_sink(product: str, options: Mapping[str, object], folder: Path) -> ForeachSink:
-    """Make the sink `{foreach: {function: module:function}}`."""
-    kind = "foreach"
-    check_names(kind, options, OPTIONS)
-    function = text_option(kind, options, "function", "?")
-    if not _NAME.fullmatch(function):
-        raise SinkOptionError(
-            'option "function" of sink "foreach" is not a module:function',
-            hint="Write {foreach: {function: my_module:deliver}}.",
-        )
-    chosen = text_option(kind, options, "folder", ".")
-    return ForeachSink(
-        ForeachOptions(
-            function=function,
-            folder=(folder / Path(chosen).expanduser()).absolute(),
-            batch=count_option(kind, options, "batch", 500),
-            timeout_s=_seconds(kind, options),
-        )
-    )
-
-
-def _seconds(kind: str, options: Mapping[str, object]) -> float:
-    text = text_option(kind, options, "timeout", "5m")
-    found = re.fullmatch(r"(\d+)\s*(ms|s|m|h)", text.strip())
-    if found is None or int(found[1]) == 0:
-        raise SinkOptionError(
-            f'option "timeout" of sink "{kind}" is not a duration', hint="Write 30s or 5m."
-        )
-    return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}[found[2]]

@@ -17,7 +17,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from joinery.clients.kafka import (
     ANSWER_S,
@@ -29,17 +29,11 @@ from joinery.clients.kafka import (
 )
 from joinery.clients.kafka_producer import UNNAMED, Producer, Record
 from joinery.clients.schema_registry import SchemaRegistry
-from joinery.project.schema_registry import registry_options
+from joinery.errors import SinkOptionError
+from joinery.project.option import Target, count, flag, options, properties, text, word
+from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
-from joinery.sinks.option import (
-    SinkOptionError,
-    check_names,
-    count_option,
-    flag_option,
-    map_option,
-    text_option,
-)
 from joinery.sinks.protocol import (
     Guarantee,
     Promise,
@@ -120,17 +114,6 @@ def _away(brokers: Brokers, topic: str, why: str) -> SinkUnavailableError:
 
 VERSION_HEADER = "joinery.version"
 _log = logging.getLogger(__name__)
-_OPTIONS = (
-    "topic",
-    "bootstrap",
-    "properties",
-    "create",
-    "partitions",
-    "replication",
-    "transactions",
-    "format",
-    "registry",
-)
 _CREATED = {"cleanup.policy": "compact", "max.message.bytes": str(17 << 20)}
 _SETTINGS: dict[str, Any] = {
     "enable.idempotence": True,
@@ -354,50 +337,57 @@ class _VersionHeaders(dict[bytes, list[tuple[str, bytes]]]):
         return headers
 
 
-def kafka_sink(product: str, options: Mapping[str, object], folder: Path) -> KafkaSink:
-    """Make the sink `{kafka: {topic: …, bootstrap: …}}`."""
-    return KafkaSink(
-        brokers_of(options),
-        text_option("kafka", options, "topic", ""),
-        create=flag_option("kafka", options, "create", True),
-        partitions=count_of(options, "partitions"),
-        replication=count_of(options, "replication"),
-        transactions=flag_option("kafka", options, "transactions", True),
-        encoding=_encoding(options),
+@options
+class KafkaSinkOptions:
+    """`{kafka: {topic: …}}`; the brokers are those of the source unless it says else."""
+
+    topic: str = text("The topic; an outbox may name columns in braces.")
+    bootstrap: str = text("The brokers to begin with; by default those of the source.", default="")
+    properties: Mapping[str, str] = properties(
+        "Properties of Kafka's Java client, such as security.protocol.", default=None
+    )
+    create: bool = flag("Create a missing topic, compacted.", default=True)
+    partitions: int | None = count(
+        "Partitions of a topic that is created; by default the brokers' own.", default=None
+    )
+    replication: int | None = count(
+        "Replicas of a topic that is created; by default the brokers' own.", default=None
+    )
+    transactions: bool = flag("Write a batch in one transaction.", default=True)
+    format: Literal["json", "avro"] = word(
+        "The format of keys and documents.", ("json", "avro"), default="json"
+    )
+    registry: RegistryOptions | None = registry(
+        "The schema registry of Avro; by default that of the source.", default=None
     )
 
+    def make(self, product: str, folder: Path) -> KafkaSink:
+        """Return the sink of a product."""
+        return KafkaSink(
+            self.brokers(),
+            self.topic,
+            create=self.create,
+            partitions=self.partitions,
+            replication=self.replication,
+            transactions=self.transactions,
+            encoding=self._encoding(),
+        )
 
-def _encoding(options: Mapping[str, object]) -> Encoding:
-    """Return how keys and documents are written."""
-    if text_option("kafka", options, "format", "json") == "json":
-        return JsonEncoding()
-    registry = options.get("registry")
-    if isinstance(registry, Mapping):
-        registry = tuple(registry.items())
-    known = registry_options(registry)
-    if known is None:
-        raise SinkOptionError('sink "kafka" in Avro needs "registry"')
-    return AvroEncoding(SchemaRegistry(known), text_option("kafka", options, "topic", ""))
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the topic."""
+        return Target("kafka", self.bootstrap, self.topic, "topic", log=True)
 
+    def brokers(self) -> Brokers:
+        """Return the brokers, once their properties are known to be good."""
+        if not self.bootstrap:
+            raise SinkOptionError('sink "kafka" needs "bootstrap"')
+        client_properties(self.properties)
+        return Brokers(self.bootstrap, self.properties)
 
-def brokers_of(options: Mapping[str, object]) -> Brokers:
-    """Return the brokers of a sink, once its options are known to be good."""
-    check_names("kafka", options, _OPTIONS)
-    for name in ("topic", "bootstrap"):
-        if not options.get(name):
-            raise SinkOptionError(f'sink "kafka" needs "{name}"')
-    brokers = Brokers(
-        text_option("kafka", options, "bootstrap", ""),
-        {name: _text(value) for name, value in map_option("kafka", options, "properties").items()},
-    )
-    client_properties(brokers.properties)
-    return brokers
-
-
-def count_of(options: Mapping[str, object], name: str) -> int | None:
-    """Return a number from 1; None where it is left out."""
-    return count_option("kafka", options, name, 1) if name in options else None
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    def _encoding(self) -> Encoding:
+        """Return how keys and documents are written."""
+        if self.format == "json":
+            return JsonEncoding()
+        if self.registry is None:
+            raise SinkOptionError('sink "kafka" in Avro needs "registry"')
+        return AvroEncoding(SchemaRegistry(self.registry), self.topic)

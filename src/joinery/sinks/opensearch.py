@@ -29,12 +29,13 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from joinery.errors import SinkOptionError
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.project.option import Target, anything, count, flag, options, text
 from joinery.sinks.key import key_of_text
 from joinery.sinks.line import StagedRow, read_chunks
 from joinery.sinks.opensearch_server import (
@@ -46,15 +47,6 @@ from joinery.sinks.opensearch_server import (
     body_of,
     body_of_deletes,
     id_of,
-)
-from joinery.sinks.option import (
-    SinkOptionError,
-    check_names,
-    count_option,
-    flag_option,
-    map_option,
-    optional_text,
-    text_option,
 )
 from joinery.sinks.protocol import (
     FencedError,
@@ -87,7 +79,8 @@ def mapping_of(document: Struct, *, nested: bool = True, map_type: str) -> dict[
         map_type: The server's word for a map in one field.
 
     Example:
-        >>> from joinery.model.type import DATE, LONG, Field
+        >>> from joinery.errors import SinkOptionError
+    from joinery.model.type import DATE, LONG, Field
         >>> type = Struct((Field("id", LONG), Field("at", DATE)))
         >>> mapping_of(type, map_type="flat_object")["properties"]
         {'id': {'type': 'long'}, 'at': {'type': 'date', 'ignore_malformed': True}}
@@ -165,25 +158,62 @@ _GUARANTEE = Guarantee(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@options
 class OpenSearchOptions:
-    """What a project file may say of the sink, but for how the server is reached.
+    """`{opensearch: {url: http://host:9200}}`; the index is the product's name."""
 
-    Attributes:
-        index: Its name; the side index is named after it.
-        create: Create the index, and add fields that the product gains.
-        refresh: Make each batch visible before it counts as written.
-        nested: False maps lists of structs as objects.
-        settings: Of the index, when it is created.
-        mapping: Merged into the derived one.
-    """
+    url: str = text(
+        "A node, or several with commas between.",
+        default="http://127.0.0.1:9200",
+        pattern=r"^(https?://|(?!\w+://))[^,\s]+(,\s*(https?://|(?!\w+://))[^,\s]+)*$",
+        examples=["http://host:9200"],
+        secret=True,
+    )
+    index: str = text(
+        "The index; by default the product's name.",
+        default="",
+        pattern=r'^[^-_+.A-Z\\/*?"<>| ,#:][^A-Z\\/*?"<>| ,#:]{0,199}$',
+        examples=["user_profile"],
+    )
+    user: str = text("The user of basic authentication.", default="", secret=True)
+    password: str = text("The password; take it from the environment.", default="", secret=True)
+    ca_certs: str = text(
+        "A file of certificates to trust; by default those of the system.", default=""
+    )
+    verify_certs: bool = flag("Verify certificates; `false` trusts any.", default=True)
+    connections: int = count("Bulk requests under way at once.", default=2)
+    create: bool = flag(
+        "Create the index, and add the fields that the product gains.", default=True
+    )
+    refresh: bool = flag(
+        "Refresh the index after each batch, so that searches see it.", default=False
+    )
+    nested: bool = flag(
+        "Map lists of objects as `nested`; `false` maps them as `object`.", default=True
+    )
+    settings: Mapping[str, Any] = anything("Settings of an index that is created.", default=None)
+    mapping: Mapping[str, Any] = anything(
+        "Merged into the mapping that is derived from the product.", default=None
+    )
 
-    index: str
-    create: bool = True
-    refresh: bool = False
-    nested: bool = True
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    mapping: Mapping[str, Any] = field(default_factory=dict)
+    def make(self, product: str, folder: Path) -> OpenSearchSink:
+        """Return the sink of a product."""
+        access = Access(
+            urls=tuple(_with_scheme(each.strip()) for each in self.url.split(",")),
+            user=self.user,
+            password=self.password,
+            ca_certs=str(folder / self.ca_certs) if self.ca_certs else "",
+            verify_certs=self.verify_certs,
+            connections=self.connections,
+        )
+        return OpenSearchSink(access, _index(self._name(product)), self)
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the index."""
+        return Target("opensearch", self.url, self._name(product), "index")
+
+    def _name(self, product: str) -> str:
+        return self.index or product.lower()
 
 
 class OpenSearchSink:
@@ -191,16 +221,16 @@ class OpenSearchSink:
 
     guarantee = _GUARANTEE
 
-    def __init__(self, access: Access, options: OpenSearchOptions) -> None:
+    def __init__(self, access: Access, index: str, options: OpenSearchOptions) -> None:
         self._access = access
         self._options = options
-        self._index = options.index
-        self._side = f"joinery-deleted.{options.index}"
+        self._index = index
+        self._side = f"joinery-deleted.{index}"
         self._server: SearchServer | None = None
         self._prepared = False
         self._epoch: tuple[str, int] | None = None
         self._swept_at = time.monotonic()
-        self.target = f"opensearch {access.shown}, index {options.index}"
+        self.target = f"opensearch {access.shown}, index {index}"
 
     def open(self) -> None:
         """Connect."""
@@ -345,47 +375,6 @@ class OpenSearchSink:
 
     def _replaced(self, batch: StagedBatch) -> FencedError:
         return FencedError(f'another run of "{batch.query}" writes index "{self._index}"')
-
-
-OPTIONS = (
-    "url",
-    "index",
-    "user",
-    "password",
-    "ca_certs",
-    "verify_certs",
-    "connections",
-    "create",
-    "refresh",
-    "nested",
-    "settings",
-    "mapping",
-)
-
-
-def opensearch_sink(product: str, options: Mapping[str, object], folder: Path) -> OpenSearchSink:
-    """Make the sink `{opensearch: {url: …, index: …}}`; the index is the product's name."""
-    kind = "opensearch"
-    check_names(kind, options, OPTIONS)
-    urls = text_option(kind, options, "url", "http://127.0.0.1:9200").split(",")
-    certificates = optional_text(kind, options, "ca_certs")
-    access = Access(
-        urls=tuple(_with_scheme(each.strip()) for each in urls),
-        user=optional_text(kind, options, "user"),
-        password=optional_text(kind, options, "password"),
-        ca_certs=str(folder / certificates) if certificates else "",
-        verify_certs=flag_option(kind, options, "verify_certs", True),
-        connections=count_option(kind, options, "connections", 2),
-    )
-    chosen = OpenSearchOptions(
-        index=_index(text_option(kind, options, "index", product.lower())),
-        create=flag_option(kind, options, "create", True),
-        refresh=flag_option(kind, options, "refresh", False),
-        nested=flag_option(kind, options, "nested", True),
-        settings=map_option(kind, options, "settings"),
-        mapping=map_option(kind, options, "mapping"),
-    )
-    return OpenSearchSink(access, chosen)
 
 
 def _with_scheme(url: str) -> str:

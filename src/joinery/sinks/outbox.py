@@ -33,9 +33,8 @@ from joinery.clients.kafka import Brokers, create_topic, describe_topic
 from joinery.clients.kafka_producer import Note, Producer
 from joinery.files import write_whole
 from joinery.model.type import BINARY, DataType
-from joinery.sinks.kafka import brokers_of, count_of
+from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.option import flag_option
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
 
 NO_POSITION = -1
@@ -257,17 +256,17 @@ class OutboxSink:
 
 
 def outbox_sink(
-    options: Mapping[str, object], shape: EventShape, marks: Path, *, one_log: bool
+    options: KafkaSinkOptions, shape: EventShape, marks: Path, *, one_log: bool
 ) -> OutboxSink:
-    """Make the sink of an outbox from the options of `kafka`."""
+    """Return the sink of an outbox, whose events go where the options of `kafka` say."""
     return OutboxSink(
-        brokers_of(options),
+        options.brokers(),
         shape,
         marks,
-        create=flag_option("kafka", options, "create", True),
+        create=options.create,
         one_log=one_log,
-        partitions=count_of(options, "partitions"),
-        replication=count_of(options, "replication"),
+        partitions=options.partitions,
+        replication=options.replication,
     )
 
 

@@ -11,23 +11,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, get_args
 from zlib import crc32
 
 from joinery.clients.postgres import connect, database_errors, failure, shown
+from joinery.errors import SinkOptionError
+from joinery.project.option import Target, count, options, text, word
 from joinery.sinks.key import key_object
 from joinery.sinks.line import StagedRow, read_chunks
-from joinery.sinks.option import (
-    SinkOptionError,
-    check_names,
-    count_option,
-    optional_text,
-    text_option,
-)
 from joinery.sinks.postgres_part import PostgresPart
 from joinery.sinks.postgres_table import MAX_NAME_BYTES, Mode, PostgresTable
 from joinery.sinks.protocol import FencedError, Guarantee, Promise, SinkError, StagedBatch, Written
@@ -35,8 +30,6 @@ from joinery.sinks.protocol import FencedError, Guarantee, Promise, SinkError, S
 if TYPE_CHECKING:
     import psycopg
 
-_OPTIONS = ("url", "table", "schema", "mode", "connections")
-_MODES = ("jsonb", "columns")
 _CHUNK_ROWS = 10_000
 _AHEAD = 2
 _FORGET_EVERY_S = 60.0
@@ -222,26 +215,36 @@ def _claim(
     connection.execute(table.claim(batch.query_id, batch.epoch))
 
 
-def postgres_sink(product: str, options: Mapping[str, object], folder: Path) -> PostgresSink:
-    """Make the sink `{postgres: {url: …, table: …, mode: jsonb | columns}}`."""
-    check_names("postgres", options, _OPTIONS)
-    if not options.get("url"):
-        raise SinkOptionError(
-            'sink "postgres" needs a url', hint="Write {postgres: {url: postgresql://…}}."
-        )
-    mode = text_option("postgres", options, "mode", "jsonb")
-    if mode not in _MODES:
-        raise SinkOptionError(f'option "mode" of sink "postgres" is none of {", ".join(_MODES)}')
-    table = text_option("postgres", options, "table", product)
-    if len(f"{table}__deleted".encode()) > MAX_NAME_BYTES or "\0" in table:
-        raise SinkOptionError(
-            f'PostgreSQL cannot name a table "{table}__deleted"',
-            hint=f"A name has at most {MAX_NAME_BYTES} bytes.",
-        )
-    return PostgresSink(
-        text_option("postgres", options, "url", ""),
-        table,
-        schema=optional_text("postgres", options, "schema"),
-        mode=cast(Mode, mode),
-        connections=count_option("postgres", options, "connections", 1),
+@options
+class PostgresOptions:
+    """`{postgres: {url: postgresql://…}}`; the table is the product's name."""
+
+    url: str = text(
+        "The database.", examples=["postgresql://user:password@host:5432/name"], secret=True
     )
+    table: str = text("The table; by default the product's name.", default="")
+    schema: str = text("The table's schema; by default the first of the search path.", default="")
+    mode: Mode = word(
+        "One jsonb column for the document, or one column per field.",
+        get_args(Mode),
+        default="jsonb",
+    )
+    connections: int = count(
+        "Connections that write at once; with 1 a batch is one transaction.", default=1
+    )
+
+    def make(self, product: str, folder: Path) -> PostgresSink:
+        """Return the sink of a product."""
+        table = self.table or product
+        if len(f"{table}__deleted".encode()) > MAX_NAME_BYTES or "\0" in table:
+            raise SinkOptionError(
+                f'PostgreSQL cannot name a table "{table}__deleted"',
+                hint=f"A name has at most {MAX_NAME_BYTES} bytes.",
+            )
+        return PostgresSink(
+            self.url, table, schema=self.schema, mode=self.mode, connections=self.connections
+        )
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the table."""
+        return Target("postgres", (self.url, self.schema), self.table or product, "table")

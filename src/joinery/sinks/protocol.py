@@ -20,6 +20,7 @@ from joinery.errors import FencedError as FencedError
 from joinery.errors import SinkError as SinkError
 from joinery.errors import SinkUnavailableError as SinkUnavailableError
 from joinery.model.type import Struct
+from joinery.project.option import Target
 from joinery.sinks.line import StagedRow
 
 
@@ -186,17 +187,26 @@ def listing_of(sink: Sink) -> ListingSink | None:
     return sink if isinstance(sink, ListingSink) else None
 
 
-class SinkFactory(Protocol):
-    """Makes the sink of one product; the object behind an entry point of `joinery.sinks`."""
+class SinkOptions(Protocol):
+    """The options of a kind of sink; an entry point of `joinery.sinks` names such a class.
 
-    def __call__(self, product: str, options: Mapping[str, object], folder: Path) -> Sink:
-        """Return the sink, not yet opened.
+    Made by `joinery.project.option.options`, which says how a project file gives them.
+    """
+
+    def make(self, product: str, folder: Path) -> Sink:
+        """Return the sink of a product, not yet opened.
 
         Args:
             product: The product's name.
-            options: What the project file gives under the sink's kind.
             folder: Where relative paths begin.
 
         Raises:
-            SpecError: If an option is missing, has another type, or is not known.
+            SpecError: If the options do not fit each other.
+        """
+
+    def target(self, product: str, folder: Path) -> Target | None:
+        """Return what the sink of a product keeps, None where nothing tells that.
+
+        By it two products are kept from one table, lineage names what is written, and a
+        lookup of the table hears of new rows.
         """

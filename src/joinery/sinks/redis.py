@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.errors import SinkOptionError
+from joinery.project.option import Target, options, text
 from joinery.sinks.key import key_of_text, key_text
 from joinery.sinks.line import StagedRow, read_chunks
-from joinery.sinks.option import SinkOptionError, check_names, optional_text, text_option
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
@@ -163,22 +164,35 @@ class RedisSink:
         return keys, values
 
 
-OPTIONS = ("url", "prefix", "user", "password")
+@options
+class RedisOptions:
+    """`{redis: {url: redis://host:6379/0}}`; the prefix is the product's name."""
 
+    url: str = text(
+        "The server.",
+        default="redis://127.0.0.1:6379/0",
+        pattern=r"^(rediss?|unix)://\S+$",
+        examples=["redis://host:6379/0"],
+        secret=True,
+    )
+    prefix: str = text("What each key begins with; by default the product's name.", default="")
+    user: str = text("The user; by default that of the URL.", default="", secret=True)
+    password: str = text("The password; take it from the environment.", default="", secret=True)
 
-def redis_sink(product: str, options: Mapping[str, object], folder: Path) -> RedisSink:
-    """Make the sink `{redis: {url: …, prefix: …}}`; the prefix is the product's name."""
-    check_names("redis", options, OPTIONS)
-    url = text_option("redis", options, "url", "redis://127.0.0.1:6379/0")
-    if urlsplit(url).scheme not in _SCHEMES:
-        raise SinkOptionError(
-            'option "url" of sink "redis" is not the address of a Redis',
-            hint="Write {redis: {url: redis://host:6379/0}}.",
-        )
-    user, password = (optional_text("redis", options, name) for name in ("user", "password"))
-    given = {"username": user, "password": password}
-    access = {name: value for name, value in given.items() if value}
-    return RedisSink(url, text_option("redis", options, "prefix", product), access)
+    def make(self, product: str, folder: Path) -> RedisSink:
+        """Return the sink of a product."""
+        if urlsplit(self.url).scheme not in _SCHEMES:
+            raise SinkOptionError(
+                'option "url" of sink "redis" is not the address of a Redis',
+                hint="Write {redis: {url: redis://host:6379/0}}.",
+            )
+        given = {"username": self.user, "password": self.password}
+        access = {name: value for name, value in given.items() if value}
+        return RedisSink(self.url, self.prefix or product, access)
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the keys of the product."""
+        return Target("redis", self.url, self.prefix or product, "prefix")
 
 
 def _literal(text: str) -> str:

@@ -1,7 +1,7 @@
 """The sink that a project declares, by its kind.
 
-A package adds a kind by an entry point of the group `joinery.sinks` that names a
-`SinkFactory`.
+A package adds a kind by an entry point of the group `joinery.sinks` that names its
+`SinkOptions`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from joinery.project.grammar import SPOOL
 from joinery.project.kinds import SINKS
-from joinery.sinks.protocol import Sink, SinkFactory
+from joinery.sinks.protocol import Sink
 
 
 def make_sink(kind: str, product: str, options: Mapping[str, object], folder: Path) -> Sink:
@@ -20,6 +19,5 @@ def make_sink(kind: str, product: str, options: Mapping[str, object], folder: Pa
     Raises:
         SpecError: No such sink is installed, or its options are not what it takes.
     """
-    own = {name: value for name, value in options.items() if name not in SPOOL}
-    factory: SinkFactory = SINKS.find(kind)
-    return factory(product, own, folder)
+    sink: Sink = SINKS.make(kind, options, product, folder)
+    return sink

@@ -16,14 +16,14 @@ then the version.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, get_args
 
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
+from joinery.project.option import Target, options, path_in, text, word
 from joinery.sinks.key import key_object
 from joinery.sinks.line import read_rows
-from joinery.sinks.option import SinkOptionError, check_names, path_option, text_option
 from joinery.sinks.protocol import (
     FencedError,
     Guarantee,
@@ -189,7 +189,6 @@ def _listed(names: set[str]) -> str:
 _FENCE = """CREATE TABLE IF NOT EXISTS joinery_batches (
     table_name TEXT, query_id TEXT, batch_id INTEGER NOT NULL, epoch INTEGER NOT NULL,
     PRIMARY KEY (table_name, query_id))"""
-_MODES = ("document", "columns")
 _WAIT_S = 30.0
 _GUARANTEE = Guarantee(
     summary="The table holds the newest document of each key; a batch is one transaction.",
@@ -290,18 +289,25 @@ class SqliteSink:
         )
 
 
-def sqlite_sink(product: str, options: Mapping[str, object], folder: Path) -> SqliteSink:
-    """Make the sink `{sqlite: {path: …, table: …, mode: …}}`; the table is the product's name.
+@options
+class SqliteOptions:
+    """`{sqlite: {path: documents.db}}`; the table is the product's name."""
 
-    Raises:
-        SinkOptionError: An option is missing, or is not what it should be.
-    """
-    check_names("sqlite", options, ("path", "table", "mode"))
-    table = text_option("sqlite", options, "table", product)
-    mode = text_option("sqlite", options, "mode", "document")
-    if mode not in _MODES:
-        raise SinkOptionError(f'option "mode" of sink "sqlite" is none of {", ".join(_MODES)}')
-    return SqliteSink(path_option("sqlite", options, folder), table, cast(Mode, mode))
+    path: str = text("The database file.")
+    table: str = text("The table; by default the product's name.", default="")
+    mode: Mode = word(
+        "One column of JSON text for the document, or one column per field.",
+        get_args(Mode),
+        default="document",
+    )
+
+    def make(self, product: str, folder: Path) -> SqliteSink:
+        """Return the sink of a product."""
+        return SqliteSink(path_in(folder, self.path), self.table or product, self.mode)
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the table."""
+        return Target("sqlite", str(path_in(folder, self.path)), self.table or product, "table")
 
 
 def _upserts(

@@ -6,7 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Required, get_origin, get_type_hints
 
@@ -14,6 +14,8 @@ import pytest
 
 import joinery as jn
 from joinery.project import grammar, grammar_stream, typing
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
+from joinery.project.option import Names
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """\
@@ -122,24 +124,18 @@ def options(kind: object) -> dict[str, bool]:
     return {name: get_origin(each) is Required for name, each in hints.items()}
 
 
-def known(
-    kinds: Mapping[str, grammar.Names], needed: Mapping[str, tuple[str, ...]]
-) -> dict[str, dict[str, bool]]:
+def known(registry: Registry) -> dict[str, dict[str, bool]]:
     """Return the options of each kind as the reader knows them."""
     return {
-        kind: {name: name in needed.get(kind, ()) for name in names}
-        for kind, names in kinds.items()
+        kind: {name: each.needed for name, each in (registry.known(kind) or {}).items()}
+        for kind in registry.built_in
     }
 
 
 def test_what_python_offers_for_sinks_stores_and_sources_is_what_the_reader_knows() -> None:
-    sources = {"files": ("path",), "kafka": ("bootstrap",)}
-
-    assert known(grammar.SINK_OPTIONS, grammar.SINK_NEEDED) == shaped(typing.SinkMap)
-    assert known(grammar.SOURCE_OPTIONS, sources) == shaped(typing.SourceMap)
-    assert known(grammar_stream.STORE_OPTIONS, grammar_stream.STORE_NEEDED) == shaped(
-        typing.StoreMap
-    )
+    assert known(SINKS) == shaped(typing.SinkMap)
+    assert known(SOURCES) == shaped(typing.SourceMap)
+    assert known(LOOKUP_STORES) == shaped(typing.StoreMap)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +151,5 @@ def test_what_python_offers_for_sinks_stores_and_sources_is_what_the_reader_know
         (grammar_stream.LIMITS, typing.LimitsMap),
     ],
 )
-def test_what_python_offers_for_a_map_is_what_the_reader_knows(
-    names: grammar.Names, kind: object
-) -> None:
+def test_what_python_offers_for_a_map_is_what_the_reader_knows(names: Names, kind: object) -> None:
     assert set(names) == set(options(kind))

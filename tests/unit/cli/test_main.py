@@ -13,7 +13,7 @@ from joinery.cli import main as module
 from joinery.cli.demo import project_text
 from joinery.cli.main import NOT_YET
 from joinery.cli.project import load_project
-from joinery.sinks import registry as sink_registry
+from joinery.project.kinds import SINKS
 
 PROJECT = """\
 name: shop
@@ -178,11 +178,11 @@ def test_real_time_is_refused_with_the_reason(
 def test_a_sink_that_is_not_installed_is_told(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sink_registry._BUILT_IN, "files")
+    monkeypatch.delitem(SINKS.built_in, "files")
 
     assert joinery("run") == 2
 
-    assert 'sink "files" is not installed' in capsys.readouterr().err
+    assert '"sink" of product "profile" has no kind "files"' in capsys.readouterr().err
 
 
 def test_a_missing_java_is_one_line(

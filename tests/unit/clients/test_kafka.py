@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from joinery.clients import kafka as kafka_client
 from joinery.clients.kafka import Brokers, client_properties, failure
-from joinery.sinks.kafka import kafka_sink
-from joinery.sinks.option import SinkOptionError
+from joinery.errors import SinkOptionError
+from joinery.sinks.registry import make_sink
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
 
@@ -51,14 +51,14 @@ def test_the_values_of_properties_are_shown_nowhere() -> None:
 
 
 def test_the_target_is_told_by_topic_and_brokers() -> None:
-    sink = kafka_sink("p", {"topic": "t", "bootstrap": "b:9092"}, Path())
+    sink = make_sink("kafka", "p", {"topic": "t", "bootstrap": "b:9092"}, Path())
 
     assert "kafka topic t at b:9092" == sink.target
 
 
 def test_a_sink_without_brokers_is_refused() -> None:
     with pytest.raises(SinkOptionError, match="bootstrap"):
-        kafka_sink("p", {"topic": "t"}, Path())
+        make_sink("kafka", "p", {"topic": "t"}, Path())
 
 
 @pytest.mark.parametrize(

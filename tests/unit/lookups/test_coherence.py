@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from joinery.lookups.asker import Asker
-from joinery.lookups.coherence import Coherence, place_of
+from joinery.lookups.coherence import Coherence
 from joinery.lookups.protocol import LookupTable
-from joinery.lookups.sqlite import sqlite_store
+from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.plan.stream import Cache
+from joinery.project.kinds import LOOKUP_STORES, SINKS
+from joinery.project.option import Target
 from joinery.sinks.protocol import Sink, StagedBatch
-from joinery.sinks.sqlite import sqlite_sink
+from joinery.sinks.registry import make_sink
 
 COLUMNS = (Field("id", LONG), Field("name", STRING))
 TABLE = LookupTable("customers", COLUMNS[:1], COLUMNS)
@@ -45,14 +47,14 @@ def write(sink: Sink, folder: Path, version: int, **names: str | None) -> None:
 
 
 def test_a_row_that_the_sink_writes_anew_is_asked_anew(tmp_path: Path) -> None:
-    place = place_of("sqlite", OPTIONS, "customers", tmp_path)
+    target = SINKS.target("sqlite", OPTIONS, "customers", tmp_path)
     coherence = Coherence()
-    sink = coherence.heard(sqlite_sink("customers", OPTIONS, tmp_path), place)
+    sink = coherence.heard(make_sink("sqlite", "customers", OPTIONS, tmp_path), target)
     sink.open()
     write(sink, tmp_path, 1, c1="ada", c2="bob", c3="cyd")
-    asker = Asker(sqlite_store(TABLE, OPTIONS, tmp_path), Cache(ttl_ms=10**9))
+    asker = Asker(make_store("sqlite", TABLE, OPTIONS, tmp_path), Cache(ttl_ms=10**9))
     asker.open()
-    coherence.add(place, asker, TABLE)
+    coherence.add(target, asker, TABLE)
     asker.ask([(1,), (2,), (3,), (4,)])
 
     write(sink, tmp_path, 2, c1="ada lovelace", c2=None, c4="dov")
@@ -71,23 +73,24 @@ def test_a_row_that_the_sink_writes_anew_is_asked_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "name", "place"),
+    ("kind", "options", "target"),
     [
-        ("sqlite", {"path": "a.db"}, "t", ("sqlite", "/shop/a.db", "t")),
-        ("sqlite", {"path": "/b.db", "table": "u"}, "t", ("sqlite", "/b.db", "u")),
-        ("postgres", {"url": "postgresql://h/d"}, "t", ("postgres", "postgresql://h/d", "t")),
+        ("sqlite", {"path": "a.db"}, Target("sqlite", "/shop/a.db", "t")),
+        ("sqlite", {"path": "/b.db", "table": "u"}, Target("sqlite", "/b.db", "u")),
         (
             "postgres",
-            {"url": "postgresql://h/d", "schema": "s", "mode": "columns"},
-            "t",
-            ("postgres", "postgresql://h/d", "s.t"),
+            {"url": "postgresql://h/d", "schema": "s"},
+            Target("postgres", ("postgresql://h/d", "s"), "t"),
         ),
-        ("redis", {"url": "redis://h", "prefix": "p"}, "t", ("redis", "redis://h", "p")),
-        ("http", {"url": "http://h"}, "t", None),
-        ("files", {"path": "out"}, "t", None),
+        ("redis", {"url": "redis://h", "prefix": "p"}, Target("redis", "redis://h", "p")),
     ],
 )
-def test_a_store_and_a_sink_of_one_table_have_one_place(
-    kind: str, options: dict[str, object], name: str, place: object
+def test_a_store_and_a_sink_of_one_table_have_one_target(
+    kind: str, options: dict[str, object], target: Target
 ) -> None:
-    assert place == place_of(kind, options, name, Path("/shop"))
+    assert target == SINKS.target(kind, options, "t", Path("/shop"))
+    assert target == LOOKUP_STORES.target(kind, options, "t", Path("/shop"))
+
+
+def test_what_a_service_reads_is_not_known() -> None:
+    assert LOOKUP_STORES.target("http", {"url": "http://h"}, "t", Path("/shop")) is None

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from joinery.lookups.guard import Guard
-from joinery.lookups.http import http_store, retry_after_s
+from joinery.lookups.http import retry_after_s
 from joinery.lookups.protocol import LookupTable, LookupUnavailableError
+from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.stream import Limits
 from joinery.retry import Patience
@@ -81,7 +82,7 @@ def test_no_request_is_made_before_the_time_that_a_service_asks_for(
     service: tuple[str, list[float]], tmp_path: Path
 ) -> None:
     url, asked = service
-    store = http_store(TABLE, {"url": url}, tmp_path)
+    store = make_store("http", TABLE, {"url": url}, tmp_path)
     store.open()
     guard = Guard(store, Limits(), patience=Patience(first_s=0.001, longest_s=0.002))
 
@@ -97,7 +98,7 @@ def test_a_wait_that_a_service_asks_for_ends_with_the_run(
     service: tuple[str, list[float]], tmp_path: Path
 ) -> None:
     url, asked = service
-    store = http_store(TABLE, {"url": url}, tmp_path)
+    store = make_store("http", TABLE, {"url": url}, tmp_path)
     store.open()
     guard = Guard(
         store,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from joinery.errors import LookupOptionError
 from joinery.expression.typed import Expression
-from joinery.lookups.option import LookupOptionError
 from joinery.lookups.protocol import (
     LookupStoreError,
     LookupTable,
@@ -57,7 +57,7 @@ def test_a_store_that_is_not_installed_is_told_with_the_nearest_name(tmp_path: P
         (
             "dynamodb",
             {"consistent": "yes"},
-            'option "consistent" of lookup store "dynamodb" is not true or false',
+            'option "consistent" of lookup store "dynamodb" is neither true nor false',
         ),
         ("http", {}, 'lookup store "http" needs one of "url" and "each"'),
         ("http", {"url": "ftp://x"}, 'the address of lookup store "http" is no http(s) URL'),

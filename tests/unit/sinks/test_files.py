@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct
-from joinery.sinks.files import files_sink
-from joinery.sinks.option import SinkOptionError
 from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
+from joinery.sinks.registry import make_sink
 
 SHAPE = Struct((Field("id", LONG),))
 
@@ -36,7 +36,7 @@ def contents(tmp_path: Path) -> list[str]:
 
 
 def test_a_batch_is_one_file_of_all_its_parts(tmp_path: Path) -> None:
-    sink = files_sink("p", {"path": "out"}, tmp_path)
+    sink = make_sink("files", "p", {"path": "out"}, tmp_path)
 
     sink.write(staged(tmp_path, "a\n", "b\n"))
 
@@ -44,7 +44,7 @@ def test_a_batch_is_one_file_of_all_its_parts(tmp_path: Path) -> None:
 
 
 def test_a_batch_without_documents_leaves_no_file(tmp_path: Path) -> None:
-    sink = files_sink("p", {"path": "out"}, tmp_path)
+    sink = make_sink("files", "p", {"path": "out"}, tmp_path)
     sink.open()
 
     sink.write(staged(tmp_path, "", ""))
@@ -54,7 +54,7 @@ def test_a_batch_without_documents_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_name_order_is_batch_order(tmp_path: Path) -> None:
-    sink = files_sink("p", {"path": "out"}, tmp_path)
+    sink = make_sink("files", "p", {"path": "out"}, tmp_path)
 
     sink.write(staged(tmp_path, "ten\n", batch_id=10))
     sink.write(staged(tmp_path, "nine\n", batch_id=9))
@@ -63,28 +63,32 @@ def test_name_order_is_batch_order(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_runs_again_replaces_its_file(tmp_path: Path) -> None:
-    files_sink("p", {"path": "out"}, tmp_path).write(staged(tmp_path, "a\n"))
+    make_sink("files", "p", {"path": "out"}, tmp_path).write(staged(tmp_path, "a\n"))
 
-    files_sink("p", {"path": "out"}, tmp_path).write(staged(tmp_path, "a\n"))
+    make_sink("files", "p", {"path": "out"}, tmp_path).write(staged(tmp_path, "a\n"))
 
     assert ["a\n"] == contents(tmp_path)
 
 
 def test_a_fresh_checkpoint_sorts_after_and_overwrites_nothing(tmp_path: Path) -> None:
-    sink = files_sink("p", {"path": "out"}, tmp_path)
+    sink = make_sink("files", "p", {"path": "out"}, tmp_path)
     sink.write(staged(tmp_path, "old\n", batch_id=7))
 
-    files_sink("p", {"path": "out"}, tmp_path).write(staged(tmp_path, "new\n", query_id="q2"))
+    make_sink("files", "p", {"path": "out"}, tmp_path).write(
+        staged(tmp_path, "new\n", query_id="q2")
+    )
     sink.write(staged(tmp_path, "old too\n", batch_id=8))
 
     assert ["old\n", "old too\n", "new\n"] == contents(tmp_path)
 
 
 def test_a_lost_memory_of_generations_still_overwrites_nothing(tmp_path: Path) -> None:
-    files_sink("p", {"path": "out"}, tmp_path).write(staged(tmp_path, "old\n"))
+    make_sink("files", "p", {"path": "out"}, tmp_path).write(staged(tmp_path, "old\n"))
     (tmp_path / "out/p/.generations.json").unlink()
 
-    files_sink("p", {"path": "out"}, tmp_path).write(staged(tmp_path, "new\n", query_id="q2"))
+    make_sink("files", "p", {"path": "out"}, tmp_path).write(
+        staged(tmp_path, "new\n", query_id="q2")
+    )
 
     assert ["old\n", "new\n"] == contents(tmp_path)
 
@@ -106,27 +110,27 @@ def test_a_fenced_run_leaves_nothing_visible(tmp_path: Path) -> None:
     )
 
     with pytest.raises(FencedError):
-        files_sink("p", {"path": "out"}, tmp_path).write(fenced)
+        make_sink("files", "p", {"path": "out"}, tmp_path).write(fenced)
 
     assert [] == contents(tmp_path)
 
 
 def test_an_unknown_option_is_told_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(SinkOptionError) as refused:
-        files_sink("p", {"path": "out", "pth": "x"}, tmp_path)
+        make_sink("files", "p", {"path": "out", "pth": "x"}, tmp_path)
 
     assert 'sink "files" has no option "pth"' == refused.value.message
     assert refused.value.hint == 'Use "path".'
 
 
 def test_a_missing_path_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SinkOptionError, match="needs a path"):
-        files_sink("p", {}, tmp_path)
+    with pytest.raises(SinkOptionError, match='needs "path"'):
+        make_sink("files", "p", {}, tmp_path)
 
 
 def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
-    sink = files_sink("p", {"path": "out"}, tmp_path)
+    sink = make_sink("files", "p", {"path": "out"}, tmp_path)
 
     with pytest.raises(SinkError, match=r"could not write into .*out/p: Not a"):
         sink.open()

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct, parse_type
-from joinery.sinks.foreach import ForeachSink, foreach_sink
-from joinery.sinks.option import SinkOptionError
+from joinery.sinks.foreach import ForeachSink
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.sinks.registry import make_sink
 
 Stage = Callable[..., StagedBatch]
 
@@ -85,7 +86,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., ForeachSink]]:
 
     def make(name: str, **options: Any) -> ForeachSink:
         options = {"function": f"my_hooks:{name}", **options}
-        sink = foreach_sink("ticket", options, tmp_path)
+        sink = make_sink("foreach", "ticket", options, tmp_path)
         sinks.append(sink)
         sink.open()
         return sink
@@ -213,4 +214,4 @@ def test_a_function_that_cannot_be_imported_is_told_at_once(
 @pytest.mark.parametrize("function", ["deliver", "a:b:c", "", "../x:y"])
 def test_what_is_no_name_of_a_function_is_refused(function: str, tmp_path: Path) -> None:
     with pytest.raises(SinkOptionError):
-        foreach_sink("ticket", {"function": function}, tmp_path)
+        make_sink("foreach", "ticket", {"function": function}, tmp_path)

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from joinery.sinks.opensearch import opensearch_sink
-from joinery.sinks.option import SinkOptionError
-from joinery.sinks.redis import redis_sink
+from joinery.errors import SinkOptionError
 from joinery.sinks.registry import make_sink
 
 
@@ -37,8 +35,8 @@ def test_an_option_that_cannot_be_is_refused(
 
 
 def test_a_target_is_named_without_user_and_password() -> None:
-    redis = redis_sink("p", {"url": "rediss://me:secret@cache:6380/2"}, Path())
-    search = opensearch_sink("P", {"url": "https://me:secret@a, b:9201"}, Path())
+    redis = make_sink("redis", "p", {"url": "rediss://me:secret@cache:6380/2"}, Path())
+    search = make_sink("opensearch", "P", {"url": "https://me:secret@a, b:9201"}, Path())
 
     assert "redis cache:6380/2, keys p:*" == redis.target
     assert "opensearch a:9200,b:9201, index p" == search.target

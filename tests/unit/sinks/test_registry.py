@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from joinery.model.type import LONG, Field, Struct
-from joinery.project.kinds import SINKS, UnknownKindError
+from joinery.project.kinds import SINKS, Registry, UnknownKindError
+from joinery.project.load import load_parts
+from joinery.project.schema import schema
 from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import StagedBatch
 from joinery.sinks.registry import make_sink
@@ -24,7 +26,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: joinery-folder-sink\n")
     (facts / "entry_points.txt").write_text(
-        "[joinery.sinks]\nfolder = joinery_folder_sink:folder_sink\n"
+        "[joinery.sinks]\nfolder = joinery_folder_sink:FolderOptions\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
@@ -70,8 +72,41 @@ def test_a_package_adds_a_sink_by_its_entry_point(tmp_path: Path) -> None:
     assert expected == json.loads((tmp_path / "out/p/1.json").read_text())
 
 
+@pytest.mark.usefixtures("installed")
+def test_the_options_of_a_package_are_checked_where_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(
+        "sources: {changes: {files: {path: data}}}\n"
+        "relations: {user: {key: [id], fields: {id: long}}}\n"
+        "products:\n"
+        "  p: {root: user, sink: {folder: {pth: out, spool: true}}}\n"
+        "  q: {root: user, sink: {folder: {path: 5}}}\n"
+    )
+
+    _, problems = load_parts(file)
+
+    assert [
+        (35, '"folder" of "sink" of product "p" has no key "pth"', 'Use "path".'),
+        (26, '"folder" of "sink" of product "p" needs "path"', ""),
+        (41, '"path" of "folder" of "sink" of product "q" needs a text', ""),
+    ] == [(each.location.column, each.message, each.hint) for each in problems if each.location]
+    assert "path" in str(schema()["$defs"]["sink_map"]["properties"]["folder"])
+
+
+def test_a_package_may_name_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    def folder_sink(product: str, options: object, folder: Path) -> object:
+        return product, options, folder
+
+    monkeypatch.setattr(Registry, "find", lambda registry, name: folder_sink)
+
+    made: object = make_sink("other", "p", {"path": "out", "spool": True}, Path("here"))
+
+    assert ("p", {"path": "out"}, Path("here")) == made
+    assert SINKS.known("files") is None
+
+
 def test_the_example_names_its_entry_point() -> None:
     text = (EXAMPLE / "pyproject.toml").read_text()
 
     assert '[project.entry-points."joinery.sinks"]' in text
-    assert 'folder = "joinery_folder_sink:folder_sink"' in text
+    assert 'folder = "joinery_folder_sink:FolderOptions"' in text

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from joinery.errors import SinkOptionError
 from joinery.lookups.protocol import LookupTable
-from joinery.lookups.sqlite import sqlite_store
+from joinery.lookups.registry import make_store
 from joinery.model.type import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Field, Struct
-from joinery.sinks.option import SinkOptionError
 from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
-from joinery.sinks.sqlite import SqliteSink, sqlite_sink
+from joinery.sinks.registry import make_sink
+from joinery.sinks.sqlite import SqliteSink
 
 Stage = Callable[..., StagedBatch]
 KEY = Struct((Field("owner", STRING), Field("number", LONG)))
@@ -44,7 +45,7 @@ def stage(tmp_path: Path) -> Stage:
 
 @pytest.fixture
 def sink(tmp_path: Path) -> SqliteSink:
-    made = sqlite_sink("ticket", {"path": "out/documents.db"}, tmp_path)
+    made = make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path)
     made.open()
     return made
 
@@ -158,7 +159,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
     (tmp_path / "out").write_text("a file")
 
     with pytest.raises(SinkError, match="could not write table"):
-        sqlite_sink("ticket", {"path": "out/documents.db"}, tmp_path).open()
+        make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path).open()
 
 
 WIDE = Struct(
@@ -181,7 +182,7 @@ def wide(stage: Stage, document: str, *, value: Struct = WIDE, version: int = 5)
 
 @pytest.fixture
 def columns(tmp_path: Path) -> SqliteSink:
-    made = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    made = make_sink("sqlite", "ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
     made.open()
     return made
 
@@ -217,7 +218,7 @@ def test_in_columns_a_field_that_the_product_gained_becomes_a_column(
     columns: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:
     columns.write(wide(stage, '{"title":"a"}', value=Struct((Field("title", STRING),))))
-    again = sqlite_sink("ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
+    again = make_sink("sqlite", "ticket", {"path": "out/documents.db", "mode": "columns"}, tmp_path)
     again.open()
 
     again.write(
@@ -238,7 +239,7 @@ def test_a_table_of_another_form_is_refused(
 
 def test_a_form_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(SinkOptionError, match="document, columns"):
-        sqlite_sink("ticket", {"path": "out.db", "mode": "jsonb"}, tmp_path)
+        make_sink("sqlite", "ticket", {"path": "out.db", "mode": "jsonb"}, tmp_path)
 
 
 def test_a_lookup_reads_what_stands_in_columns(
@@ -246,7 +247,7 @@ def test_a_lookup_reads_what_stands_in_columns(
 ) -> None:
     columns.write(wide(stage, '{"title":"a","open":true,"price":1.50,"tags":["b"],"share":2.0}'))
     table = LookupTable("ticket", KEY.fields, WIDE.fields[1:])
-    store = sqlite_store(table, {"path": "out/documents.db"}, tmp_path)
+    store = make_store("sqlite", table, {"path": "out/documents.db"}, tmp_path)
     store.open()
 
     found = store.fetch([("ann", 1), ("bob", 2)])

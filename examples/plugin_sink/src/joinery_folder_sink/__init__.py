@@ -7,12 +7,11 @@ a document, so that an older document cannot come back.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from joinery.project.option import Target, options, path_in, text
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.option import check_names, path_option
 from joinery.sinks.protocol import Guarantee, Promise, StagedBatch, Written
 
 _GUARANTEE = Guarantee(
@@ -52,10 +51,19 @@ class FolderSink:
         """Nothing is held open."""
 
 
-def folder_sink(product: str, options: Mapping[str, object], folder: Path) -> FolderSink:
-    """Make the sink `{folder: {path: …}}`: the object behind the entry point."""
-    check_names("folder", options, ("path",))
-    return FolderSink(path_option("folder", options, folder) / product)
+@options
+class FolderOptions:
+    """`{folder: {path: documents}}`: the object behind the entry point."""
+
+    path: str = text("The folder; each product gets its own below it.")
+
+    def make(self, product: str, folder: Path) -> FolderSink:
+        """Return the sink of a product."""
+        return FolderSink(path_in(folder, self.path) / product)
+
+    def target(self, product: str, folder: Path) -> Target:
+        """Return the product's folder."""
+        return Target("folder", str(path_in(folder, self.path)), product)
 
 
 def _name(row: StagedRow) -> str:

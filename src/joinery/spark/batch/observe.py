@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress, Progress
 from joinery.model.warning import RunWarning
 from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
-from joinery.plan.nodes import Plan, Product
-from joinery.project.product import ProjectSpec
+from joinery.plan.nodes import Plan, Product, Sink
+from joinery.project.kinds import SINKS, SOURCES, Registry
+from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.sources.warning import spec_warnings
 from joinery.spark.source.source import sources_of
 
@@ -93,32 +95,34 @@ def _dead_letters(batch: BatchProgress) -> dict[str, object]:
 
 
 def _job(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Job:
+    folder = spec.path_of(".")
     inputs = [
-        Dataset(*_place(spec, each.source.kind, dict(each.source.options), topic))
+        _dataset(each.source, topic, SOURCES, folder)
         for each in sources_of(spec, products)
         for topic in each.relations
     ]
     outputs = [
-        Dataset(*_place(spec, sink.kind, dict(sink.options), product.name))
+        _dataset(sink, product.name, SINKS, folder)
         for product in products
         for sink in product.sinks
     ]
     return Job(query, inputs, outputs)
 
 
-def _place(
-    spec: ProjectSpec, kind: str, options: Mapping[str, object], name: str
-) -> tuple[str, str]:
-    """Return the namespace and name of a dataset (OpenLineage's naming), without secrets."""
-    match kind:
+def _dataset(part: SourceSpec | Sink, name: str, kinds: Registry, folder: Path) -> Dataset:
+    """Return the namespace and name of what is read or written (OpenLineage's), no secrets."""
+    target = kinds.target(part.kind, dict(part.options), name, folder)
+    if target is None:
+        return Dataset(part.kind, name)
+    match target.kind:
         case "kafka":
-            return f"kafka://{options.get('bootstrap', 'source')}", str(options.get("topic", name))
-        case "files" | "sqlite":
-            path = spec.path_of(str(options["path"]))
-            return "file", str(path / name if kind == "files" else path)
-        case _:
-            table = options.get("table") or options.get("index") or name
-            return kind, str(table)
+            return Dataset(f"kafka://{target.address}", target.name)
+        case "files":
+            return Dataset("file", f"{target.address}/{target.name}")
+        case "sqlite":
+            return Dataset("file", str(target.address))
+        case other:
+            return Dataset(other, target.name)
 
 
 def start_warnings(spec: ProjectSpec, plan: Plan) -> Iterator[RunWarning]:

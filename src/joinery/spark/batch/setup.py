@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
-from joinery.lookups.coherence import Coherence, place_of
-from joinery.lookups.registry import place_asked
+from joinery.lookups.coherence import Coherence
+from joinery.lookups.registry import target_asked
 from joinery.plan import nodes
 from joinery.plan.nodes import Plan, Product
+from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import size_bytes
+from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.outbox import EventShape, OutboxSink, outbox_sink
 from joinery.sinks.protocol import Sink, SinkError
 from joinery.sinks.registry import make_sink
@@ -93,7 +95,7 @@ class _ProductSinks:
         self._spec = spec
         self.coherence = Coherence()
         self._asked = {
-            place_asked(each, spec.path_of("."))
+            target_asked(each, spec.path_of("."))
             for stream in plan.streams
             for each in stream.lookups
         } - {None}
@@ -111,19 +113,21 @@ class _ProductSinks:
     def _sink(self, declared: nodes.Sink, name: str) -> Sink:
         options, folder = dict(declared.options), self._spec.path_of(".")
         sink = make_sink(declared.kind, name, options, folder)
-        place = place_of(declared.kind, options, name, folder)
-        return self.coherence.heard(sink, place) if place in self._asked else sink
+        target = SINKS.target(declared.kind, options, name, folder)
+        return self.coherence.heard(sink, target) if target in self._asked else sink
 
 
 def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> OutboxSink:
     """Return where the events of an outbox go."""
     (sink,) = product.sinks
-    options, outbox = dict(sink.options), product.outbox
+    outbox = product.outbox
     assert outbox is not None  # asked for before
+    options = SINKS.read(sink.kind, dict(sink.options))
+    assert isinstance(options, KafkaSinkOptions)  # an outbox has no other sink
     relation = product.root.relation
     kinds = {each.name: each.kind for each in spec.sources}
     shape = EventShape(
-        topic=str(options["topic"]),
+        topic=options.topic,
         id=relation.key,
         key=outbox.key,
         value=outbox.value,

@@ -18,8 +18,8 @@ from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Sink
 from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
+from joinery.project.option import plain
 from joinery.project.product import Pairs, ProjectSpec
-from joinery.sinks.option import plain
 from joinery.spark.source.source import SourceRead
 
 _SINK_OPTIONS = frozenset(

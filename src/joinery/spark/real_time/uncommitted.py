@@ -115,7 +115,7 @@ def _newest(
     """Yield the keys that a topic was given since a moment, with their highest version."""
     from pyspark.sql import functions as F
 
-    options = KafkaOptions(bootstrap=place.bootstrap, properties=place.properties)
+    options = KafkaOptions(bootstrap=place.bootstrap, properties=dict(place.properties))
     with KafkaClient(spark, place.topic, options) as client:
         if not client.partitions(re.escape(place.topic)):
             return

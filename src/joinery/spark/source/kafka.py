@@ -48,7 +48,7 @@ def records_within(
     last = {each: high for each, (_, high) in edges.items()}
     sizes = (
         spark.read.format("kafka")
-        .options(**{f"kafka.{name}": value for name, value in options.properties})
+        .options(**{f"kafka.{name}": value for name, value in options.properties.items()})
         .option("kafka.bootstrap.servers", options.bootstrap)
         .option("assign", _told(dict.fromkeys(edges, 0), assigned=True))
         .option("startingOffsets", _told(first))
@@ -145,7 +145,7 @@ def open_kafka(
 
 def client_options(options: KafkaOptions) -> dict[str, str]:
     """Return how to reach the brokers, as options of Spark's connector."""
-    properties = {f"kafka.{name}": value for name, value in options.properties}
+    properties = {f"kafka.{name}": value for name, value in options.properties.items()}
     return {**properties, "kafka.bootstrap.servers": options.bootstrap}
 
 

@@ -54,7 +54,7 @@ class KafkaClient:
         self._jvm = jvm
         self._source, self._options = source, options
         properties = self._jvm.java.util.HashMap()
-        for name, value in options.properties:
+        for name, value in options.properties.items():
             properties.put(name, value)
         properties.put("bootstrap.servers", options.bootstrap)
         properties.put("default.api.timeout.ms", str(timeout_ms))

@@ -15,7 +15,7 @@ from typing import Any
 from joinery.lookups.asker import Asker
 from joinery.lookups.coherence import Coherence
 from joinery.lookups.protocol import Answer, Key, LookupTable, Unfit
-from joinery.lookups.registry import make_asker, place_asked, table_of
+from joinery.lookups.registry import make_asker, table_of, target_asked
 from joinery.lookups.value import RowReader
 from joinery.lookups.whole import Whole
 from joinery.model.lookup import LookupProgress
@@ -58,7 +58,7 @@ class StreamLookups:
         heard = coherence or Coherence()
         for node, lookup in lookups.items():
             store = self._stores[node]
-            heard.add(place_asked(lookup, folder), store.asker, store.table)
+            heard.add(target_asked(lookup, folder), store.asker, store.table)
 
     def open(self) -> None:
         """Open all stores; wait for one that is not there, for a while.
