@@ -23,6 +23,7 @@ WORKERS ?= 3
 SHARED := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 KERNEL_SOURCES := $(shell find kernel/src -type f)
 SEED ?=
+TESTS ?= tests/unit tests/plans tests/conformance tests/oracle -m "not spark and not services and not exhaustive"
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -76,6 +77,11 @@ check: setup kernel/build/.tested ## Lint, types, import contracts, unit tests: 
 	@$(BIN)/lint-imports --no-logo
 	@$(PYTEST) -q --numprocesses $(WORKERS) tests/unit tests/architecture
 
+coverage: setup ## Show how much of the code tests run, without Spark and servers: make coverage [TESTS=tests]
+	@mkdir -p build
+	@$(PYTEST) -q $(SHARED) --cov --cov-report=json:build/coverage.json $(TESTS)
+	@$(BIN)/python tests/covered.py build/coverage.json
+
 format: $(READY) ## Format the Python sources, apply safe fixes
 	@$(BIN)/ruff check --fix --quiet || true
 	@$(BIN)/ruff format
@@ -110,4 +116,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check format golden oracle chaos churn bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check coverage format golden oracle chaos churn bench docs wheel clean
