@@ -87,7 +87,7 @@ format: $(READY) ## Format the Python sources, apply safe fixes
 	@$(BIN)/ruff format
 
 golden: setup ## Rewrite the golden texts of tests/plans and the reference, then show what changed
-	@JOINERY_GOLDEN=write $(PYTEST) -q tests/plans tests/unit/spec || true
+	@JOINERY_GOLDEN=write $(PYTEST) -q tests/plans tests/unit/project || true
 	@git --no-pager diff --stat -- tests/plans docs/project_file.md
 
 oracle: setup ## Compare N random projects with the reference: make oracle N=3000 [SEED=17]

@@ -140,5 +140,5 @@ def test_a_topic_that_is_deleted_while_it_is_read_ends_the_run_with_one_line(
     assert 1 == code
     assert 1 == errors.count("\n")
     assert "lost records before they were read" in errors
-    assert f'Topic "{topic}" partition 0 was deleted, or made anew' in errors
+    assert f'Topic "{topic}" partition 0 was deleted, or created again' in errors
     assert "[RUN_RECORDS_LOST]" in errors

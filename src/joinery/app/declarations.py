@@ -318,7 +318,7 @@ def _warn_replaced(kind: str, name: str) -> None:
             code="WARN_REPLACED",
             about=f'{kind} "{name}"',
             message=f'the {kind} "{name}" replaces the one declared before',
-            hint="Give one of them another name if both are meant.",
+            hint="Give one of them another name to keep both.",
         )
     )
 

@@ -235,7 +235,7 @@ def _close(place: Path, follower: Follower) -> None:
     if standing:
         smallest = min(standing, key=lambda each: len(json.dumps(each)))
         text = json.dumps(_shortened(smallest), ensure_ascii=False, indent=2)
-        sys.stdout.write(f"\nOne of the documents as it stands:\n{text}\n")
+        sys.stdout.write(f"\nOne of the documents as it is now:\n{text}\n")
     table = "SELECT email, document FROM user_profile LIMIT 3"
     database = place / "out" / "documents.db"
     query = f'sqlite3 {database} "{table}"' if shutil.which("sqlite3") else f"{database}"

@@ -17,7 +17,7 @@ from joinery.errors import JoineryError
 if TYPE_CHECKING:
     from joinery.dev.service import Service
 
-dev = typer.Typer(no_args_is_help=True, help="Start, stop and look at a project's local servers.")
+dev = typer.Typer(no_args_is_help=True, help="Start, stop and inspect a project's local servers.")
 Folder = Annotated[
     Path, typer.Option("--folder", metavar="DIR", help="Where their data and logs are kept.")
 ]

@@ -25,7 +25,7 @@ dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead l
 File = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
 ]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Letters, by their ids.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of dead letters.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="R", help="Only those of this reason.")]
 Of = Annotated[str, typer.Option("--of", metavar="NAME", help="Only of this topic or product.")]
 Closed = Annotated[bool, typer.Option("--closed", help="Also those that were replayed or dropped.")]
@@ -47,7 +47,7 @@ def list_letters(
     of: Of = "",
     closed: Closed = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Each letter with its id, oldest place first.")
+        bool, typer.Option("--all", help="Each dead letter with its id, oldest place first.")
     ] = False,
     limit: Annotated[
         int,
@@ -111,7 +111,7 @@ def replay(
     every: Every = False,
     value: Annotated[
         Path | None,
-        typer.Option("--value", metavar="FILE", help="Put back one letter with this value."),
+        typer.Option("--value", metavar="FILE", help="Replay one dead letter with this value."),
     ] = None,
     real_time: RealTime = False,
 ) -> None:
@@ -225,7 +225,7 @@ def _behind(letters: list[DeadLetter], after: str) -> list[DeadLetter]:
 
 
 def _write_groups(groups: list[DeadLetterGroup]) -> None:
-    rows = [("reason", "of", "letters", "first", "last", "newest")]
+    rows = [("reason", "of", "count", "first", "last", "newest")]
     rows += [
         (each.reason, each.of, _counted(each), _when(each.first), _when(each.last), each.newest.id)
         for each in groups

@@ -117,7 +117,7 @@ class DeadLetterQueue:
                 raise DeadLetterSelectionError(
                     f'there is no dead letter "{begin}"'
                     if not named
-                    else f'"{begin}" stands for {len(named)} dead letters',
+                    else f'"{begin}" is the beginning of {len(named)} dead letters',
                     hint=f"Name one of {', '.join(named[:3])}."
                     if named
                     else "See joinery dlq list.",
@@ -198,7 +198,7 @@ class DeadLetterQueue:
         return [Kept(each, why) for each in letters]
 
     def _events(self, name: str, _: str, letters: list[DeadLetter]) -> list[Kept]:
-        why = f'stream "{name}" looks it up again once it stands in its topic again'
+        why = f'stream "{name}" looks it up again once it is back in its topic'
         return [Kept(each, why) for each in letters]
 
     def _mark(self, letters: Sequence[DeadLetter], state: State) -> None:

@@ -86,9 +86,9 @@ def _whole_line(file: Path, letter: DeadLetter) -> bytes:
         found = None
     if found is None:
         raise ReplayError(
-            f"letter {letter.id} holds only the beginning of its record, which is gone",
-            detail=f"It stood in {file}, line {wanted}.",
-            hint="Drop the letter, or give the whole record with --value.",
+            f"dead letter {letter.id} holds only the beginning of its record, which is gone",
+            detail=f"It was in {file}, line {wanted}.",
+            hint="Drop the dead letter, or give the whole record with --value.",
         )
     return found.rstrip(b"\r\n")
 
@@ -238,8 +238,8 @@ def _whole(brokers: Brokers, letter: DeadLetter) -> Record:
     found = read_record(brokers, topic, partition, offset)
     if found is None:
         raise ReplayError(
-            f"letter {letter.id} holds only the beginning of its record, which is gone",
+            f"dead letter {letter.id} holds only the beginning of its record, which is gone",
             detail=f'It stood in topic "{topic}", {letter.place}.',
-            hint="Drop the letter, or give the whole record with --value.",
+            hint="Drop the dead letter, or give the whole record with --value.",
         )
     return found

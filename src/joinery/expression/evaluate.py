@@ -87,7 +87,7 @@ def compile_typed(node: Typed) -> Evaluate:
         case Apply():
             return _apply(node)
         case Closure():
-            raise TypeError("a lambda stands only in a function that calls it")
+            raise TypeError("a lambda can only be an argument of a function that calls it")
 
 
 def _field(of: Typed, name: str) -> Evaluate:

@@ -174,7 +174,7 @@ def _changing(name: str, offset: int) -> ExpressionError:
 
 def _misplaced(name: str, offset: int) -> ExpressionError:
     return ExpressionError(
-        f'the aggregate "{name}" cannot stand here',
+        f'the aggregate "{name}" cannot be used here',
         code="PLAN_AGGREGATE",
         offset=offset,
         detail="Aggregates are kept over the rows of a many embed.",

@@ -90,7 +90,7 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
 def refused(what: str, *, offset: int) -> ExpressionError:
     """Return the error for SQL that looks at more than one row."""
     return ExpressionError(
-        f"{what} cannot stand in an expression",
+        f"{what} cannot be used in an expression",
         code="PLAN_NOT_A_ROW_EXPRESSION",
         offset=offset,
         detail="An expression computes one value from one row.",

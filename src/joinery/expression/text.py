@@ -87,7 +87,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
         if sign == "\\":
             escaped = next(signs, "")
             if escaped not in ("%", "_", "\\"):
-                raise EvaluationError("a backslash in a pattern stands before %, _ or a backslash")
+                raise EvaluationError("in a pattern %, _ or a backslash must follow a backslash")
             parts.append(re.escape(escaped))
         else:
             parts.append({"%": ".*", "_": "."}.get(sign) or re.escape(sign))

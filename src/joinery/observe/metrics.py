@@ -82,7 +82,9 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     totals = progress.totals
     batches = CounterMetricFamily("joinery_batches", "Batches that were committed to all sinks.")
     batches.add_metric([], totals.batches)
-    dead = CounterMetricFamily("joinery_dead_letters", "Records and documents that became letters.")
+    dead = CounterMetricFamily(
+        "joinery_dead_letters", "Records and documents that are dead letters."
+    )
     dead.add_metric([], totals.dead)
     changes = CounterMetricFamily(
         "joinery_changes", "Changes, by what became of them.", labels=["relation", "outcome"]

@@ -188,13 +188,13 @@ def _exclusions(spec: LookupSpec) -> tuple[tuple[str, bool, str, str], ...]:
         (
             "on_change",
             stored and spec.on_change != "keep",
-            "A store does not tell when a row changes.",
+            "A store does not report when a row changes.",
             "Use read: state.",
         ),
         (
             "on_miss",
             stored and spec.on_miss == "wait",
-            "A store does not tell when a row comes.",
+            "A store does not report when a row arrives.",
             "Use read: state, or on_miss: dead_letter and replay.",
         ),
         (
@@ -350,7 +350,7 @@ class _Parts:
     def store(self) -> StoreRead | None:
         if self.spec.read == "database" and self.spec.store is None:
             message = f'{self.what} reads a database and names no "store"'
-            hint = "Write store: {sqlite: {path: app.db}} beside it."
+            hint = "Write store: {sqlite: {path: app.db}} next to it."
             self.asked.refuse("PLAN_LOOKUP", message, "read", hint=hint)
         store = self.spec.store
         options = dict(store.options) if store else {}
@@ -400,7 +400,7 @@ class _Parts:
         row, word = self.events.row, "time" if self.spec.time else "as_of"
         if time is None:
             name = self.events.relation.name
-            hint = f'Write time: COLUMN under relation "{name}", or beside as_of.'
+            hint = f'Write time: COLUMN under relation "{name}", or next to as_of.'
             self.asked.refuse(
                 "PLAN_LOOKUP", f"{self.what} needs the event's time", "as_of", hint=hint
             )

@@ -88,15 +88,15 @@ def _message(step: Step, store: Lookup) -> str:
     told = f'the union with "{step.other.name}"' if isinstance(step, Union) else ""
     if isinstance(step, Lookup):
         told = f'the lookup of "{step.table.name}" in state'
-    return f'{told} stands behind the lookup of "{store.table.name}" in a store'
+    return f'{told} comes after the lookup of "{store.table.name}" in a store'
 
 
 def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -> str:
     """Return why `step` cannot go before `between`, where events have `columns`."""
     if not isinstance(step, Lookup):
-        return "The events of both streams must be there before a store is asked."
+        return "The events of both streams must be there before a store is queried."
     if step.remembers:
-        return "An event that it sends later, or again, would ask the store anew."
+        return "An event that it sends later, or again, would query the store again."
     known = {each.name: each.type for each in columns}
     needed = {pair.parent for pair in step.on}
     needed |= {step.event_time} if step.event_time else set()
@@ -114,7 +114,7 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
 def _between(step: Lookup, other: Step, needed: set[str]) -> str:
     made = _made(other)
     if isinstance(other, MapRows):
-        return f'The function "{other.name}" stands between them, and may use any column.'
+        return f'The function "{other.name}" is between them and may use any column.'
     if isinstance(other, Filter) and step.on_miss == "dead_letter":
         return "A filter between them decides which events may become dead letters."
     touched = sorted(needed & made)

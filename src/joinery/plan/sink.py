@@ -294,7 +294,7 @@ def _with_registry(
     if options.get("registry") is None and len(known) == 1:
         options = {**options, "registry": known[0]}
     if options.get("registry") is None:
-        hint = "Write registry: {url: http://host:8081} beside format."
+        hint = "Write registry: {url: http://host:8081} next to format."
         message = 'sink "kafka" in Avro needs a schema registry'
         context.refuse("PLAN_REGISTRY", message, (*path, "kafka", "format"), hint=hint)
     return options

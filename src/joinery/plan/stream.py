@@ -269,7 +269,7 @@ def why_no_filter(lookup: Lookup) -> str:
         return why
     if lookup.cache.negative_ttl_ms < _PAYS_MS:
         return (
-            f"it would have to be made anew every {duration_text(lookup.cache.negative_ttl_ms)},"
+            f"it would have to be rebuilt every {duration_text(lookup.cache.negative_ttl_ms)},"
             f" and pays from {duration_text(_PAYS_MS)} (negative)"
         )
     return ""
@@ -283,7 +283,7 @@ def filter_ms(lookup: Lookup) -> int:
 def _why_by_keys(lookup: Lookup) -> str:
     kind = lookup.store.kind if lookup.store else ""
     if kind not in _KINDS:
-        return f"{kind or 'its store'} is asked by keys alone"
+        return f"{kind or 'its store'} is queried by keys alone"
     for each in lookup.on:
         type = lookup.table.type_of(each.child)
         if type not in _COMPARED:

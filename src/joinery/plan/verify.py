@@ -146,7 +146,7 @@ def verify_stream(stream: Stream) -> None:
         _step(stream, step, columns)
         kept = isinstance(step, Union) or (isinstance(step, Lookup) and step.read == "state")
         _verify_stream_require(
-            not (asked and kept), stream, "state is read before a store is asked"
+            not (asked and kept), stream, "state is read before a store is queried"
         )
         asked = asked or (isinstance(step, Lookup) and step.read == "database")
         columns = columns_after(columns, step)
@@ -203,7 +203,7 @@ def _lookup(stream: Stream, lookup: Lookup, columns: tuple[Field, ...]) -> None:
     _verify_stream_require(waits == (lookup.wait_ms is not None), stream, "what waits has an end")
     stored = lookup.read == "database"
     _verify_stream_require(
-        stored == (lookup.store is not None), stream, "a store is named where one is asked"
+        stored == (lookup.store is not None), stream, "a store is named where one is queried"
     )
     _verify_stream_require(
         not (lookup.remembers and lookup.read != "state"), stream, "state alone remembers"

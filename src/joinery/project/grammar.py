@@ -223,7 +223,7 @@ REGISTRY: Names = {
     },
 }
 _DATABASE = _text(
-    "The database; by default an SQLite file beside the checkpoint.",
+    "The database; by default an SQLite file next to the checkpoint.",
     pattern=r"^(postgres(ql)?|sqlite)://",
     examples=["postgresql://user:password@host:5432/name", "sqlite:///path/to/file"],
 )
@@ -251,7 +251,7 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
             "The store: rocksdb, redis, dynamodb, memory, or one of a package.", default="rocksdb"
         ),
         "url": _text("The address of a store that is a server."),
-        "path": _text("The folder of an embedded store; by default beside the checkpoint."),
+        "path": _text("The folder of an embedded store; by default next to the checkpoint."),
         "prefix": _text("What each key begins with, or the table's name.", default="joinery"),
         "processes": _PROCESSES,
     },
@@ -260,7 +260,7 @@ SOLUTION_OPTIONS: Mapping[str, Names] = {
         "endpoint": _text("The address of DynamoDB; by default the region's own."),
         "region": _text("The region; by default that of the environment."),
         "registry": _text(
-            "The database of the slot registry; by default an SQLite file beside the checkpoint."
+            "The database of the slot registry; by default an SQLite file next to the checkpoint."
         ),
         "shards": _count("Partition keys that each relation is spread over.", default=1),
         "index_lag": _count("Seconds that an index may be behind.", minimum=0, default=5),

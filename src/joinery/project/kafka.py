@@ -30,9 +30,9 @@ Offsets = Mapping[str, Mapping[int, int | Edge] | Edge]
 PATTERN = "pattern:"
 REPLAY = ".joinery-replay"  # after a topic's name: the one that holds its replayed records
 _OWN = {
-    "bootstrap.servers": "Write bootstrap beside properties.",
-    "auto.offset.reset": "Write starting beside properties.",
-    "enable.auto.commit": "Write group beside properties, which is told the read positions.",
+    "bootstrap.servers": "Write bootstrap next to properties.",
+    "auto.offset.reset": "Write starting next to properties.",
+    "enable.auto.commit": "Write group next to properties; the read positions are committed to it.",
     "key.deserializer": "Keys and values arrive as bytes; the relation's format reads them.",
     "value.deserializer": "Keys and values arrive as bytes; the relation's format reads them.",
     "interceptor.classes": "Spark's connector has none.",

@@ -208,7 +208,7 @@ class _Composer:
 
     def tree(self, node: Node) -> Tree:
         if any(node is each for each in self.open):
-            message = "an alias stands inside what it names"
+            message = "an alias is inside what it names"
             self.problems.append(_problem("SPEC_SHAPE", message, self.place(node.start_mark)))
             return Scalar(None, "")
         self.open.append(node)

@@ -97,7 +97,7 @@ def _key(table: SourceTable, wish: Wish) -> tuple[str, ...]:
         raise OnboardError(
             f'"{table.name}" has no primary key',
             detail=f"Its columns are {', '.join(known)}.",
-            hint="Name the columns that tell its rows apart: --key a,b.",
+            hint="Name the columns that identify its rows: --key a,b.",
         )
     missing = [each for each in key if each not in known]
     if missing:

@@ -108,7 +108,7 @@ def _check_together(reader: Reader, parts: Parts, what: str) -> None:
             place, hint = parts[name].mark.value, f'Add {beside}, or remove "{name}".'
             reader.refuse("SPEC_VALUE", message, place, hint=hint)
     if remembers and "for" not in parts and values.get("read") != "event":
-        message = f'{what} needs "for" beside on_change: {values["on_change"]}'
+        message = f'{what} needs "for" with on_change: {values["on_change"]}'
         place, hint = parts["on_change"].mark.value, "Write for: 7d."
         reader.refuse("SPEC_MISSING_KEY", message, place, hint=hint)
 

@@ -212,7 +212,7 @@ def _seen(before: Location | None, again: Location | None) -> str:
     if before is None or again is None:
         return ""
     where = f"in line {before.line}" if before.file == again.file else f"at {before}"
-    return f"It stands {where} already."
+    return f"It is {where} already."
 
 
 def _kind(tree: Tree) -> str:

@@ -89,7 +89,7 @@ def check_registry(reader: Reader, tree: Tree, part: str) -> None:
         message = f"{part} has both a token and a user"
         reader.refuse("SPEC_VALUE", message, tree.mark.value, hint="Keep one of them.")
     elif "password" in found and "user" not in found:
-        hint = "Write user beside password."
+        hint = "Write user next to password."
         reader.refuse("SPEC_MISSING_KEY", f'{part} needs "user"', tree.mark.value, hint=hint)
 
 
@@ -119,6 +119,6 @@ def _check_url(reader: Reader, tree: Tree, what: str) -> None:
             hint = "Write one such as http://host:8081."
             reader.refuse("SPEC_VALUE", f"{what} is no URL", tree.mark.value, hint=hint)
         elif url.username or url.password:
-            hint = "Write user and password beside url."
+            hint = "Write user and password next to url."
             message = f"{what} cannot hold a user or a password"
             reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)

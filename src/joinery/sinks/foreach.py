@@ -197,10 +197,10 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _MOST_POISON = 100
 _TRIES_ALONE = 3
 _GUARANTEE = Guarantee(
-    summary="The function is called with each document at least once; its version tells repeats.",
+    summary="The function is called with each document at least once; its version shows repeats.",
     keeps="log",
     gaps={
-        Promise.FENCE: "the function is not told which run calls it",
+        Promise.FENCE: "the function does not learn which run calls it",
         Promise.ATOMIC: "a batch is several calls",
     },
 )
@@ -269,7 +269,7 @@ class ForeachSink:
                 raise SinkError(
                     f"{self.target} fails on too many documents",
                     detail=f"{poison} of one batch, the last so: {refused[-1].detail}",
-                    hint="Mend the function; the batch is sent again at the next start.",
+                    hint="Fix the function; the batch is sent again at the next start.",
                 )
         return Written(refused=tuple(refused))
 

@@ -128,9 +128,7 @@ _SETTINGS: dict[str, Any] = {
 _TRANSACTION_MS = 300_000
 _CHECK_EVERY = 5_000
 _MOST_HEADERS = 1_000
-_SUMMARY = (
-    "Every emission stands in the log; for a reader of committed records a batch appears whole."
-)
+_SUMMARY = "Every emission is in the log; to a reader of committed records a batch appears whole."
 _NEITHER = {
     Promise.FENCE: "without transactions the broker knows no runs; the lease is checked",
     Promise.ATOMIC: "without transactions records appear one after the other",

@@ -360,7 +360,7 @@ class OpenSearchSink:
             raise SinkError(
                 f'index "{self._index}" maps a field in another way than the product does',
                 detail=error.detail,
-                hint="Name another index, or delete this one and build it anew.",
+                hint="Name another index, or delete this one and rebuild it.",
             ) from error
 
     def _sweep(self, server: SearchServer, forget_before: int) -> None:

@@ -160,7 +160,7 @@ class OutboxSink:
     ) -> None:
         self.target = f"kafka topics {shape.topic} at {brokers.bootstrap}"
         self.guarantee = Guarantee(
-            summary="For a reader of committed records each event stands once, in order.",
+            summary="A reader of committed records sees each event once, in order.",
             keeps="log",
         )
         self._brokers, self._shape, self._marks = brokers, shape, marks

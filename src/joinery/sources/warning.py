@@ -93,7 +93,7 @@ def misnamed(
         about=f'relation "{relation}"',
         message=f'relation "{relation}" reads nothing: there is no {missing} yet',
         detail=f"Near it: {', '.join(near)}, which no relation reads.",
-        hint=f'If that is meant, write topic: {near[0]} under relation "{relation}".',
+        hint=f'If that is intended, write topic: {near[0]} under relation "{relation}".',
         location=location,
     )
 

@@ -78,7 +78,7 @@ class SparkAnalyser:
         if found is None:
             kind = frame.schema.fields[0].dataType.simpleString()
             raise ExpressionError(
-                f"the type {kind} cannot stand in a document",
+                f"the type {kind} cannot be part of a document",
                 code="PLAN_EXPRESSION_TYPE",
                 offset=0,
                 hint="Cast it to a string or a number.",

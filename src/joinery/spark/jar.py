@@ -68,7 +68,7 @@ def kernel_jar() -> Path:
             return _SHIPPED
         raise KernelBuildError(
             "the kernel's jar is missing from this installation",
-            detail=f"It should stand in {_SHIPPED}.",
+            detail=f"It should be in {_SHIPPED}.",
             hint="Install joinery again from its wheel.",
         )
     jar = _build_folder() / f"joinery-kernel-{_fingerprint()}.jar"

@@ -118,6 +118,6 @@ def _only_spark(kind: str, name: str, problems: Sequence[JoineryError]) -> CaseE
     places = ", ".join(str(each.location) for each in problems if each.location)
     return CaseError(
         f'{kind} "{name}" has expressions that only Spark can evaluate',
-        detail=f"They stand at {places}." if places else "",
+        detail=f"They are at {places}." if places else "",
         hint="Use the functions that docs/expressions.md lists, or run it on Spark.",
     )

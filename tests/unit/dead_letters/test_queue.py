@@ -222,7 +222,7 @@ def test_an_id_that_is_not_there_or_not_the_only_one_is_refused(
 
     with pytest.raises(DeadLetterSelectionError, match='there is no dead letter "zz"'):
         queue.find(Selection(ids=("zz",)))
-    with pytest.raises(DeadLetterSelectionError, match='"" stands for 39 dead letters'):
+    with pytest.raises(DeadLetterSelectionError, match='"" is the beginning of 39 dead letters'):
         queue.find(Selection(ids=("",)))
 
 

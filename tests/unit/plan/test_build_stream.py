@@ -166,7 +166,7 @@ def test_a_lookup_in_state_goes_before_one_in_a_store(tmp_path: Path) -> None:
         (
             f"{{{CUSTOMERS}, {STORE}}}, {{map: {{function: 'm:f', output: {{sku: string}}}}}},"
             f" {{{PRODUCTS}}}",
-            'The function "m:f" stands between them, and may use any column.',
+            'The function "m:f" is between them and may use any column.',
         ),
         (
             f"{{{CUSTOMERS}, {STORE}}}, {{select: [sku]}},"
@@ -175,7 +175,7 @@ def test_a_lookup_in_state_goes_before_one_in_a_store(tmp_path: Path) -> None:
         ),
         (
             f"{{{CUSTOMERS}, {STORE}}}, {{{PRODUCTS}, on_miss: 'wait:1m'}}",
-            "An event that it sends later, or again, would ask the store anew.",
+            "An event that it sends later, or again, would query the store again.",
         ),
         (
             f"{{{CUSTOMERS}, {STORE}}}, {{filter: quantity > 0}},"

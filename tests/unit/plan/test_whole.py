@@ -37,7 +37,7 @@ def test_a_table_answers_for_as_long_as_any_answer_of_it_might() -> None:
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        (lookup("redis"), "redis is asked by keys alone"),
+        (lookup("redis"), "redis is queried by keys alone"),
         (lookup(type=DOUBLE), 'its store compares "id", which is double, in its own way'),
         (replace(lookup(), cache=Cache(negative_ttl_ms=0)), "its answers are not kept"),
         (replace(lookup(), cache=Cache(rows=0)), "its answers are not kept"),
@@ -52,5 +52,5 @@ def test_keys_are_filtered_where_a_missing_row_may_be_told_for_long() -> None:
 
     assert "" == why_no_filter(patient)
     assert 600_000 == filter_ms(patient)
-    assert "made anew every 10s" in why_no_filter(lookup())
-    assert "redis is asked by keys alone" == why_no_filter(lookup("redis"))
+    assert "rebuilt every 10s" in why_no_filter(lookup())
+    assert "redis is queried by keys alone" == why_no_filter(lookup("redis"))

@@ -119,7 +119,7 @@ def test_a_source_is_written_back_as_it_was_read(tmp_path: Path) -> None:
             42,
             "SPEC_VALUE",
             '"properties" of "kafka" of source "changes" cannot have "auto.offset.reset"',
-            "Write starting beside properties.",
+            "Write starting next to properties.",
         ),
         (
             "{bootstrap: b:1, fail_on_data_loss: no}",

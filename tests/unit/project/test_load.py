@@ -183,7 +183,7 @@ def test_one_name_in_two_files_is_a_duplicate_in_the_second(tmp_path: Path) -> N
 
     places = [str(each.location).rsplit("/", 1)[1] for each in caught.value.problems]
     assert ["b.yaml:2:3", "b.yaml:3:3"] == places
-    first = f"It stands at {tmp_path / 'a.yaml'}:2:3 already."
+    first = f"It is at {tmp_path / 'a.yaml'}:2:3 already."
     assert first == caught.value.problems[0].detail
 
 
@@ -322,7 +322,7 @@ def test_an_empty_file_and_a_file_that_is_a_list_are_refused(tmp_path: Path) -> 
 def test_an_alias_inside_what_it_names_is_refused(tmp_path: Path) -> None:
     found = problems(tmp_path, ROOT + "    embed: &a {e: *a}\n")
 
-    assert "7:12 SPEC_SHAPE an alias stands inside what it names" in found
+    assert "7:12 SPEC_SHAPE an alias is inside what it names" in found
 
 
 def test_an_anchor_is_used_where_its_alias_stands(tmp_path: Path) -> None:

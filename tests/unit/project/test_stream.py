@@ -174,7 +174,7 @@ streams:
         ),
         (
             "[{lookup: customers, on: [id], on_change: re_emit}]",
-            '78 SPEC_MISSING_KEY step 1 of stream "s" needs "for" beside on_change: re_emit',
+            '78 SPEC_MISSING_KEY step 1 of stream "s" needs "for" with on_change: re_emit',
         ),
         (
             "[{lookup: customers, on: [id], for: 7d}]",

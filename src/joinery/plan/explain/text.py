@@ -306,7 +306,7 @@ def _runs(lookup: Lookup) -> str:
         cache, limits = lookup.cache, lookup.limits
         rate = "" if limits.per_second is None else f", {limits.per_second:g} a second"
         return (
-            f"{_store(lookup)} is asked once a batch, {limits.batch} keys a request,"
+            f"{_store(lookup)} is queried once a batch, {limits.batch} keys a request,"
             f" {limits.concurrency} at once{rate}; an answer is at most"
             f" {duration_text(cache.ttl_ms)} old, and of now on replay"
         )
@@ -350,12 +350,12 @@ def _broadcast(lookup: Lookup) -> str:
 def _filtered(lookup: Lookup) -> str:
     """Return when there is a filter of all keys, or why never."""
     negative = duration_text(lookup.cache.negative_ttl_ms)
-    told = f"a key without a row is not asked for again for {negative}"
+    told = f"a key without a row is not requested again for {negative}"
     if why := why_no_filter(lookup):
         return f"{told}; no filter of all keys, as {why}"
     return (
         f"{told}; once most keys have no row, all keys are read into a filter by one request,"
-        f" and those that it lacks are not asked for; read again once {negative} old"
+        f" and those that it lacks are not requested; read again once {negative} old"
     )
 
 

@@ -122,7 +122,7 @@ def _differences(file: Path, ours: Fingerprint) -> Iterator[str]:
             str(told.get("solution", SPARK_STATE)),
         )
     except FileNotFoundError:
-        yield f"it has no {FILE_NAME}, which tells what its state is"
+        yield f"it has no {FILE_NAME}, which says what its state is"
     except (ValueError, KeyError, TypeError):
         yield f"its {FILE_NAME} is not readable"
     else:
@@ -165,7 +165,7 @@ def _mismatch(
         f'the checkpoint of query "{query}" holds state that another plan wrote',
         detail=f"{told[0].upper()}{told[1:]}. Nothing was read or written.",
         hint=(
-            f"Build the new plan's documents beside the old ones: joinery run{option} --rebuild."
+            f"Build the new plan's documents alongside the old ones: joinery run{option} --rebuild."
             f" Or start with a fresh checkpoint: delete {folder} and with it its state."
         ),
     )

@@ -204,7 +204,7 @@ class _Lowering:
         if fused:
             self._reasons.append(
                 f"{embed.path}: no Match, since its join value is the key of "
-                f'"{node.relation.name}", under which the Fold of {node.path} stands'
+                f'"{node.relation.name}", under which the Fold of {node.path} is kept'
             )
             columns = [pair_of(embed, parent=key).child for key in node.relation.key]
             types = [node.relation.type_of(key) for key in node.relation.key]

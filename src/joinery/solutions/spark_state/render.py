@@ -200,13 +200,13 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
                 yield f"holds {branch.name}: {shape}{fused}{fails}"
         case Claim():
-            yield "remembers where each event is remembered, as it may be told again"
+            yield "remembers where each event is kept, as it may come again"
         case MapEvents():
             yield f"gives {', '.join(each.name for each in node.output.fields)}"
         case CurrentLookup() | AsOf():
             row = visible_row(program, node.relation)
             asked = isinstance(node, CurrentLookup) and node.asked
-            yield f"{'asks for' if asked else 'keeps'} {', '.join(slot.name for slot in row)}"
+            yield f"{'queries' if asked else 'keeps'} {', '.join(slot.name for slot in row)}"
             memory = event_memory(node)
             if memory != "no events":
                 yield f"remembers {memory}"

@@ -158,7 +158,7 @@ def stale_warnings(progress: Progress) -> Iterator[RunWarning]:
 
 _STALE_HINT = (
     "If its database was restored or replaced, or its topic was given more partitions, positions"
-    " began anew: build the documents again (joinery run --rebuild). If an old part of the log is"
+    " began again: rebuild the documents (joinery run --rebuild). If an old part of the log is"
     " read again, there is nothing to do."
 )
 
@@ -169,9 +169,9 @@ def _wrong_format(relation: str, wrong: int, read: int) -> RunWarning:
         code="WARN_FORMAT",
         about=about,
         message=f"{about}: {wrong:,} of {read:,} records look like debezium-json, not json",
-        detail="They are dead letters of the reason wrong_format.",
+        detail="They are dead letters with reason wrong_format.",
         hint=f"Write format: debezium-json under {about}, or under defaults; then joinery run"
-        " --rebuild reads all anew.",
+        " --rebuild reads everything again.",
     )
 
 

@@ -83,9 +83,9 @@ class Ends:
                 self._ends = json.loads(text)
             except (OSError, ValueError) as error:
                 raise EndsError(
-                    f"cannot read {FILE_NAME}, which tells what `ready` waits for",
+                    f"cannot read {FILE_NAME}, which says what `ready` waits for",
                     detail=f"{error}.",
-                    hint="Start anew: joinery run --rebuild.",
+                    hint="Start over: joinery run --rebuild.",
                 ) from error
         return self._ends or {}
 

@@ -270,7 +270,7 @@ class _Watch:
                 about=self._name,
                 message=f'"{self._name}" leaves out changes that cannot be used,'
                 f" {count} of them in one batch",
-                detail="Each batch tells its own: lastProgress.observedMetrics.",
+                detail="Each batch reports its own: lastProgress.observedMetrics.",
                 hint="documents(…, dead_letters=True) gives a row for each, with its reason.",
             )
         )

@@ -79,7 +79,7 @@ def source_frame_of(spec: ProjectSpec, stream: Stream, spark: SparkSession) -> D
     lowered = lowered_streams([stream], spec.run)
     if lowered.asked:
         raise FrameError(
-            f'stream "{stream.name}" asks a store, which needs batches',
+            f'stream "{stream.name}" queries a store, which needs batches',
             hint="Run it into a sink.",
         )
     clone = clone_session(spark, STATE_SETTINGS)

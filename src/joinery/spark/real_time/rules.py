@@ -177,10 +177,10 @@ def _steps_against(stream: Stream) -> Iterator[str]:
                 yield f'stream "{stream.name}" calls the function {step.name}, which needs batches'
             case Lookup(read="database"):
                 table = step.table.name
-                yield f'stream "{stream.name}" asks a store for "{table}", which needs batches'
+                yield f'stream "{stream.name}" queries a store for "{table}", which needs batches'
             case Lookup(as_of="event"):
                 table = step.table.name
-                yield f'stream "{stream.name}" waits for the time of "{table}", told a batch'
+                yield f'stream "{stream.name}" waits for the time of "{table}", known by batch'
             case Union(other):
                 yield from _steps_against(other)
             case Lookup() | Filter() | Select() | WithColumns():

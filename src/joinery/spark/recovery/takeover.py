@@ -134,7 +134,7 @@ def _carry(
     held = source.portable
     if held is None:
         raise TakeoverError(
-            f'the store of "{products[0].query}" cannot tell all that it holds',
+            f'the store of "{products[0].query}" cannot list all that it holds',
             detail="Those of rdbms-store, of rdbms-trigger, and of kv in RocksDB or Redis can.",
             hint=_HINT,
         )

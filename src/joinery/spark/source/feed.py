@@ -224,7 +224,7 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
         raise FileFeedError(
             "could not read the change files",
             detail=reason.rpartition("Error: ")[2].strip()[:300],
-            hint="See that they stand still and can be read.",
+            hint="Make sure that they can be read and do not change.",
         )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -46,7 +46,7 @@ class Gap:
     def __str__(self) -> str:
         place = f'topic "{self.topic}" partition {self.partition}'
         if self.found is None:
-            return f"{place} was deleted, or made anew, after offset {self.wanted - 1} was read"
+            return f"{place} was deleted, or created again, after offset {self.wanted - 1} was read"
         return f"{place} lacks offsets {self.wanted} to {self.found - 1}"
 
 

@@ -134,7 +134,7 @@ class KafkaWatch:
             if self._reached_at.get(source, 0.0) < began_at and not self._closing.is_set():
                 self._away[source] = error
         except (RunError, OSError) as error:
-            log.debug("the brokers of %s were not asked: %s", source, error)
+            log.debug("the brokers of %s could not be queried: %s", source, error)
         else:
             self._away.pop(source, None)
 
@@ -229,7 +229,9 @@ class KafkaGroups:
                 if source not in failed:
                     failed.add(source)
                     why = f"{error.message}: {error.detail}"
-                    log.warning('group "%s" was not told its positions: %s', options.group, why)
+                    log.warning(
+                        'positions of group "%s" could not be committed: %s', options.group, why
+                    )
         for client in clients.values():
             client.close()
 

@@ -232,7 +232,7 @@ def test_a_program_reads_as_text(tmp_path: Path) -> None:
         "  orders to Claim s/customers/claim\n"
         "level 1\n"
         "  Claim s/customers/claim\n"
-        "    remembers where each event is remembered, as it may be told again\n"
+        "    remembers where each event is kept, as it may come again\n"
         "    events -> CurrentLookup s/customers by customer_id as long\n"
         "level 2\n"
         "  CurrentLookup s/customers by id\n"
