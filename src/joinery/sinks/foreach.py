@@ -17,18 +17,14 @@ within its time.
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
-import subprocess
-import sys
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Literal
 
+from joinery.child import Child
 from joinery.errors import SinkOptionError
 from joinery.project.option import Target, count, duration, options, path_in, text
 from joinery.sinks.line import StagedRow, read_chunks
@@ -43,6 +39,7 @@ from joinery.sinks.protocol import (
 )
 
 _START_S = 60.0
+_END_S = 2.0
 _WORKER = "joinery.sinks.foreach_worker"
 
 
@@ -75,8 +72,7 @@ class FunctionProcess:
         self._function = function
         self._folder = folder
         self._timeout_s = timeout_s
-        self._process: subprocess.Popen[bytes] | None = None
-        self._unread = b""
+        self._child: Child | None = None
 
     def start(self) -> None:
         """Start it and import the function.
@@ -84,34 +80,27 @@ class FunctionProcess:
         Raises:
             SinkError: The function cannot be imported.
         """
-        self._unread = b""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", _WORKER, self._function],
-            cwd=self._folder,
-            env={**os.environ, "PYTHONPATH": _search_path()},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # an interrupt at the terminal ends the run, not a call
-        )
+        self._child = child = Child(_WORKER, self._function, folder=str(self._folder))
         try:
-            answer = self._answer(self._process, _START_S)
+            answer = json.loads(child.receive(_START_S))
+            why = f"{answer['detail']}." if answer["outcome"] != "ready" else ""
+        except EOFError:
+            why = "Its process ended at once."
         except TimeoutError:
-            self._process.kill()
-            answer = {"outcome": "unusable", "detail": f"Its import took longer than {_START_S} s"}
-        if answer is None or answer["outcome"] != "ready":
-            self.stop()
+            why = f"Its import took longer than {_START_S} s."
+        if why:
+            self.stop(0.0)
             raise SinkError(
                 f'function "{self._function}" cannot be used',
-                detail=f"{answer['detail']}." if answer else "Its process ended at once.",
+                detail=why,
                 hint=f"It is imported from {self._folder}, and from what is installed.",
             )
 
     def call(self, batch: StagedBatch, rows: Sequence[StagedRow]) -> Called:
         """Call the function with `rows`, in a fresh process where the last one ended."""
-        if self._process is None:
+        if self._child is None:
             self.start()
-        process = self._process
-        assert process is not None
+        assert self._child is not None
         request = {
             "product": batch.product,
             "key": batch.key.ddl,
@@ -119,77 +108,25 @@ class FunctionProcess:
             "rows": rows,
         }
         try:
-            _pipe(process.stdin).write(json.dumps(request).encode() + b"\n")
-            _pipe(process.stdin).flush()
-            answer = self._answer(process, self._timeout_s)
-        except BrokenPipeError:
-            answer = None
+            content = self._child.ask(json.dumps(request).encode(), self._timeout_s)
+        except EOFError:
+            return Called("failed", self._ended())
         except TimeoutError:
-            process.kill()
-            self.stop()
+            self.stop(0.0)
             return Called("failed", f"it took longer than {self._timeout_s:g} s")
-        if answer is None:
-            return Called("failed", self._end(process))
+        answer = json.loads(content)
         refused = tuple((place, why) for place, why in answer.get("refused", ()))
         return Called(answer["outcome"], answer.get("detail", ""), refused)
 
-    def stop(self) -> None:
-        """End the process: in good order where it can, else at once."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        _close(process.stdin)
-        try:
-            process.wait(2.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        _close(process.stdout)
+    def stop(self, within_s: float = _END_S) -> int:
+        """End the process: in good order where it can, else at once; return its exit code."""
+        child, self._child = self._child, None
+        return 0 if child is None else child.close(within_s)
 
-    def _end(self, process: subprocess.Popen[bytes]) -> str:
-        """Clear away a process that has ended, and say how."""
-        code = process.wait()
-        self.stop()
+    def _ended(self) -> str:
+        """Clear away a process that has ended by itself, and say how."""
+        code = self.stop()
         return f"its process ended by signal {-code}" if code < 0 else f"it exited with {code}"
-
-    def _answer(self, process: subprocess.Popen[bytes], within_s: float) -> dict[str, Any] | None:
-        """Return the next answer; None where the process ended.
-
-        Raises:
-            TimeoutError: It takes longer.
-        """
-        until = time.monotonic() + within_s
-        out = _pipe(process.stdout)
-        while b"\n" not in self._unread:
-            ready, _, _ = select.select([out], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise TimeoutError
-            read = os.read(out.fileno(), 1 << 16)
-            if not read:
-                return None
-            self._unread += read
-        line, _, self._unread = self._unread.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise SinkError("the function's process has no pipe")
-    return stream
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    try:
-        if stream is not None:
-            stream.close()
-    except BrokenPipeError:
-        return
-
-
-def _search_path() -> str:
-    """Return where the process finds modules: where this one does."""
-    return os.pathsep.join(each for each in sys.path if each)
 
 
 POISON = "poison"

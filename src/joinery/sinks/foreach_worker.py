@@ -1,7 +1,7 @@
 """The process that calls a user's function, so that no document can take the run down with it.
 
-It reads one JSON line a call and answers with one; the function's own output goes to the
-error stream. It ends when its input does. Nothing is unpickled: the function is imported.
+It reads one JSON text a call and answers with one; the function's own output goes to the
+error stream. Nothing is unpickled: the function is imported.
 
 Documents read from their JSON text into Python's values, decimals exact.
 """
@@ -9,15 +9,16 @@ Documents read from their JSON text into Python's values, decimals exact.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal as Exact
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from joinery.child import Pipes, pipes_to_parent
 from joinery.model.change import DocumentChange
 from joinery.model.type import Array, DataType, Decimal, Map, Struct, parse_type
 from joinery.sinks.protocol import SinkUnavailableError
@@ -74,17 +75,17 @@ _LONGEST_DETAIL = 2000
 
 def main(name: str) -> None:
     """Serve the function `module:name` until the input ends."""
-    requests, answers = sys.stdin, os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    parent = pipes_to_parent()
     sys.path.insert(0, str(Path.cwd()))
     try:
         function = _found(name)
     except BaseException as error:
-        _answer(answers, {"outcome": "unusable", "detail": _told(error)})
+        _answer(parent, {"outcome": "unusable", "detail": _told(error)})
         return
-    _answer(answers, {"outcome": "ready"})
-    for line in requests:
-        _answer(answers, _called(function, json.loads(line)))
+    _answer(parent, {"outcome": "ready"})
+    with suppress(EOFError):
+        while True:
+            _answer(parent, _called(function, json.loads(parent.receive())))
 
 
 def _found(name: str) -> Function:
@@ -136,9 +137,8 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {what}"[:_LONGEST_DETAIL] + where
 
 
-def _answer(answers: TextIO, answer: dict[str, Any]) -> None:
-    answers.write(json.dumps(answer) + "\n")
-    answers.flush()
+def _answer(parent: Pipes, answer: dict[str, Any]) -> None:
+    parent.send(json.dumps(answer).encode())
 
 
 if __name__ == "__main__":

@@ -16,16 +16,15 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import subprocess
-import sys
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import functions as F
 
+from joinery.child import Child
 from joinery.files import write_whole
 from joinery.project.load import dump_spec
 from joinery.project.product import ProjectSpec
@@ -107,7 +106,8 @@ def _is_at(place: PoisonPlace, topics: Sequence[Collection[Topic]]) -> Column | 
 
 
 log = logging.getLogger(__name__)
-_PROBE = ("-m", "joinery.spark.recovery.probe")
+_PROBE = "joinery.spark.recovery.probe"
+_END_S = 20.0
 _MOST_TRIES = 400
 _DIED = "the process that tried it died"
 
@@ -161,7 +161,7 @@ class _Prober:
             "project": dump_spec(spec),
             "project_folder": str(spec.folder.absolute()),
         }
-        self._process: subprocess.Popen[str] | None = None
+        self._child: Child | None = None
         self._count = 0
         self._tries = 0
         self._found: list[PoisonPlace] = []
@@ -199,63 +199,29 @@ class _Prober:
 
     def _ask(self, question: Sequence[Any]) -> dict[str, Any]:
         """Return the answer; nothing where the process died, which is started anew then."""
-        if self._process is None and not self._start():
+        if self._child is None and not self._start():
             return {}
-        assert self._process is not None  # started just now
-        answer = _exchange(self._process, question)
-        if answer is None:
-            self._end()
-            return {}
-        return answer
+        return self._exchange(question) or {}
 
     def _start(self) -> bool:
-        self._process = subprocess.Popen(
-            [sys.executable, *_PROBE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
-        answer = _exchange(self._process, self._told)
+        self._child = Child(_PROBE, silent=True)
+        answer = self._exchange(self._told)
         if answer is None:
-            self._end()
             return False
         self._count = int(answer["count"])
         return True
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            _close(stream)
+    def _exchange(self, question: object) -> dict[str, Any] | None:
+        """Ask the process; None where it has died of it."""
+        assert self._child is not None
         try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            answer: dict[str, Any] = json.loads(self._child.ask(json.dumps(question).encode()))
+        except EOFError:
+            self._end()
+            return None
+        return answer
 
-
-def _exchange(process: subprocess.Popen[str], question: object) -> dict[str, Any] | None:
-    """Send one line and return the answer; None where the process is gone."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(f"{json.dumps(question)}\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-    except BrokenPipeError:
-        return None
-    if not line.endswith("\n"):
-        return None
-    answer: dict[str, Any] = json.loads(line)
-    return answer
-
-
-def _close(stream: IO[str] | None) -> None:
-    try:
-        if stream is not None:
-            stream.close()
-    except BrokenPipeError:
-        return
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.close(_END_S)

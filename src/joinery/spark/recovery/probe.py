@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from joinery.child import Pipes, pipes_to_parent
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.plan.stream import outputs_of
@@ -138,13 +139,14 @@ class Probe:
 
 
 def main() -> None:
-    """Answer what the parent asks, a JSON line each, until its input ends."""
+    """Answer what the parent asks, a JSON text each, until its input ends."""
     from joinery.spark.analyse import SparkAnalyser
     from joinery.spark.connector import connector_jars
     from joinery.spark.kernel import add_jars
     from joinery.spark.session import open_session
 
-    told = json.loads(sys.stdin.readline())
+    parent = pipes_to_parent()
+    told = json.loads(parent.receive())
     spec = read_project(_tree(told["project"]), folder=Path(told["project_folder"]))
     session = open_session(
         f"{spec.name} probe",
@@ -156,13 +158,14 @@ def main() -> None:
     plan = build_plan(spec, SparkAnalyser(session))
     products = [each for each in outputs_of(plan) if each.query == told["query"]]
     probe = Probe(session, told, spec, products)
-    _say({"count": probe.count})
-    for line in sys.stdin:
-        first, end, what = json.loads(line)
-        if what == "place":
-            _say({"place": asdict(probe.place(first))})
-        else:
-            _say({"why": probe.attempt(first, end)})
+    _say(parent, {"count": probe.count})
+    with suppress(EOFError):
+        while True:
+            first, end, what = json.loads(parent.receive())
+            if what == "place":
+                _say(parent, {"place": asdict(probe.place(first))})
+            else:
+                _say(parent, {"why": probe.attempt(first, end)})
     session.stop()
 
 
@@ -172,9 +175,8 @@ def _tree(text: str) -> Any:
     return tree
 
 
-def _say(answer: dict[str, Any]) -> None:
-    sys.stdout.write(f"{json.dumps(answer)}\n")
-    sys.stdout.flush()
+def _say(parent: Pipes, answer: dict[str, Any]) -> None:
+    parent.send(json.dumps(answer).encode())
 
 
 if __name__ == "__main__":

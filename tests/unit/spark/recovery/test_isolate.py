@@ -22,29 +22,35 @@ products: {profile: {root: customer, sink: {files: {path: out}}}}
 """
 # Speaks as the probe does: of 40 records, it fails at number 7 and dies of number 30.
 PROBE = """
-import json, os, sys
-told = json.loads(sys.stdin.readline())
+import json, os
+from joinery.child import pipes_to_parent
+parent = pipes_to_parent()
+told = json.loads(parent.receive())
+def say(answer):
+    parent.send(json.dumps(answer).encode())
 with open(told["folder"] + "/../../started", "a") as started:
     started.write("x")
-print(json.dumps({"count": 40}), flush=True)
-for line in sys.stdin:
-    first, end, what = json.loads(line)
+print("what a library prints is no answer")
+say({"count": 40})
+while True:
+    first, end, what = json.loads(parent.receive())
     if what == "place":
         place = {"source": "changes", "topics": ["customer"], "name": None,
                  "partition": None, "file": "1.jsonl", "number": first}
-        print(json.dumps({"place": place}), flush=True)
+        say({"place": place})
         continue
     if first <= 30 < end:
         os._exit(52)
-    print(json.dumps({"why": "it fails" if first <= 7 < end else ""}), flush=True)
+    say({"why": "it fails" if first <= 7 < end else ""})
 """
 
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectSpec:
     (tmp_path / "joinery.yaml").write_text(PROJECT)
-    (tmp_path / "probe.py").write_text(PROBE)
-    monkeypatch.setattr(module, "_PROBE", (str(tmp_path / "probe.py"),))
+    (tmp_path / "fake_probe.py").write_text(PROBE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "_PROBE", "fake_probe")
     return load_spec(tmp_path / "joinery.yaml")
 
 
