@@ -1,7 +1,7 @@
 """What stands between a product's staged batches and its sinks: when documents go out.
 
-`DirectOutlet` passes a batch on; `joinery.delivery.outlet` and `joinery.delivery.outlet` wrap an
-outlet and hold documents back.
+`DirectOutlet` passes a batch on; `GatedOutlet` and `SettlingOutlet` stand in front of an outlet and
+hold documents back.
 
 Invariant: nothing reaches a sink once the batch's lease is lost.
 
@@ -131,10 +131,35 @@ def _write(sink: Sink, batch: StagedBatch) -> Written:
         ) from error
 
 
+class HoldingOutlet:
+    """An outlet in front of another, whose documents wait in a hold meanwhile.
+
+    Args:
+        inner: Where the documents go.
+        hold: Where they wait until then.
+    """
+
+    def __init__(self, inner: Outlet, hold: Hold) -> None:
+        self._inner = inner
+        self._hold = hold
+
+    def open(self) -> None:
+        """Open the hold, then all sinks."""
+        self._hold.open()
+        self._inner.open()
+
+    def close(self) -> None:
+        """Close all sinks and the hold."""
+        try:
+            self._inner.close()
+        finally:
+            self._hold.close()
+
+
 _OPENED = "opened_by_batch"
 
 
-class GatedOutlet:
+class GatedOutlet(HoldingOutlet):
     """Holds the documents of a product back until `reached`.
 
     Args:
@@ -144,14 +169,8 @@ class GatedOutlet:
     """
 
     def __init__(self, inner: Outlet, hold: Hold, reached: Callable[[int], bool]) -> None:
-        self._inner = inner
-        self._hold = hold
+        super().__init__(inner, hold)
         self._reached = reached
-
-    def open(self) -> None:
-        """Open the hold, then all sinks."""
-        self._hold.open()
-        self._inner.open()
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or write it with all that was held."""
@@ -169,13 +188,6 @@ class GatedOutlet:
         """Let the inner outlet drain; what waits for readiness goes on waiting."""
         return self._inner.drain()
 
-    def close(self) -> None:
-        """Close all sinks and the hold."""
-        try:
-            self._inner.close()
-        finally:
-            self._hold.close()
-
     def _send_held(self, batch: StagedBatch) -> Sequence[SinkResult]:
         with tempfile.TemporaryDirectory(prefix="joinery-ready-") as folder:
             whole = Path(folder, "part-00000.jsonl")
@@ -187,7 +199,7 @@ _LONGEST = 10
 _IDLE_S = 1.0
 
 
-class SettlingOutlet:
+class SettlingOutlet(HoldingOutlet):
     """Sends the documents of a product once their keys have settled.
 
     Args:
@@ -205,8 +217,7 @@ class SettlingOutlet:
         settle_s: float,
         delaying: Delaying,
     ) -> None:
-        self._inner = inner
-        self._hold = hold
+        super().__init__(inner, hold)
         self._settle_s = settle_s
         self._longest_s = settle_s * _LONGEST
         self._delaying = delaying
@@ -217,8 +228,7 @@ class SettlingOutlet:
 
     def open(self) -> None:
         """Open the hold and all sinks, and begin to flush what is due."""
-        self._hold.open()
-        self._inner.open()
+        super().open()
         self._closing.clear()
         self._thread = threading.Thread(
             target=self._flush_on_time, name="joinery-settle", daemon=True
@@ -245,10 +255,7 @@ class SettlingOutlet:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        try:
-            self._inner.close()
-        finally:
-            self._hold.close()
+        super().close()
 
     def _flush_on_time(self) -> None:
         while not self._closing.is_set():

@@ -19,18 +19,17 @@ from pathlib import Path
 from joinery.model.progress import Waiting
 from joinery.retry import PATIENCE, Patience, Retry
 from joinery.sinks.protocol import (
-    Guarantee,
     ListingSink,
     Refusal,
     Sink,
     SinkUnavailableError,
     StagedBatch,
+    WrappingSink,
     Written,
-    listing_of,
 )
 
 
-class PatientSink:
+class PatientSink(WrappingSink):
     """Writes to `sink`, and waits as long as its target is not there.
 
     Args:
@@ -50,7 +49,7 @@ class PatientSink:
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
         patience: Patience = PATIENCE,
     ) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._open = False
         self._retry = Retry(
             "sink",
@@ -61,16 +60,6 @@ class PatientSink:
             tell=tell,
             patience=patience,
         )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the wrapped sink."""
-        return self._sink.guarantee
-
-    @property
-    def target(self) -> str:
-        """That of the wrapped sink."""
-        return self._sink.target
 
     def open(self) -> None:
         """Open the sink; one whose target is not there now is opened with the first batch."""
@@ -91,8 +80,8 @@ class PatientSink:
         return self._retry.until_done(attempt, f"could not write to {self.target}")
 
     def listing(self) -> ListingSink | None:
-        """Return this sink where the wrapped one can list its target's documents."""
-        return self if listing_of(self._sink) is not None else None
+        """Return this sink where the one behind it can list its target's documents."""
+        return None if super().listing() is None else self
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the keys that the target holds, however long it takes until it is there.
@@ -107,7 +96,7 @@ class PatientSink:
     def close(self) -> None:
         """Close the sink."""
         self._open = False
-        self._sink.close()
+        super().close()
 
     def _attempt(self, batch: StagedBatch) -> Written:
         with self._opened(batch):
@@ -115,7 +104,7 @@ class PatientSink:
 
     def _attempt_list(self, batch: StagedBatch) -> Iterator[str]:
         """Return the target's keys once the first of them is here."""
-        listing = listing_of(self._sink)
+        listing = super().listing()
         with self._opened(batch):
             keys = iter(listing.keys(batch) if listing is not None else ())
             first = next(keys, None)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from joinery.delivery.hold import Hold, write_rows
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import DirectOutlet, SinkResult
+from joinery.delivery.outlet import DirectOutlet, HoldingOutlet, SinkResult
 from joinery.model.warning import RunWarning
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, StagedBatch, listing_of
@@ -65,7 +65,7 @@ class Swap:
         self._lease.release()
 
 
-class RebuildOutlet:
+class RebuildOutlet(HoldingOutlet):
     """Holds a product's documents back until `reached`, then swaps.
 
     Args:
@@ -84,17 +84,11 @@ class RebuildOutlet:
         swap: Swap,
         warn: Callable[[RunWarning], None],
     ) -> None:
+        super().__init__(DirectOutlet(sinks), hold)
         self._warn = warn
         self._sinks = tuple(sinks)
-        self._hold = hold
         self._reached = reached
         self._swap = swap
-        self._direct = DirectOutlet(sinks)
-
-    def open(self) -> None:
-        """Open the hold and all sinks."""
-        self._hold.open()
-        self._direct.open()
 
     def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
         """Hold `batch`, or send all that was held."""
@@ -105,7 +99,7 @@ class RebuildOutlet:
         with tempfile.TemporaryDirectory(prefix="joinery-rebuild-") as folder:
             whole = Path(folder, "part-00000.jsonl")
             write_rows(whole, self._renewed(ours))
-            outcomes = self._direct.write(replace(ours, files=(whole,)))
+            outcomes = self._inner.write(replace(ours, files=(whole,)))
         self._swap.end()
         return outcomes
 
@@ -114,11 +108,10 @@ class RebuildOutlet:
         return ()
 
     def close(self) -> None:
-        """Close all sinks and the hold."""
+        """Close all sinks and the hold, and give the lease back."""
         try:
-            self._direct.close()
+            super().close()
         finally:
-            self._hold.close()
             self._swap.close()
 
     def _renewed(self, batch: StagedBatch) -> Iterator[StagedRow]:

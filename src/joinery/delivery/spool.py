@@ -22,14 +22,13 @@ from joinery.delivery.outlet import Delaying, SinkResult
 from joinery.files import join_synced, sync_folder, write_whole
 from joinery.model.progress import Waiting
 from joinery.sinks.protocol import (
-    Guarantee,
     ListingSink,
     Sink,
     SinkError,
     SinkUnavailableError,
     StagedBatch,
+    WrappingSink,
     Written,
-    listing_of,
 )
 
 DEFAULT_MAX_BYTES = 1 << 30
@@ -113,7 +112,7 @@ class Spool:
         shutil.rmtree(gone)
 
 
-class SpoolingSink:
+class SpoolingSink(WrappingSink):
     """Keeps batches for a sink, and writes them in a thread of its own.
 
     Args:
@@ -135,7 +134,7 @@ class SpoolingSink:
         closing: threading.Event,
         tell: Callable[[Waiting | None], None] = lambda waiting: None,
     ) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._product = product
         self._place = place
         self._spool = Spool(place.folder)
@@ -147,16 +146,6 @@ class SpoolingSink:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the sink."""
-        return self._sink.guarantee
-
-    @property
-    def target(self) -> str:
-        """That of the sink."""
-        return self._sink.target
-
     def open(self) -> None:
         """Find what was left, and begin to write it."""
         try:
@@ -164,7 +153,7 @@ class SpoolingSink:
         except OSError as error:
             raise self._failed(error) from error
         self._closing.clear()
-        self._sink.open()
+        super().open()
         self._thread = threading.Thread(target=self._work, name="joinery-spool", daemon=True)
         self._thread.start()
 
@@ -202,8 +191,8 @@ class SpoolingSink:
             )
 
     def listing(self) -> ListingSink | None:
-        """Return this sink where the wrapped one can list its target's documents."""
-        return self if listing_of(self._sink) is not None else None
+        """Return this sink where the one behind it can list its target's documents."""
+        return None if super().listing() is None else self
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the keys that the target holds once it has all that was kept for it.
@@ -212,7 +201,7 @@ class SpoolingSink:
             SinkUnavailableError: The run ended before the spool was empty.
         """
         self.drain()
-        listing = listing_of(self._sink)
+        listing = super().listing()
         yield from listing.keys(batch) if listing is not None else ()
 
     def close(self) -> None:
@@ -223,7 +212,7 @@ class SpoolingSink:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._sink.close()
+        super().close()
 
     def _wait_for_room(self, batch: StagedBatch) -> None:
         coming = sum(file.stat().st_size for file in batch.files)

@@ -17,7 +17,7 @@ from joinery.lookups.protocol import Key, LookupTable
 from joinery.lookups.value import RowReader
 from joinery.project.option import Target
 from joinery.sinks.line import read_rows
-from joinery.sinks.protocol import Guarantee, ListingSink, Sink, StagedBatch, Written, listing_of
+from joinery.sinks.protocol import Sink, StagedBatch, WrappingSink, Written
 
 
 class Coherence:
@@ -41,42 +41,20 @@ class Coherence:
             asker.invalidate(_keys(table, files))
 
 
-class TellingSink:
+class TellingSink(WrappingSink):
     """Writes to `sink`, then tells the keys."""
 
     def __init__(self, sink: Sink, coherence: Coherence, target: Target) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._coherence = coherence
         self._target = target
-
-    def listing(self) -> ListingSink | None:
-        """That of the wrapped sink."""
-        return listing_of(self._sink)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """That of the wrapped sink."""
-        return self._sink.guarantee
-
-    @property
-    def target(self) -> str:
-        """That of the wrapped sink."""
-        return self._sink.target
-
-    def open(self) -> None:
-        """Open the sink."""
-        self._sink.open()
 
     def write(self, batch: StagedBatch) -> Written:
         """Write `batch`, then tell its keys; also where only some of it may have been written."""
         try:
-            return self._sink.write(batch)
+            return super().write(batch)
         finally:
             self._coherence.wrote(self._target, batch.files)
-
-    def close(self) -> None:
-        """Close the sink."""
-        self._sink.close()
 
 
 def _keys(table: LookupTable, files: Sequence[Path]) -> Iterator[Key]:

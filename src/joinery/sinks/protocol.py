@@ -172,12 +172,41 @@ class ListingSink(Protocol):
         """
 
 
-@runtime_checkable
-class WrappingSink(Protocol):
-    """A sink that stands in front of another, and may list what that one's target holds."""
+class WrappingSink:
+    """Stands in front of another sink; what a subclass does not change is that one's.
+
+    Args:
+        sink: Not yet opened.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the sink."""
+        return self._sink.guarantee
+
+    @property
+    def target(self) -> str:
+        """That of the sink."""
+        return self._sink.target
+
+    def open(self) -> None:
+        """Open the sink."""
+        self._sink.open()
+
+    def write(self, batch: StagedBatch) -> Written:
+        """Write `batch` to the sink."""
+        return self._sink.write(batch)
 
     def listing(self) -> ListingSink | None:
-        """Return what lists the target's documents, None where the wrapped sink cannot."""
+        """Return what lists the target's documents, None where the sink cannot."""
+        return listing_of(self._sink)
+
+    def close(self) -> None:
+        """Close the sink."""
+        self._sink.close()
 
 
 def listing_of(sink: Sink) -> ListingSink | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
