@@ -1,250 +1,197 @@
-"""Aggregates over `many` embeds, lifted out of the expression that uses them.
+"""The aggregates over embeds: one table, with the type rule and every back end of each.
 
-`sum(e.x * 2) filter (where e.y)` becomes an `Aggregate` over the outputs of `e`, whose
-expressions are the user's text without the prefix `e.`, and a placeholder in its place.
+The kernel's part is a class of `Aggregate.java` under the same name, and
+`tests/architecture/test_aggregates.py` holds both, and the table of `docs/expressions.md`,
+together.
+
+Sums are exact and rounded once, to the type of the result; an average divides the exact sum of
+whole numbers and decimals, and the rounded sum of doubles. No result depends on the order of
+rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+import decimal
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
 
 from joinery.expression.coercion import bounded, integral, numeric, orderable
-from joinery.expression.functions import AGGREGATES, EMBED_AGGREGATES
-from joinery.expression.problem import ExpressionError, nearest_hint, type_error
-from joinery.expression.syntax import Call, Lambda, Member, Name, Star, Syntax, children, free_names
-from joinery.expression.typed import Aggregate, AggregateFunction, Expression
-from joinery.model.type import BOOLEAN, DOUBLE, LONG, DataType, Decimal, Struct
+from joinery.expression.number import fit, whole
+from joinery.expression.order import value_key
+from joinery.model.type import DOUBLE, LONG, DataType, Decimal
 
-Build = Callable[[str, Mapping[str, DataType]], Expression]
-Span = tuple[int, int]
+_EXACT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
+
+
+class AggregateSql(Protocol):
+    """What a dialect of SQL computes over rows; see `Dialect`, which is one."""
+
+    name: str
+
+    def total(self, sql: str, result: DataType, operand: DataType) -> str:
+        """Return the exact sum over rows, null where it does not fit or nothing is left."""
+
+    def average(self, sql: str, result: DataType, operand: DataType) -> str:
+        """Return the average over rows."""
+
+    def best(self, function: str, sql: str, kind: DataType) -> str:
+        """Return `min` or `max` over rows."""
+
+
+Fold = Callable[[Sequence[Any], DataType], Any]
+Sql = Callable[[AggregateSql, str, DataType, DataType], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
-    """An expression without its aggregates.
+class AggregateFunction:
+    """One aggregate; nulls are skipped before any back end sees them.
 
     Attributes:
-        tree: Its syntax, with the placeholders as names where the aggregates stood.
-        sql: Its text, likewise.
-        aggregates: What the placeholders stand for.
+        name: As users write it.
+        takes: Whether it takes an argument of a type.
+        needs: What it takes, for the error.
+        gives: From the type of the argument to that of the result.
+        fold: From values, of which there is one at least, and the type of the result.
+        sql: From a dialect, the argument's text, the type of the result and the argument's;
+            None where documents with it are assembled from rows.
+        documented: What `docs/expressions.md` says of it: over what, and what it gives.
+        of_nothing: The result without a value.
+        of_rows: True where it takes the embed itself.
     """
 
-    tree: Syntax
-    sql: str
-    aggregates: tuple[Aggregate, ...]
+    name: str
+    takes: Callable[[DataType], bool]
+    needs: str
+    gives: Callable[[DataType], DataType]
+    fold: Fold
+    sql: Sql | None
+    documented: tuple[str, str]
+    of_nothing: Any = None
+    of_rows: bool = False
 
 
-def lift(
-    text: str,
-    tree: Syntax,
-    *,
-    embeds: Mapping[str, Struct],
-    scope: Mapping[str, DataType],
-    first: int,
-    build: Build,
-) -> Lifted:
-    """Return the expression `text`, parsed as `tree`, with its aggregates apart.
+def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
+    """Return the aggregate of `values`, whose nulls are skipped.
 
     Args:
-        text: The expression as written.
-        tree: Its syntax.
-        embeds: The outputs of each `many` embed.
-        scope: The names around the aggregates.
-        first: The number of the first placeholder.
-        build: Builds the argument and the filter.
+        function: A name of `EMBED_AGGREGATES`.
+        kind: The type of the result, as `Aggregate.type` gives it.
+        values: One value a row; for a count of rows, anything but null.
+
+    Raises:
+        EvaluationError: The result does not fit `kind`.
     """
-    calls = list(_outermost(tree))
-    known: dict[tuple[object, ...], Aggregate] = {}
-    names: dict[int, Name] = {}
-    for call in calls:
-        found = _Lifter(text, call, embeds=embeds, scope=scope, build=build).aggregate()
-        facts = (found.embed, found.function, found.argument, found.filter)
-        kept = known.setdefault(facts, replace(found, name=f"__agg_{first + len(known)}"))
-        names[call.start] = Name(kept.name, call.start, call.end)
-    cuts = [((call.start, call.end), names[call.start].name) for call in calls]
-    return Lifted(_substituted(tree, names), _cut(text, cuts), tuple(known.values()))
+    row, known = EMBED_AGGREGATES[function], [each for each in values if each is not None]
+    return row.fold(known, kind) if known else row.of_nothing
 
 
-class _Lifter:
-    """One call of an aggregate."""
-
-    def __init__(
-        self,
-        text: str,
-        call: Call,
-        *,
-        embeds: Mapping[str, Struct],
-        scope: Mapping[str, DataType],
-        build: Build,
-    ) -> None:
-        self._text, self._call = text, call
-        self._embeds, self._scope, self._build = embeds, scope, build
-
-    def aggregate(self) -> Aggregate:
-        call = self._call
-        if call.function not in EMBED_AGGREGATES:
-            hint = (
-                nearest_hint(call.function, EMBED_AGGREGATES) or "Use count, sum, min, max or avg."
-            )
-            raise self._problem(
-                f'the aggregate "{call.function}" is not kept over embeds', hint=hint
-            )
-        if call.distinct or len(call.arguments) != 1:
-            hint = "Distinct values are not kept yet; drop the word." if call.distinct else ""
-            raise self._problem(
-                f'"{call.function}" over an embed takes one argument, without distinct', hint=hint
-            )
-        (argument,) = call.arguments
-        embed = self._embed(argument)
-        whole = isinstance(argument, Name) and argument.name == embed
-        if whole and call.function != "count":
-            raise self._problem(
-                f'"{call.function}" needs a field of the embed', hint=f"Write {embed}.<field>."
-            )
-        value = None if whole else self._inner(argument, call.spans[0], embed)
-        condition = (
-            self._inner(call.filter, call.spans[-1], embed) if call.filter is not None else None
-        )
-        if condition is not None and condition.type != BOOLEAN:
-            raise type_error(
-                f"a filter needs a condition, and this is {condition.type}",
-                offset=call.spans[-1][0],
-            )
-        function = cast(AggregateFunction, call.function)
-        return Aggregate("", embed, function, value, condition, self._type(function, value))
-
-    def _embed(self, argument: Syntax) -> str:
-        if isinstance(argument, Star):
-            raise self._problem("an aggregate needs an embed", hint="Write count(embed).")
-        named = {each.name for each in free_names(argument)}
-        found = sorted(named & set(self._embeds))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise self._problem(
-                f"an aggregate reads one embed, and this reads {' and '.join(found)}"
-            )
-        hint = next(filter(None, (nearest_hint(each, self._embeds) for each in sorted(named))), "")
-        many = ", ".join(self._embeds)
-        raise self._problem(
-            "an aggregate needs a field of a many embed",
-            detail=f"The many embeds here are {many}." if many else "There is no many embed here.",
-            hint=hint,
-        )
-
-    def _inner(self, node: Syntax, span: Span, embed: str) -> Expression:
-        outputs = {each.name: each.type for each in self._embeds[embed].fields}
-        prefixes = sorted(_prefixes(node, embed, frozenset()))
-        for each in free_names(node):
-            own = each.name == embed and any(start == each.start for start, _ in prefixes)
-            if own or (each.name in outputs and each.name not in self._scope):
-                continue
-            raise self._stranger(each, embed, outputs)
-        shifted = [((start - span[0], end - span[0]), "") for start, end in prefixes]
-        try:
-            return self._build(_cut(self._text[slice(*span)], shifted), outputs)
-        except ExpressionError as problem:
-            problem.offset = span[0] + _original(problem.offset, [each for each, _ in shifted])
-            raise
-
-    def _stranger(self, name: Name, embed: str, outputs: Mapping[str, DataType]) -> ExpressionError:
-        hint = (
-            f"Write {embed}.{name.name}."
-            if name.name in outputs
-            else nearest_hint(name.name, outputs)
-        )
-        return ExpressionError(
-            f'"{name.name}" is not read as a field of the embed "{embed}"',
-            code="PLAN_AGGREGATE",
-            offset=name.start,
-            detail=f"An aggregate reads only its embed, whose fields are {', '.join(outputs)}.",
-            hint=hint,
-        )
-
-    def _type(self, function: AggregateFunction, argument: Expression | None) -> DataType:
-        kind = LONG if argument is None else argument.type
-        match function:
-            case "count":
-                return LONG
-            case "min" | "max":
-                self._need(orderable(kind), function, "values in an order", kind)
-                return kind
-            case "sum":
-                self._need(numeric(kind), function, "numbers", kind)
-                if isinstance(kind, Decimal):
-                    return bounded(kind.precision + 10, kind.scale)
-                return LONG if integral(kind) else DOUBLE
-            case "avg":
-                self._need(numeric(kind), function, "numbers", kind)
-                if isinstance(kind, Decimal):
-                    return bounded(kind.precision + 4, kind.scale + 4)
-                return DOUBLE
-
-    def _need(self, true: bool, function: AggregateFunction, what: str, kind: DataType) -> None:
-        if not true:
-            raise type_error(
-                f'"{function}" needs {what}, and this is {kind}', offset=self._call.spans[0][0]
-            )
-
-    def _problem(self, message: str, *, detail: str = "", hint: str = "") -> ExpressionError:
-        start = self._call.start
-        return ExpressionError(
-            message, code="PLAN_AGGREGATE", offset=start, detail=detail, hint=hint
-        )
+def _sum_type(kind: DataType) -> DataType:
+    if isinstance(kind, Decimal):
+        return bounded(kind.precision + 10, kind.scale)
+    return LONG if integral(kind) else DOUBLE
 
 
-def _outermost(node: Syntax) -> Iterator[Call]:
-    if isinstance(node, Call) and node.function in AGGREGATES:
-        yield node
-        return
-    for child in children(node):
-        yield from _outermost(child)
+def _average_type(kind: DataType) -> DataType:
+    return bounded(kind.precision + 4, kind.scale + 4) if isinstance(kind, Decimal) else DOUBLE
 
 
-def _prefixes(node: Syntax, embed: str, bound: frozenset[str]) -> Iterator[Span]:
-    """Yield the spans of `e.` in front of the fields of `embed`."""
-    if isinstance(node, Lambda):
-        bound = bound | frozenset(node.parameters)
-    if (
-        isinstance(node, Member)
-        and isinstance(node.base, Name)
-        and node.base.name == embed not in bound
-    ):
-        if node.name in bound:
-            raise ExpressionError(
-                f'the field "{node.name}" and a lambda\'s parameter share a name',
-                code="PLAN_AGGREGATE",
-                offset=node.start,
-                hint="Name the parameter otherwise.",
-            )
-        yield (node.base.start, node.name_start)
-    for child in children(node):
-        yield from _prefixes(child, embed, bound)
+def _sum(values: Sequence[Any], kind: DataType) -> Any:
+    match kind, values[0]:
+        case Decimal(), _:
+            return fit(_decimal_sum(values), kind)
+        case _, float():
+            return _float_sum(values)
+        case _:
+            return whole(sum(values), kind)
 
 
-def _cut(text: str, cuts: list[tuple[Span, str]]) -> str:
-    for (start, end), replacement in sorted(cuts, reverse=True):
-        text = text[:start] + replacement + text[end:]
-    return text
+def _average(values: Sequence[Any], kind: DataType) -> Any:
+    match kind, values[0]:
+        case Decimal(), _:
+            return fit(_EXACT.divide(_decimal_sum(values), decimal.Decimal(len(values))), kind)
+        case _, float():
+            return _float_sum(values) / len(values)
+        case _:
+            return sum(values) / len(values)
 
 
-def _original(offset: int, removed: list[Span]) -> int:
-    for start, end in sorted(removed):
-        if start <= offset:
-            offset += end - start
-    return offset
+def _decimal_sum(values: Sequence[Any]) -> decimal.Decimal:
+    total = decimal.Decimal(0)
+    for each in values:
+        total = _EXACT.add(total, each)
+    return total
 
 
-def _substituted(node: Syntax, names: Mapping[int, Name]) -> Syntax:
-    if isinstance(node, Call) and node.function in AGGREGATES and node.start in names:
-        return names[node.start]
-    changed: dict[str, Any] = {}
-    for each in fields(node):
-        part = getattr(node, each.name)
-        if isinstance(part, Syntax):
-            changed[each.name] = _substituted(part, names)
-        elif each.name == "arguments":
-            changed[each.name] = tuple(_substituted(argument, names) for argument in part)
-    return replace(node, **changed)
+def _float_sum(values: Sequence[float]) -> float:
+    odd = {each for each in values if math.isinf(each)}
+    if len(odd) > 1 or any(math.isnan(each) for each in values):
+        return math.nan
+    if odd:
+        return odd.pop()
+    exact = sum(map(Fraction, values), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+
+
+_TABLE = (
+    AggregateFunction(
+        "count",
+        takes=lambda kind: True,
+        needs="anything",
+        gives=lambda kind: LONG,
+        fold=lambda values, kind: len(values),
+        sql=lambda dialect, sql, result, operand: f"count({sql})",
+        documented=("anything", "`long`"),
+        of_nothing=0,
+        of_rows=True,
+    ),
+    AggregateFunction(
+        "sum",
+        takes=numeric,
+        needs="numbers",
+        gives=_sum_type,
+        fold=_sum,
+        sql=lambda dialect, sql, result, operand: dialect.total(sql, result, operand),
+        documented=(
+            "whole numbers / `decimal(p,s)` / `float`, `double`",
+            "`long` / `decimal(p+10,s)` / `double`, exact and rounded once, whatever the order"
+            " of rows",
+        ),
+    ),
+    AggregateFunction(
+        "min",
+        takes=orderable,
+        needs="values in an order",
+        gives=lambda kind: kind,
+        fold=lambda values, kind: min(values, key=value_key(kind)),
+        sql=lambda dialect, sql, result, operand: dialect.best("min", sql, result),
+        documented=("anything with an order (no maps)", "its type"),
+    ),
+    AggregateFunction(
+        "max",
+        takes=orderable,
+        needs="values in an order",
+        gives=lambda kind: kind,
+        fold=lambda values, kind: max(values, key=value_key(kind)),
+        sql=lambda dialect, sql, result, operand: dialect.best("max", sql, result),
+        documented=("anything with an order (no maps)", "its type"),
+    ),
+    AggregateFunction(
+        "avg",
+        takes=numeric,
+        needs="numbers",
+        gives=_average_type,
+        fold=_average,
+        sql=lambda dialect, sql, result, operand: dialect.average(sql, result, operand),
+        documented=(
+            "whole numbers, `float`, `double` / `decimal(p,s)`",
+            "`double` / `decimal(p+4,s+4)`",
+        ),
+    ),
+)
+EMBED_AGGREGATES = {each.name: each for each in _TABLE}

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from joinery.expression.aggregate import Lifted, lift
 from joinery.expression.functions import (
     AGGREGATES,
     GENERATORS,
@@ -20,6 +19,7 @@ from joinery.expression.functions import (
     WINDOWS,
     moving_word,
 )
+from joinery.expression.lift import Lifted, lift
 from joinery.expression.parse import parse
 from joinery.expression.problem import ExpressionError, NotPortableError, refused, unknown_column
 from joinery.expression.resolve import resolve

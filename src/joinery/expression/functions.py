@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import get_args
 
 from joinery.expression.coercion import (
     bounded,
@@ -25,7 +24,7 @@ from joinery.expression.coercion import (
 from joinery.expression.literal import type_named
 from joinery.expression.operator import CONTAINERS, OPERATORS, Arguments, Mismatch, Rule, comparison
 from joinery.expression.token import Token
-from joinery.expression.typed import AggregateFunction, Apply, Constant, Typed
+from joinery.expression.typed import Apply, Constant, Typed
 from joinery.model.type import (
     BOOLEAN,
     DATE,
@@ -336,8 +335,6 @@ AGGREGATES = frozenset(
     try_sum try_avg grouping grouping_id sum_distinct count_min_sketch
     """.split()
 )
-
-EMBED_AGGREGATES: tuple[str, ...] = get_args(AggregateFunction)
 
 _WORDS_AS_CALLS = frozenset(
     "current_timestamp current_date current_time localtimestamp current_user".split()

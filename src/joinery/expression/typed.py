@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from joinery.model.type import DataType, quoted
 
@@ -87,9 +87,6 @@ def parts(node: Typed) -> Iterator[Typed]:
             pass
 
 
-AggregateFunction = Literal["count", "sum", "min", "max", "avg"]
-
-
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A checked expression.
@@ -136,7 +133,7 @@ class Aggregate:
     Attributes:
         name: The placeholder under which `values` read it (`__agg_0` …).
         embed: The embed's name.
-        function: What is computed; nulls are skipped, null when empty (`count` 0).
+        function: A name of `joinery.expression.aggregate.EMBED_AGGREGATES`.
         argument: Over the embed's output names; None counts rows.
         filter: Over the embed's output names; None keeps all.
         type: The type of the result.
@@ -144,7 +141,7 @@ class Aggregate:
 
     name: str
     embed: str
-    function: AggregateFunction
+    function: str
     argument: Expression | None
     filter: Expression | None
     type: DataType

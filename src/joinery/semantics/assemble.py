@@ -3,27 +3,21 @@
 Invariant: an object depends on the rows that exist and on nothing else: not on the order
 of rows, nor on what stood before. Over the same rows each is made once, however many parents
 show it, so what fails in it is found once.
-
-Aggregates over the values of an embed's rows; the result never depends on their order.
 """
 
 from __future__ import annotations
 
-import decimal
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
+from joinery.expression.aggregate import aggregate
 from joinery.expression.evaluate import never_fails, typed_expression
-from joinery.expression.number import fit, whole
-from joinery.expression.order import is_ordered_itself, row_key, value_key
+from joinery.expression.order import is_ordered_itself, row_key
 from joinery.expression.problem import EvaluationError
-from joinery.expression.typed import Aggregate, AggregateFunction
+from joinery.expression.typed import Aggregate
 from joinery.model.change import Row
-from joinery.model.type import DataType, Decimal
 from joinery.plan.nodes import Node
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import (
@@ -34,81 +28,6 @@ from joinery.semantics.rows import (
     join_reader,
     values_reader,
 )
-
-_EXACT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
-
-
-def aggregate(function: AggregateFunction, kind: DataType, values: Iterable[Any]) -> Any:
-    """Return the aggregate of `values`, whose nulls are skipped; null where nothing is left.
-
-    Sums are exact and rounded once, to `kind`; an average divides the exact sum of whole
-    numbers and decimals, and the rounded sum of doubles.
-
-    Args:
-        function: `count`, `sum`, `min`, `max` or `avg`.
-        kind: The type of the result, as `Aggregate.type` gives it.
-        values: One value a row; for a count of rows, anything but null.
-
-    Raises:
-        EvaluationError: The result does not fit `kind`.
-    """
-    known = [each for each in values if each is not None]
-    if not known and function != "count":
-        return None
-    match function:
-        case "count":
-            return len(known)
-        case "min":
-            return min(known, key=value_key(kind))
-        case "max":
-            return max(known, key=value_key(kind))
-        case "sum":
-            return _sum(kind, known)
-        case "avg":
-            return _average(kind, known)
-
-
-def _sum(kind: DataType, values: list[Any]) -> Any:
-    match kind, values[0]:
-        case Decimal(), _:
-            return fit(_decimal_sum(values), kind)
-        case _, float():
-            return _float_sum(values)
-        case _:
-            return whole(sum(values), kind)
-
-
-def _average(kind: DataType, values: list[Any]) -> Any:
-    match kind, values[0]:
-        case Decimal(), _:
-            return fit(_EXACT.divide(_decimal_sum(values), decimal.Decimal(len(values))), kind)
-        case _, float():
-            return _float_sum(values) / len(values)
-        case _:
-            return sum(values) / len(values)
-
-
-def _decimal_sum(values: list[Any]) -> decimal.Decimal:
-    total = decimal.Decimal(0)
-    for each in values:
-        total = _EXACT.add(total, each)
-    return total
-
-
-def _float_sum(values: list[float]) -> float:
-    odd = {each for each in values if math.isinf(each)}
-    if len(odd) > 1 or any(math.isnan(each) for each in values):
-        return math.nan
-    if odd:
-        return odd.pop()
-    exact = sum(map(Fraction, values), Fraction(0))
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.copysign(math.inf, exact)
-
-
-__all__ = ["EvaluationError", "aggregate"]
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from zlib import crc32
 
+from joinery.expression.aggregate import AggregateSql
 from joinery.expression.literal import RANGES
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.nodes import Relation
@@ -109,13 +110,12 @@ def given_name(purpose: str, path: str) -> str:
     return f"{purpose} {crc32(path.encode()):08x}"
 
 
-class Dialect(Protocol):
+class Dialect(AggregateSql, Protocol):
     """Values as a database holds them, each function where it means the same.
 
     Methods raise `UntranslatableError` for what cannot be said faithfully.
     """
 
-    name: str
     join: str
     """The join that begins at what a statement is given."""
 
@@ -175,15 +175,6 @@ class Dialect(Protocol):
             arguments: Their SQL.
             constants: Their values where they are constants, else None.
         """
-
-    def total(self, sql: str, result: DataType, operand: DataType) -> str:
-        """Return the exact sum over rows, null where it does not fit or nothing is left."""
-
-    def average(self, sql: str, result: DataType, operand: DataType) -> str:
-        """Return the average over rows."""
-
-    def best(self, function: str, sql: str, kind: DataType) -> str:
-        """Return `min` or `max` over rows."""
 
 
 class Pick(Protocol):

@@ -9,6 +9,7 @@ Invariant: the text equals `engine.render.document_json` of what `engine.assembl
 
 from __future__ import annotations
 
+from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, Field
 from joinery.plan.nodes import Computed, Named, Node, Product, Total
@@ -403,12 +404,7 @@ def _pairs(child: _Row, parent: _Row) -> list[str]:
 
 def _aggregated(each: Aggregate, argument: str, dialect: Dialect) -> str:
     assert each.argument is not None
-    match each.function:
-        case "count":
-            return f"count({argument})"
-        case "sum":
-            return dialect.total(argument, each.type, each.argument.type)
-        case "avg":
-            return dialect.average(argument, each.type, each.argument.type)
-        case "min" | "max":
-            return dialect.best(each.function, argument, each.type)
+    sql = EMBED_AGGREGATES[each.function].sql
+    if sql is None:
+        raise UntranslatableError(f'the aggregate "{each.function}"')
+    return sql(dialect, argument, each.type, each.argument.type)

@@ -4,12 +4,12 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.program.CompiledAggregate;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.List;
+import java.util.Locale;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -32,15 +32,24 @@ abstract sealed class Aggregate {
 
   abstract void write(ByteWriter out);
 
-  static Aggregate of(CompiledAggregate plan) {
-    return switch (plan.function()) {
-      case "count" -> new Count();
-      case "sum" -> new Sum(plan.type(), false);
-      case "avg" -> new Sum(plan.type(), true);
-      case "min" -> new Extreme(plan.type(), false);
-      case "max" -> new Extreme(plan.type(), true);
-      default -> throw new IllegalArgumentException("no aggregate " + plan.function());
-    };
+  /** The aggregates, each named as {@code expression/aggregate.py} has it, in upper case. */
+  enum Function {
+    COUNT(type -> new Count()),
+    SUM(type -> new Sum(type, false)),
+    MIN(type -> new Extreme(type, false)),
+    MAX(type -> new Extreme(type, true)),
+    AVG(type -> new Sum(type, true));
+
+    private final java.util.function.Function<DataType, Aggregate> state;
+
+    Function(java.util.function.Function<DataType, Aggregate> state) {
+      this.state = state;
+    }
+  }
+
+  /** The state of a function before any value, for results of a type. */
+  static Aggregate of(String function, DataType type) {
+    return Function.valueOf(function.toUpperCase(Locale.ROOT)).state.apply(type);
   }
 
   private static final class Count extends Aggregate {

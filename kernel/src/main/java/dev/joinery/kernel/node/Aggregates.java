@@ -48,7 +48,7 @@ final class Aggregates {
 
   void clear() {
     for (int i = 0; i < states.length; i++) {
-      states[i] = Aggregate.of(plans.get(i));
+      states[i] = Aggregate.of(plans.get(i).function(), plans.get(i).type());
     }
     failures = 0;
   }

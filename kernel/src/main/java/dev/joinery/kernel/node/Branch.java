@@ -33,6 +33,7 @@ final class Branch {
   private final Program.BranchProgram program;
   private final int columns;
   private final DataType[] aggregateTypes;
+  private final Object[] aggregatesOfNothing;
   private final KeyText keyText;
   private long epoch;
   private long total;
@@ -47,6 +48,10 @@ final class Branch {
         program.aggregates().stream()
             .map(Program.AggregateProgram::type)
             .toArray(DataType[]::new);
+    this.aggregatesOfNothing =
+        program.aggregates().stream()
+            .map(each -> Aggregate.of(each.function(), each.type()).result())
+            .toArray();
     this.keyText = program.shape() == Program.Shape.MAP ? new KeyText(program.keyTypes()) : null;
   }
 
@@ -247,10 +252,10 @@ final class Branch {
   private void fillAggregates(Object[] inputs, int at) {
     UnsafeRow row = aggregates.isEmpty() ? null : BinaryRow.of(aggregates, aggregateTypes.length);
     for (int i = 0; i < aggregateTypes.length; i++) {
-      if (row != null) {
+      if (row == null) {
+        inputs[at + i] = aggregatesOfNothing[i];
+      } else {
         inputs[at + i] = row.isNullAt(i) ? null : row.get(i, aggregateTypes[i]);
-      } else if (program.aggregates().get(i).function().equals("count")) {
-        inputs[at + i] = 0L;
       }
     }
   }

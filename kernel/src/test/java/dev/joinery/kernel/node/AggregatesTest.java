@@ -259,8 +259,7 @@ class AggregatesTest {
 
   @Test
   void anUnknownFunctionIsRefused() {
-    CompiledAggregate median = new CompiledAggregate("median", null, null, DataTypes.LongType);
-
-    assertThrows(IllegalArgumentException.class, () -> Aggregate.of(median));
+    assertThrows(
+        IllegalArgumentException.class, () -> Aggregate.of("median", DataTypes.LongType));
   }
 }

@@ -7,9 +7,9 @@ from decimal import Decimal as D
 
 import pytest
 
+from joinery.expression.aggregate import aggregate
 from joinery.expression.problem import EvaluationError
 from joinery.model.type import DOUBLE, INT, LONG, STRING, Decimal
-from joinery.semantics.assemble import aggregate
 
 
 def test_nothing_gives_null_and_a_count_of_nothing_is_zero() -> None:
