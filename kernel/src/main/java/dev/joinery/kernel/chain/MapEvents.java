@@ -6,6 +6,7 @@ import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.EventLetter;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RowByRow;
+import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.Onward;
@@ -22,7 +23,6 @@ import scala.Tuple2;
  */
 public final class MapEvents implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
   static final String REASON = "map_failed";
-  private static final Object[] NO_INPUTS = {};
 
   private final Broadcast<SharedProgram> shared;
   private final int node;
@@ -72,7 +72,7 @@ public final class MapEvents implements MapPartitionsFunction<Row, Tuple2<byte[]
       }
       if (!row.isNullAt(2)) {
         Event made = event.carrying(Slice.of((byte[]) row.get(2)));
-        onward.forEach(next -> next.send(made, NO_INPUTS, outbox));
+        onward.forEach(next -> next.send(made, Assembler.NO_INPUTS, outbox));
       } else if (row.isNullAt(3)) {
         nodes.counters().product(program.owner(), "events_dropped", 1);
       }

@@ -8,6 +8,7 @@ import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
@@ -91,7 +92,6 @@ public final class Entrance implements Ingress.Destination {
 
   /** The events of one relation. */
   public static final class Gate {
-    private static final Object[] NO_INPUTS = {};
     private final RelationRows rows;
     private final UnsafeRow visible;
     private final UnsafeProjection key;
@@ -122,7 +122,7 @@ public final class Entrance implements Ingress.Destination {
       Event.Place at = placed ? placeOf(change) : null;
       Event event = new Event(false, false, timestamp, timestamp, at, identity, seen);
       for (Onward each : onward) {
-        each.send(event, NO_INPUTS, outbox);
+        each.send(event, Assembler.NO_INPUTS, outbox);
       }
     }
 

@@ -14,6 +14,7 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RecordLetter;
+import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
@@ -134,25 +135,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       outbox.later(
           pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
     }
-    outbox.later(
-        new Iterator<>() {
-          private boolean counted;
-
-          @Override
-          public boolean hasNext() {
-            return rows.hasNext() || !counted;
-          }
-
-          @Override
-          public Runnable next() {
-            if (rows.hasNext()) {
-              Row row = rows.next();
-              return () -> sender.take(row);
-            }
-            counted = true;
-            return sender::finish;
-          }
-        });
+    outbox.later(new RowByRow<>(rows, sender::take, sender::finish));
     return outbox;
   }
 

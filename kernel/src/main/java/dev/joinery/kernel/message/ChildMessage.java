@@ -1,9 +1,10 @@
 package dev.joinery.kernel.message;
 
 import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 
-/** A child put or removed, as a receiver reads it; {@code child} is null for a remove. */
+/** A child put or removed; {@code child} is null for a remove. */
 public record ChildMessage(int branch, long epoch, Slice key, boolean remove, Child child) {
   public static ChildMessage read(byte[] message) {
     ByteReader in = Message.body(message);
@@ -14,6 +15,22 @@ public record ChildMessage(int branch, long epoch, Slice key, boolean remove, Ch
     }
     Child child = Child.read(in.rest());
     return new ChildMessage(branch, child.epoch(), key, false, child);
+  }
+
+  public static byte[] put(
+      long timestamp, int branch, long epoch, Slice key, int flags, Slice order, Slice row) {
+    int size = key.length() + order.length() + row.length() + 24;
+    ByteWriter out = Message.start(Message.CHILD_PUT, timestamp, size);
+    out.writeVarInt(branch).writeBlob(key);
+    return Child.write(out, epoch, flags, order, row).toBytes();
+  }
+
+  public static byte[] remove(long timestamp, int branch, long epoch, Slice key) {
+    return Message.start(Message.CHILD_REMOVE, timestamp, key.length() + 24)
+        .writeVarInt(branch)
+        .writeBlob(key)
+        .writeLong(epoch)
+        .toBytes();
   }
 
   /** Of two messages about one child in a batch, the one to believe. */

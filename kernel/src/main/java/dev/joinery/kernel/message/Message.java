@@ -51,7 +51,7 @@ public final class Message {
     return message[0];
   }
 
-  private static ByteWriter start(int kind, long timestamp, int size) {
+  static ByteWriter start(int kind, long timestamp, int size) {
     return new ByteWriter(size + 24).writeByte(kind).writeLong(timestamp);
   }
 
@@ -113,36 +113,6 @@ public final class Message {
 
   public static byte[] ownRemove(long timestamp, long epoch) {
     return start(OWN_REMOVE, timestamp, 9).writeLong(epoch).toBytes();
-  }
-
-  public static byte[] parentPut(long timestamp, long epoch, byte[] key, Slice row) {
-    return start(PARENT_PUT, timestamp, key.length + row.length() + 16)
-        .writeLong(epoch)
-        .writeBlob(key)
-        .writeRaw(row)
-        .toBytes();
-  }
-
-  public static byte[] parentRemove(long timestamp, long epoch, byte[] key) {
-    return start(PARENT_REMOVE, timestamp, key.length + 16)
-        .writeLong(epoch)
-        .writeBlob(key)
-        .toBytes();
-  }
-
-  public static byte[] childPut(
-      long timestamp, int branch, long epoch, Slice key, int flags, Slice order, Slice row) {
-    int size = key.length() + order.length() + row.length() + 24;
-    ByteWriter out = start(CHILD_PUT, timestamp, size).writeVarInt(branch).writeBlob(key);
-    return Child.write(out, epoch, flags, order, row).toBytes();
-  }
-
-  public static byte[] childRemove(long timestamp, int branch, long epoch, Slice key) {
-    return start(CHILD_REMOVE, timestamp, key.length() + 24)
-        .writeVarInt(branch)
-        .writeBlob(key)
-        .writeLong(epoch)
-        .toBytes();
   }
 
   public static byte[] document(long timestamp, int product, long version, Slice key, Slice value) {

@@ -21,6 +21,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * evaluated again step by step; the failing expression is null and is counted.
  */
 public final class Assembler {
+  /** Of an object without embeds. */
+  public static final Object[] NO_INPUTS = {};
+
   private final CompiledAssembler plan;
   private final boolean identity;
   private final UnsafeProjection fastOutput;

@@ -7,6 +7,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.State;
@@ -53,7 +54,7 @@ public final class Match implements Node {
     for (int i = 0; i < arms.length; i++) {
       stored[i] = in == null ? Slice.EMPTY : in.readBlob();
     }
-    Map<Slice, byte[]> announced = new LinkedHashMap<>();
+    Map<Slice, ParentMessage> announced = new LinkedHashMap<>();
     List<List<ChildMessage>> children = sort(messages, announced);
     List<Slice> fresh = applyParents(announced, parents);
     boolean[] open = new boolean[arms.length];
@@ -75,7 +76,8 @@ public final class Match implements Node {
   }
 
   /** Gives the messages about children by arm, and puts those about parents aside. */
-  private List<List<ChildMessage>> sort(List<byte[]> messages, Map<Slice, byte[]> announced) {
+  private List<List<ChildMessage>> sort(
+      List<byte[]> messages, Map<Slice, ParentMessage> announced) {
     List<List<ChildMessage>> children = new ArrayList<>(arms.length);
     for (int i = 0; i < arms.length; i++) {
       children.add(new ArrayList<>());
@@ -86,31 +88,26 @@ public final class Match implements Node {
         ChildMessage child = ChildMessage.read(message);
         children.get(child.branch()).add(child);
       } else {
-        ByteReader in = Message.body(message);
-        in.readLong();
-        announced.put(in.readBlob(), message);
+        ParentMessage parent = ParentMessage.read(message);
+        announced.put(parent.key(), parent);
       }
     }
     return children;
   }
 
   /** Applies announcements; returns the parents that must hear everything. */
-  private static List<Slice> applyParents(Map<Slice, byte[]> announced, EntryMap parents) {
+  private static List<Slice> applyParents(Map<Slice, ParentMessage> announced, EntryMap parents) {
     List<Slice> fresh = new ArrayList<>();
     for (Slice key : parents.inPageOrder(announced.keySet(), Function.identity())) {
-      byte[] message = announced.get(key);
-      if (Message.kind(message) == Message.PARENT_REMOVE) {
+      ParentMessage message = announced.get(key);
+      if (message.remove()) {
         parents.remove(key);
       } else {
-        parents.put(key, Slice.of(new ByteWriter(8).writeLong(epochOf(message)).toBytes()));
+        parents.put(key, Slice.of(new ByteWriter(8).writeLong(message.epoch()).toBytes()));
         fresh.add(key);
       }
     }
     return fresh;
-  }
-
-  private static long epochOf(byte[] announcement) {
-    return Message.body(announcement).readLong();
   }
 
   private static void write(State state, EntryMap parents, Slice[] stored) {
@@ -127,7 +124,7 @@ public final class Match implements Node {
   }
 
   private void sendAll(
-      List<Slice> fresh, Map<Slice, byte[]> announced, long timestamp, Outbox outbox) {
+      List<Slice> fresh, Map<Slice, ParentMessage> announced, long timestamp, Outbox outbox) {
     if (fresh.isEmpty()) {
       return;
     }
@@ -135,7 +132,7 @@ public final class Match implements Node {
     boolean lazily =
         fresh.size() > MANY_PARENTS || Arrays.stream(arms).anyMatch(Arm::isPaged);
     for (Slice parent : fresh) {
-      long epoch = epochOf(announced.get(parent));
+      long epoch = announced.get(parent).epoch();
       Iterator<Runnable> messages = new Filling(contents, parent, epoch, timestamp, outbox);
       if (lazily) {
         outbox.later(messages);
@@ -214,7 +211,7 @@ public final class Match implements Node {
   private void broadcast(
       List<BranchMessage> changes,
       EntryMap parents,
-      Map<Slice, byte[]> announced,
+      Map<Slice, ParentMessage> announced,
       long timestamp,
       Outbox outbox) {
     if (changes.isEmpty()) {

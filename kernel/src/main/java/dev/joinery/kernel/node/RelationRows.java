@@ -89,7 +89,7 @@ public final class RelationRows {
   }
 
   private boolean assemble(Slice row) {
-    return view.assemble(row, BinaryRow.of(row, types.length), NO_INPUTS);
+    return view.assemble(row, BinaryRow.of(row, types.length), Assembler.NO_INPUTS);
   }
 
   private int failures(Slice row) {
@@ -102,7 +102,7 @@ public final class RelationRows {
 
   /** A row with its derived columns, whether or not products see it. */
   public Slice derived(Slice row) {
-    view.assemble(row, BinaryRow.of(row, types.length), NO_INPUTS);
+    view.assemble(row, BinaryRow.of(row, types.length), Assembler.NO_INPUTS);
     return view.row();
   }
 
@@ -131,8 +131,6 @@ public final class RelationRows {
   long retentionMicros() {
     return retentionMicros;
   }
-
-  private static final Object[] NO_INPUTS = {};
 
   /**
    * Applies changes of one key in log order; true when the cell must be written again. The list is

@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
@@ -20,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * a put at the new.
  */
 public final class Retract implements Node {
-  private static final Object[] NO_INPUTS = {};
 
   private interface RuntimeUse {
     void send(Change change, Outbox outbox);
@@ -109,7 +109,7 @@ public final class Retract implements Node {
         outbox.send(
             use.target(),
             from,
-            Message.parentRemove(change.timestamp(), change.epoch(), change.key()));
+            ParentMessage.remove(change.timestamp(), change.epoch(), change.key()));
       }
       if (to == null) {
         if (change.after() != null && (change.before() == null || from != null)) {
@@ -120,7 +120,7 @@ public final class Retract implements Node {
         outbox.send(
             use.target(),
             to,
-            Message.parentPut(change.timestamp(), change.epoch(), change.key(), own));
+            ParentMessage.put(change.timestamp(), change.epoch(), change.key(), own));
       }
     };
   }
@@ -190,7 +190,7 @@ public final class Retract implements Node {
       if (address == null) {
         return null;
       }
-      boolean exists = assembler.assemble(bytes, row, NO_INPUTS);
+      boolean exists = assembler.assemble(bytes, row, Assembler.NO_INPUTS);
       failures = assembler.failures();
       return exists ? new Upward.Placed(address, 0, assembler.order(), assembler.row()) : null;
     }

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
@@ -31,8 +32,6 @@ public final class ToOne implements Node {
   private static final Slice NOTHING = Slice.EMPTY;
   /** What is forgotten is the child, not a parent: no parent's key is empty. */
   private static final Slice CHILD = Slice.EMPTY;
-
-  private static final Object[] NO_INPUTS = {};
 
   private final Program.ToOneProgram program;
   private final NodeContext context;
@@ -67,7 +66,7 @@ public final class ToOne implements Node {
 
     List<byte[]> childMessages = new ArrayList<>();
     Map<Slice, List<RawChange>> rawParents = new LinkedHashMap<>();
-    Map<Slice, byte[]> announcements = new LinkedHashMap<>();
+    Map<Slice, ParentMessage> announcements = new LinkedHashMap<>();
     sort(messages, childMessages, rawParents, announcements);
 
     Child childBefore = view(childState);
@@ -121,7 +120,7 @@ public final class ToOne implements Node {
       List<byte[]> messages,
       List<byte[]> childMessages,
       Map<Slice, List<RawChange>> rawParents,
-      Map<Slice, byte[]> announcements) {
+      Map<Slice, ParentMessage> announcements) {
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.RAW -> {
@@ -134,9 +133,8 @@ public final class ToOne implements Node {
           }
         }
         case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
-          ByteReader in = Message.body(message);
-          in.readLong();
-          announcements.put(in.readBlob(), message);
+          ParentMessage parent = ParentMessage.read(message);
+          announcements.put(parent.key(), parent);
         }
         default -> childMessages.add(message);
       }
@@ -190,7 +188,8 @@ public final class ToOne implements Node {
       return null;
     }
     boolean exists =
-        childAssembler.assemble(row, BinaryRow.of(row, childRows.visibleColumns()), NO_INPUTS);
+        childAssembler.assemble(
+            row, BinaryRow.of(row, childRows.visibleColumns()), Assembler.NO_INPUTS);
     childFailures = childAssembler.failures();
     if (!exists) {
       return null;
@@ -222,22 +221,20 @@ public final class ToOne implements Node {
   }
 
   private void applyAnnouncements(
-      Map<Slice, byte[]> messages, EntryMap parents, Map<Slice, ParentDelta> deltas) {
+      Map<Slice, ParentMessage> messages, EntryMap parents, Map<Slice, ParentDelta> deltas) {
     for (Slice key : parents.inPageOrder(messages.keySet(), Function.identity())) {
       Slice stored = parents.get(key);
       ByteReader old = stored == null ? null : new ByteReader(stored);
       long epochBefore = old == null ? 0 : old.readLong();
       Slice before = old == null ? null : old.rest();
-      byte[] message = messages.get(key);
-      ByteReader in = Message.body(message);
-      long epoch = in.readLong();
-      in.readBlob();
-      if (Message.kind(message) == Message.PARENT_REMOVE) {
+      ParentMessage message = messages.get(key);
+      long epoch = message.epoch();
+      if (message.remove()) {
         parents.remove(key);
         deltas.put(key, new ParentDelta(epochBefore, before, epoch, null));
         continue;
       }
-      Slice row = in.rest();
+      Slice row = message.row();
       ByteWriter entry = new ByteWriter(row.length() + 10).writeLong(epoch).writeRaw(row);
       parents.put(key, Slice.of(entry.toBytes()));
       deltas.put(key, new ParentDelta(epochBefore, before, epoch, row));

@@ -2,7 +2,7 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
@@ -37,13 +37,13 @@ final class Upward {
     byte[] to = after == null ? null : after.address();
     boolean moved = from != null && !java.util.Arrays.equals(from, to);
     if (moved) {
-      outbox.send(target, from, Message.childRemove(timestamp, branch, epoch, key));
+      outbox.send(target, from, ChildMessage.remove(timestamp, branch, epoch, key));
     }
     if (to != null && (from == null || moved || !before.sameContent(after))) {
       outbox.send(
           target,
           to,
-          Message.childPut(
+          ChildMessage.put(
               timestamp, branch, epoch, key, after.flags(), after.order(), after.row()));
     }
   }

@@ -20,6 +20,7 @@ public final class TimedMap {
   /** How many spaces of pages a map takes. */
   public static final int SPACES = 2;
 
+  private static final int REMOVED_AT_ONCE = 65_536;
   private static final int PLACE_BYTES = Long.BYTES + Integer.BYTES;
 
   private final OrderedMap values;
@@ -104,6 +105,17 @@ public final class TimedMap {
       inPageOrder(taken, Timed::identity).forEach(each -> times.remove(each.identity()));
     }
     return taken;
+  }
+
+  /** Forgets what is kept until before a time; returns whether there was any. */
+  public boolean removeBefore(long time) {
+    boolean any = false;
+    List<Timed> taken;
+    do {
+      taken = takeBefore(time, REMOVED_AT_ONCE);
+      any |= !taken.isEmpty();
+    } while (taken.size() >= REMOVED_AT_ONCE);
+    return any;
   }
 
   /** Keeps another value until the same time. */

@@ -31,16 +31,14 @@ final class AsOfMemory {
   private final EntryMap versions;
   private final OrderedMap open;
   private final OrderedMap byKey;
-  private long wakesAt;
+  private final Alarm idles;
   private long version;
   private boolean touched;
 
   private AsOfMemory(Program.AsOfProgram program, ByteReader in, State state) {
     clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
-    if (in != null) {
-      wakesAt = in.readLong();
-      version = in.readLong();
-    }
+    idles = Alarm.read(in);
+    version = in == null ? 0 : in.readLong();
     versions = EntryMap.read(in, state, VERSIONS);
     open = OrderedMap.read(in, state, OPEN);
     byKey = OrderedMap.read(in, state, BY_KEY);
@@ -80,7 +78,7 @@ final class AsOfMemory {
     touched = false;
     ByteWriter out = new ByteWriter(1024);
     clock.write(out);
-    out.writeLong(wakesAt).writeLong(version);
+    out.writeLong(idles.time()).writeLong(version);
     versions.write(out);
     open.write(out);
     byKey.write(out);
@@ -100,12 +98,7 @@ final class AsOfMemory {
 
   /** Asks to be called when the table is idle, if an event waits for that. */
   void wakeIfIdle(State state) {
-    long wake = clock.idleAt();
-    if (open.size() > 0 && wake > wakesAt) {
-      wakesAt = wake;
-      touched = true;
-      state.wakeAt(wake);
-    }
+    touched |= open.size() > 0 && idles.at(clock.idleAt(), state);
   }
 
   long nextVersion(long timestamp) {

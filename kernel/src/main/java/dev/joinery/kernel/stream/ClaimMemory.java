@@ -21,21 +21,17 @@ import java.util.function.Function;
  */
 final class ClaimMemory {
   private static final int CLAIMS = 0;
-  private static final long LEAST_ROUND_MICROS = 1_000_000;
-  private static final int AT_ONCE = 65_536;
 
   private final Program.ClaimProgram program;
   private final TableClock clock;
   private final TimedMap claims;
-  private long forgetsAt;
+  private final Alarm forgets;
   private boolean touched;
 
   private ClaimMemory(Program.ClaimProgram program, ByteReader in, State state) {
     this.program = program;
     clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
-    if (in != null) {
-      forgetsAt = in.readLong();
-    }
+    forgets = Alarm.read(in);
     claims = TimedMap.read(in, state, CLAIMS);
   }
 
@@ -54,7 +50,7 @@ final class ClaimMemory {
     }
     ByteWriter out = new ByteWriter(1024);
     clock.write(out);
-    out.writeLong(forgetsAt);
+    out.writeLong(forgets.time());
     claims.write(out);
     state.write(out.toBytes());
   }
@@ -98,11 +94,7 @@ final class ClaimMemory {
 
   /** Forgets what is over. */
   void forgetOver(long timestamp) {
-    List<TimedMap.Timed> over;
-    do {
-      over = claims.takeBefore(overBefore(timestamp), AT_ONCE);
-      touched |= !over.isEmpty();
-    } while (over.size() >= AT_ONCE);
+    touched |= claims.removeBefore(overBefore(timestamp));
   }
 
   /** Forgets what is over, and asks to be called again while something is left. */
@@ -114,12 +106,6 @@ final class ClaimMemory {
   }
 
   private void wakeAfter(long from, State state) {
-    long round = Math.max(program.keepMicros() / 8, LEAST_ROUND_MICROS);
-    long wake = (from / round + 1) * round;
-    if (wake > forgetsAt) {
-      forgetsAt = wake;
-      touched = true;
-      state.wakeAt(wake);
-    }
+    touched |= forgets.after(from, Alarm.roundOf(program.keepMicros()), state);
   }
 }

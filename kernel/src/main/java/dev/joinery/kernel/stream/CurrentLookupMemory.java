@@ -26,16 +26,14 @@ import java.util.NoSuchElementException;
 final class CurrentLookupMemory {
   private static final int WAITING = 0;
   private static final int RECENT = TimedMap.SPACES;
-  private static final long LEAST_ROUND_MICROS = 1_000_000;
-  private static final int FORGOTTEN_AT_ONCE = 65_536;
 
   private final Program.CurrentLookupProgram program;
   private final RowCell cell;
   private TimedMap waiting;
   private TimedMap recent;
   private long version;
-  private long wakesAt;
-  private long forgetsAt;
+  private Alarm givesUp = new Alarm();
+  private Alarm forgets = new Alarm();
   private boolean touched;
 
   private CurrentLookupMemory(Program.CurrentLookupProgram program, RowCell cell) {
@@ -52,11 +50,9 @@ final class CurrentLookupMemory {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     CurrentLookupMemory memory =
         new CurrentLookupMemory(program, RowCell.read(in == null ? Slice.EMPTY : in.readBlob()));
-    if (in != null) {
-      memory.version = in.readLong();
-      memory.wakesAt = in.readLong();
-      memory.forgetsAt = in.readLong();
-    }
+    memory.version = in == null ? 0 : in.readLong();
+    memory.givesUp = Alarm.read(in);
+    memory.forgets = Alarm.read(in);
     memory.waiting = TimedMap.read(in, state, WAITING);
     memory.recent = TimedMap.read(in, state, RECENT);
     return memory;
@@ -77,7 +73,7 @@ final class CurrentLookupMemory {
     }
     ByteWriter out = new ByteWriter(256);
     out.writeBlob(cell.known ? Slice.of(cell.toBytes()) : Slice.EMPTY);
-    out.writeLong(version).writeLong(wakesAt).writeLong(forgetsAt);
+    out.writeLong(version).writeLong(givesUp.time()).writeLong(forgets.time());
     waiting.write(out);
     recent.write(out);
     state.write(out.toBytes());
@@ -114,10 +110,7 @@ final class CurrentLookupMemory {
     ByteWriter out = new ByteWriter(event.row().length() + 16);
     event.write(out);
     waiting.put(event.key(), until, Slice.of(out.toBytes()));
-    if (until > wakesAt) {
-      wakesAt = until;
-      state.wakeAt(until);
-    }
+    givesUp.at(until, state);
   }
 
   /**
@@ -196,18 +189,11 @@ final class CurrentLookupMemory {
   }
 
   private void wakeAgain(long from, State state) {
-    if (isPeriodic() && forgetsAt > 0) {
+    if (isPeriodic() && forgets.time() > 0) {
       return; // The next correction is asked for, and later events do not put it off.
     }
-    long round =
-        isPeriodic()
-            ? program.everyMicros()
-            : Math.max(program.forMicros() / 8, LEAST_ROUND_MICROS);
-    long wake = (from / round + 1) * round;
-    if (wake > forgetsAt) {
-      forgetsAt = wake;
-      state.wakeAt(wake);
-    }
+    long round = isPeriodic() ? program.everyMicros() : Alarm.roundOf(program.forMicros());
+    forgets.after(from, round, state);
   }
 
   /** The events whose time is not over, to be sent again; begun after the memory was written. */
@@ -281,7 +267,7 @@ final class CurrentLookupMemory {
 
   /** Whether a periodic correction is due. */
   boolean isDue(long timestamp) {
-    return isPeriodic() && forgetsAt > 0 && timestamp >= forgetsAt;
+    return isPeriodic() && forgets.time() > 0 && timestamp >= forgets.time();
   }
 
   private boolean isPeriodic() {
@@ -294,14 +280,10 @@ final class CurrentLookupMemory {
       return;
     }
     if (isPeriodic()) {
-      forgetsAt = 0;
+      forgets.clear();
       touched = true;
     }
-    List<TimedMap.Timed> over;
-    do {
-      over = recent.takeBefore(timestamp + 1, FORGOTTEN_AT_ONCE);
-      touched |= !over.isEmpty();
-    } while (over.size() >= FORGOTTEN_AT_ONCE);
+    touched |= recent.removeBefore(timestamp + 1);
     if (isPeriodic() && recent.size() > 0) {
       wakeAgain(timestamp, state);
     }

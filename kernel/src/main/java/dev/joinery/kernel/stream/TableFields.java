@@ -13,7 +13,6 @@ import org.apache.spark.sql.types.StructField;
 
 /** What a lookup adds to an event, over a table's row; remembers nothing. */
 final class TableFields {
-  private static final Object[] NO_INPUTS = {};
 
   private final Assembler assembler;
   private final UnsafeRow row;
@@ -62,7 +61,7 @@ final class TableFields {
     if (visible == null) {
       return none;
     }
-    assembler.assemble(visible, BinaryRow.point(row, visible), NO_INPUTS);
+    assembler.assemble(visible, BinaryRow.point(row, visible), Assembler.NO_INPUTS);
     if (assembler.failures() > 0) {
       context.counters().product(owner, "expression_errors", assembler.failures());
     }

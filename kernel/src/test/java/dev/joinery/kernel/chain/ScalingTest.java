@@ -8,6 +8,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -211,7 +212,7 @@ class ScalingTest {
     match.resetCounts();
     List<Slice> addresses = network.addresses(match);
     byte[] address = addresses.get(0).toBytes();
-    byte[] announcement = Message.parentPut(place, 1, new byte[] {1, 2}, Slice.EMPTY);
+    byte[] announcement = ParentMessage.put(place, 1, new byte[] {1, 2}, Slice.EMPTY);
     Outbox outbox = new Outbox();
 
     chain

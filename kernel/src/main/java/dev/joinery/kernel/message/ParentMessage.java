@@ -1,0 +1,28 @@
+package dev.joinery.kernel.message;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.Slice;
+
+/** A parent announced at a join value, or gone from it; its row travels where it is assembled. */
+public record ParentMessage(long epoch, Slice key, boolean remove, Slice row) {
+  public static ParentMessage read(byte[] message) {
+    ByteReader in = Message.body(message);
+    boolean remove = Message.kind(message) == Message.PARENT_REMOVE;
+    return new ParentMessage(in.readLong(), in.readBlob(), remove, in.rest());
+  }
+
+  public static byte[] put(long timestamp, long epoch, byte[] key, Slice row) {
+    return Message.start(Message.PARENT_PUT, timestamp, key.length + row.length() + 16)
+        .writeLong(epoch)
+        .writeBlob(key)
+        .writeRaw(row)
+        .toBytes();
+  }
+
+  public static byte[] remove(long timestamp, long epoch, byte[] key) {
+    return Message.start(Message.PARENT_REMOVE, timestamp, key.length + 16)
+        .writeLong(epoch)
+        .writeBlob(key)
+        .toBytes();
+  }
+}
