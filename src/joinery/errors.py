@@ -86,6 +86,12 @@ class SinkOptionError(SpecError):
     code = "SPEC_SINK_OPTION"
 
 
+class StoreOptionError(SpecError):
+    """The options of a key-value store are not what it takes."""
+
+    code = "SPEC_STORE_OPTION"
+
+
 class LookupOptionError(SpecError):
     """The options of a lookup store are not what its kind takes."""
 

@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from joinery.errors import LookupOptionError, SinkOptionError, SpecError
+from joinery.errors import LookupOptionError, SinkOptionError, SpecError, StoreOptionError
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size
 
 
@@ -38,6 +38,7 @@ class Registry:
         built_in: Joinery's own, each as `module:attribute`.
         refusal: Raised where options are not what their kind takes.
         beside: What may stand beside the options of any kind.
+        of: What the kinds belong to, behind their name in messages.
     """
 
     group: str
@@ -46,6 +47,7 @@ class Registry:
     built_in: Mapping[str, str]
     refusal: type[SpecError] = SpecError
     beside: Mapping[str, Option] = field(default_factory=dict)
+    of: str = ""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all kinds that are installed, Joinery's own first."""
@@ -94,7 +96,7 @@ class Registry:
             SpecError: They are not what the kind takes, or there is no such kind.
         """
         own = {key: value for key, value in given.items() if key not in self.beside}
-        return options_of(self.find(name), own, f'{self.noun} "{name}"', self.refusal)
+        return options_of(self.find(name), own, f'{self.noun} "{name}"{self.of}', self.refusal)
 
     def make(self, name: str, given: Mapping[str, object], *where: Any) -> Any:
         """Return what a kind makes of options; a plain function of a package gets them as given.
@@ -192,11 +194,13 @@ KEY_VALUE_STORES = Registry(
     "store",
     "SPEC_UNKNOWN_STORE",
     {
-        "rocksdb": "joinery.solutions.key_value.rocksdb:rocksdb_store",
-        "redis": "joinery.solutions.key_value.redis:redis_store",
-        "dynamodb": "joinery.solutions.key_value.dynamodb:dynamodb_store",
-        "memory": "joinery.solutions.key_value.memory:memory_store",
+        "rocksdb": "joinery.solutions.key_value.rocksdb:RocksDbOptions",
+        "redis": "joinery.solutions.key_value.redis:RedisOptions",
+        "dynamodb": "joinery.solutions.key_value.dynamodb:DynamoOptions",
+        "memory": "joinery.solutions.key_value.memory:MemoryOptions",
     },
+    StoreOptionError,
+    of=' of "kv"',
 )
 STORE_SOLUTIONS = Registry(
     "joinery.solutions",

@@ -41,8 +41,8 @@ def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options
     known = reader.word(Scalar(entry.name, entry.name, entry.value.mark), part, solution_names())
     told = f'"{entry.name}" of {part}'
     if entry.name in grammar.SOLUTION_OPTIONS:
-        known_ = grammar.SOLUTION_OPTIONS[entry.name]
-        check_options(reader, entry, told, {name: Option(each) for name, each in known_.items()})
+        names = grammar.SOLUTION_OPTIONS[entry.name]
+        check_options(reader, entry, told, {name: Option(each) for name, each in names.items()})
     if known == "kv":
         _check_store(reader, entry.value, told)
     return known, reader.options(entry.value, told)

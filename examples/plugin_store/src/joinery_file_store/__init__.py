@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from joinery.project.option import options, path_in, text
 from joinery.solutions.choose import SolutionPlace
-from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import StoreError
 
@@ -55,8 +55,14 @@ class FileStore:
         self._database.close()
 
 
-def file_store(options: Mapping[str, object], place: SolutionPlace) -> FileStore:
-    """Make the store `{kv: {store: file, path: …}}`; the path is in the checkpoint by default."""
-    check_options("file", options, ("path",))
-    path = options.get("path")
-    return FileStore(place.project / str(path) if path else place.folder / "state.db")
+@options
+class FileOptions:
+    """`{kv: {store: file, path: state.db}}`; the file is in the checkpoint by default."""
+
+    path: str = text("The file; by default in the checkpoint.", default="")
+
+    def make(self, place: SolutionPlace) -> FileStore:
+        """Return the store of a query, opened: the object behind the entry point."""
+        if self.path:
+            return FileStore(path_in(place.project, self.path))
+        return FileStore(place.folder / "state.db")

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.dynamodb import DynamoError, ask, open_dynamodb
+from joinery.project.option import options, text
 from joinery.solutions.key_value.dynamodb_table import DynamoTable, Item, Place, store_error
-from joinery.solutions.key_value.option import check_options
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.stored.state import StoreError, StoreFencedError
 
@@ -191,27 +191,33 @@ class DynamoStore:
 
     def _place(self, address: Address) -> Place:
         place = self._prefix + address[0].decode(), f"={address[1].decode()}"
-        for text, longest in zip(place, _LONGEST, strict=True):
-            size = len(text) if len(text) * 4 <= longest else len(text.encode())
+        for part, longest in zip(place, _LONGEST, strict=True):
+            size = len(part) if len(part) * 4 <= longest else len(part.encode())
             if size > longest:
                 raise StoreError(
                     "a key is too long for DynamoDB",
-                    detail=f"It has {size} bytes, the most is {longest}: {text[:80]}…",
+                    detail=f"It has {size} bytes, the most is {longest}: {part[:80]}…",
                     hint="Keep the state in another store.",
                 )
         return place
 
 
-def dynamodb_store(options: Mapping[str, object], place: SolutionPlace) -> DynamoStore:
-    """Make the store `{store: dynamodb, url: …, prefix: …}`.
+@options
+class DynamoOptions:
+    """`{kv: {store: dynamodb, url: …}}`; the table is `<prefix>-<query>`.
 
-    The table is `<prefix>-<query>`; without `url` it is in the environment's region.
+    Without `url` it is in the environment's region.
     """
-    check_options("dynamodb", options, ("url", "prefix"))
-    name = f"{options.get('prefix') or 'joinery'}-{place.query}"
-    client = open_client(str(options.get("url") or ""), "")
-    ensure_table(client, name)
-    return DynamoStore(DynamoTable(client, name, threads=THREADS), "")
+
+    url: str = text("The address of a store that is a server.", default="", secret=True)
+    prefix: str = text("What each key begins with, or the table's name.", default="joinery")
+
+    def make(self, place: SolutionPlace) -> DynamoStore:
+        """Return the store of a query, opened."""
+        name = f"{self.prefix}-{place.query}"
+        client = open_client(self.url, "")
+        ensure_table(client, name)
+        return DynamoStore(DynamoTable(client, name, threads=THREADS), "")
 
 
 def open_client(endpoint: str, region: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from joinery.solutions.key_value.option import check_options
+from joinery.project.option import options
 from joinery.solutions.key_value.store import Address
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class MemoryStore:
         """Keep everything: the next driver of the same object goes on with it."""
 
 
-def memory_store(options: Mapping[str, object], place: SolutionPlace) -> MemoryStore:
-    """Make the store `{store: memory}`."""
-    check_options("memory", options, ())
-    return MemoryStore()
+@options
+class MemoryOptions:
+    """`{kv: {store: memory}}`."""
+
+    def make(self, place: SolutionPlace) -> MemoryStore:
+        """Return the store of a query."""
+        return MemoryStore()

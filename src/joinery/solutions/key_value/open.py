@@ -1,7 +1,7 @@
 """Opens `kv`: the driver over the key-value store that the options name.
 
-A package adds a store by an entry point of the group `joinery.stores` that names a
-`StoreFactory`.
+A package adds a store by an entry point of the group `joinery.stores` that names its
+`StoreOptions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from joinery.errors import needs_extra
 from joinery.plan.nodes import Product
 from joinery.project.kinds import KEY_VALUE_STORES
-from joinery.solutions.key_value.store import KeyValueStore, StoreFactory
+from joinery.solutions.key_value.store import KeyValueStore
 from joinery.solutions.stored.crew import crew_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
@@ -57,5 +57,6 @@ def open_store(kind: str, options: Mapping[str, object], place: SolutionPlace) -
         SpecError: No such store is installed, or its options are not what it takes.
         StoreError: The store cannot be used.
     """
-    factory: StoreFactory = KEY_VALUE_STORES.find(kind)
-    return factory(options, place)
+    own = {name: value for name, value in options.items() if name != "store"}
+    store: KeyValueStore = KEY_VALUE_STORES.make(kind, own, place)
+    return store

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from joinery.clients.redis import failure, open_redis, redis_errors, shown
+from joinery.errors import StoreOptionError
+from joinery.project.option import options, text
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
-from joinery.solutions.key_value.option import StoreOptionError, check_options
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.stored.state import StoreError, StoreFencedError, StoreUnavailableError
 
@@ -249,16 +250,21 @@ class RedisStore:
         return kind(told.message, detail=told.detail, hint=told.hint)
 
 
-def redis_store(options: Mapping[str, object], place: SolutionPlace) -> RedisStore:
-    """Make the store `{store: redis, url: …, prefix: …}`; keys are `<prefix>:<query>:…`."""
-    check_options("redis", options, ("url", "prefix"))
-    url = str(options.get("url") or _LOCAL)
-    if urlsplit(url).scheme not in _SCHEMES:
-        raise StoreOptionError(
-            'option "url" of store "redis" is not the address of a Redis',
-            hint="Write redis://host:6379/0.",
-        )
-    return RedisStore(url, f"{options.get('prefix') or 'joinery'}:{place.query}")
+@options
+class RedisOptions:
+    """`{kv: {store: redis, url: redis://host:6379/0}}`; keys are `<prefix>:<query>:…`."""
+
+    url: str = text("The address of a store that is a server.", default=_LOCAL, secret=True)
+    prefix: str = text("What each key begins with, or the table's name.", default="joinery")
+
+    def make(self, place: SolutionPlace) -> RedisStore:
+        """Return the store of a query, opened."""
+        if urlsplit(self.url).scheme not in _SCHEMES:
+            raise StoreOptionError(
+                'option "url" of store "redis" is not the address of a Redis',
+                hint="Write redis://host:6379/0.",
+            )
+        return RedisStore(self.url, f"{self.prefix}:{place.query}")
 
 
 def _sized(

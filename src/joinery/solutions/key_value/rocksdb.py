@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import needs_extra
-from joinery.solutions.key_value.option import check_options
+from joinery.project.option import options, path_in, text
 from joinery.solutions.key_value.store import Address
 from joinery.solutions.stored.state import StoreError, StoreUnavailableError
 
@@ -178,13 +178,19 @@ class RocksDbReader(RocksDbEntries):
         self._notes.cleanup()
 
 
-def rocksdb_store(options: Mapping[str, object], place: SolutionPlace) -> RocksDbStore:
-    """Make the store `{store: rocksdb, path: …}`; the path is in the checkpoint by default."""
-    check_options("rocksdb", options, ("path",))
-    path = options.get("path")
-    if not path:
-        return RocksDbStore(place.folder / FOLDER)
-    return RocksDbStore((place.project / Path(str(path)).expanduser()).absolute() / place.query)
+@options
+class RocksDbOptions:
+    """`{kv: {store: rocksdb, path: state}}`; the folder is in the checkpoint by default."""
+
+    path: str = text(
+        "The folder of an embedded store; by default beside the checkpoint.", default=""
+    )
+
+    def make(self, place: SolutionPlace) -> RocksDbStore:
+        """Return the store of a query, opened."""
+        if not self.path:
+            return RocksDbStore(place.folder / FOLDER)
+        return RocksDbStore(path_in(place.project, self.path) / place.query)
 
 
 def _options(rocks: Any, cache_mb: int) -> Any:

@@ -5,7 +5,7 @@ that holds one entry has it under the empty sort key, all others are non-empty. 
 text, partitions without NUL.
 
 A package adds a store by an entry point of the group `joinery.stores` that names a
-`StoreFactory`.
+`StoreOptions`.
 
 Many things in slices that one request can carry.
 """
@@ -110,18 +110,20 @@ class ScannableStore(KeyValueStore, Protocol):
         """
 
 
-class StoreFactory(Protocol):
-    """Opens the store of one query; the object behind an entry point of `joinery.stores`."""
+class StoreOptions(Protocol):
+    """The options of a store; an entry point of `joinery.stores` names such a class.
 
-    def __call__(self, options: Mapping[str, object], place: SolutionPlace) -> KeyValueStore:
+    Made by `joinery.project.option.options`, which says how a project file gives them.
+    """
+
+    def make(self, place: SolutionPlace) -> KeyValueStore:
         """Return the store, opened; two queries must not see each other's entries.
 
         Args:
-            options: What the project gives: `url`, `path`, `prefix`.
             place: The query's name, and where an embedded store keeps its files.
 
         Raises:
-            SpecError: An option is missing, or is not what the store takes.
+            SpecError: The options do not fit each other.
             StoreError: The store cannot be used; says why and what to do.
         """
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from joinery.errors import StoreOptionError
 from joinery.plan.build import build_plan
 from joinery.project.kinds import KEY_VALUE_STORES, UnknownKindError
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.key_value.open import open_store
-from joinery.solutions.key_value.option import StoreOptionError
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.testing import Driver, insert, upsert
 from joinery.testing.conformance.project import load_text
@@ -37,7 +37,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: joinery-file-store\n")
     (facts / "entry_points.txt").write_text(
-        "[joinery.stores]\nfile = joinery_file_store:file_store\n"
+        "[joinery.stores]\nfile = joinery_file_store:FileOptions\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
