@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from joinery.model.type import LONG, Field, Struct
-from joinery.project.kinds import SINKS, Registry, UnknownKindError
+from joinery.project.kinds import LOOKUP_STORES, SINKS, Registry, UnknownKindError
 from joinery.project.load import load_parts
 from joinery.project.schema import schema
 from joinery.sinks.files import FilesSink
@@ -91,6 +91,18 @@ def test_the_options_of_a_package_are_checked_where_they_stand(tmp_path: Path) -
         (41, '"path" of "folder" of "sink" of product "q" needs a text', ""),
     ] == [(each.location.column, each.message, each.hint) for each in problems if each.location]
     assert "path" in str(schema()["$defs"]["sink_map"]["properties"]["folder"])
+
+
+@pytest.mark.parametrize("registry", [SINKS, LOOKUP_STORES], ids=lambda each: each.noun)
+def test_each_kind_says_what_it_makes_and_what_it_keeps(registry: Registry) -> None:
+    silent = [
+        (kind, method)
+        for kind in registry.built_in
+        for method in ("make", "target")
+        if not hasattr(registry.options(kind), method)
+    ]
+
+    assert [] == silent
 
 
 def test_a_package_may_name_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
