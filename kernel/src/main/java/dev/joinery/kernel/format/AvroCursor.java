@@ -4,26 +4,12 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** Walks over one message in Avro's binary encoding and remembers where it stands. */
-final class AvroCursor {
+/** Walks over one message in Avro's binary encoding; refuses what ends too early. */
+final class AvroCursor extends Cursor {
   private static final VarHandle INTS =
       MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
-  private static final int MAX_DEPTH = 512;
-
-  byte[] bytes = new byte[0];
-  int at;
-  private int end;
-  private int depth;
-
-  /** Starts at {@code from}; the message ends with its bytes. */
-  void open(byte[] bytes, int from) {
-    this.bytes = bytes;
-    this.at = from;
-    this.end = bytes.length;
-    this.depth = 0;
-  }
 
   /** Reads an int or a long. */
   long readLong() {
@@ -97,17 +83,7 @@ final class AvroCursor {
     return from;
   }
 
-  void enter() {
-    if (++depth > MAX_DEPTH) {
-      throw Rejected.undecodable("nested deeper than " + MAX_DEPTH + " levels");
-    }
-  }
-
-  void leave() {
-    depth--;
-  }
-
-  /** Refuses bytes after the last. */
+  @Override
   void finish() {
     if (at != end) {
       throw Rejected.undecodable("bytes are left after the Avro data");

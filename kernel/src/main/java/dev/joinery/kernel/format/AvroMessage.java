@@ -27,7 +27,7 @@ final class AvroMessage {
       last = schemas.schema(id);
       lastId = id;
     }
-    in.open(message, 1 + idBytes);
+    in.open(message, 1 + idBytes, message.length);
     return last;
   }
 }

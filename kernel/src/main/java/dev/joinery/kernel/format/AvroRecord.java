@@ -1,6 +1,5 @@
 package dev.joinery.kernel.format;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.types.DataType;
@@ -11,9 +10,10 @@ final class AvroRecord {
   private static final int ALWAYS = -2;
 
   /** By column, null where the writer has none. */
-  final AvroReader[] readers;
-
   final Schema[] schemas;
+
+  /** By column; null where the writer has none, or it has no type. */
+  final ValueReader[] readers;
 
   /** By field, in the writer's order; a column of -1 is none of ours. */
   private final AvroSkips.Skip[] skips;
@@ -23,40 +23,28 @@ final class AvroRecord {
   /** By column: how the branch of a null is written, {@link #NEVER} or {@link #ALWAYS}. */
   private final int[] nulls;
 
-  private AvroRecord(int fields, int columns) {
-    skips = new AvroSkips.Skip[fields];
-    this.columns = new int[fields];
-    readers = new AvroReader[columns];
-    schemas = new Schema[columns];
-    nulls = new int[columns];
-  }
-
   /**
    * @param names the columns' names, of which the first have types
    * @param types the declared types
-   * @param unit what a timestamp's number counts where the schema does not say
    */
-  static AvroRecord of(
-      Schema schema,
-      List<String> names,
-      DataType[] types,
-      Temporals.Unit unit,
-      AvroSkips skips) {
+  AvroRecord(Schema schema, List<String> names, DataType[] types, AvroValues values) {
     List<Schema.Field> fields = schema.getFields();
-    AvroReaders readers = new AvroReaders(skips, unit);
-    AvroRecord record = new AvroRecord(fields.size(), names.size());
-    for (int i = 0; i < fields.size(); i++) {
+    skips = new AvroSkips.Skip[fields.size()];
+    columns = new int[fields.size()];
+    schemas = new Schema[names.size()];
+    readers = new ValueReader[names.size()];
+    nulls = new int[names.size()];
+    for (int i = 0; i < columns.length; i++) {
       Schema field = fields.get(i).schema();
       int column = names.indexOf(fields.get(i).name());
-      record.skips[i] = skips.of(field);
-      record.columns[i] = column;
+      skips[i] = values.skips.of(field);
+      columns[i] = column;
       if (column >= 0) {
-        record.schemas[column] = field;
-        record.nulls[column] = nullBranch(field);
-        record.readers[column] = column < types.length ? readers.of(types[column], field) : null;
+        schemas[column] = field;
+        nulls[column] = nullBranch(field);
+        readers[column] = column < types.length ? values.reader(types[column], field) : null;
       }
     }
-    return record;
   }
 
   private static int nullBranch(Schema schema) {
@@ -74,9 +62,11 @@ final class AvroRecord {
     return NEVER;
   }
 
-  /** Steps over a record and tells where its columns stand; those it does not have at -1. */
-  void scan(AvroCursor in, int[] from, int[] to) {
-    Arrays.fill(from, -1);
+  /** Steps over the record at the cursor and tells where its columns stand. */
+  void scan(AvroCursor in, Spans spans) {
+    int[] from = spans.from;
+    int[] to = spans.to;
+    spans.clear();
     in.enter();
     for (int i = 0; i < skips.length; i++) {
       int start = in.at;

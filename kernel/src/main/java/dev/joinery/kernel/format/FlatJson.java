@@ -1,78 +1,60 @@
 package dev.joinery.kernel.format;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import java.io.IOException;
+
 /** Flat rows as JSON. */
-final class FlatJson implements Format {
+final class FlatJson implements RecordReader {
   private static final String DEBEZIUM =
       "this is a change event of Debezium; write format: debezium-json";
 
-  private final RelationSpec spec;
-  private transient FlatRow row;
-  private transient JsonCursor json;
-  private transient JsonImage image;
+  private final FlatRow row;
+  private final JsonCursor json = new JsonCursor();
+  private final JsonImage image;
 
   FlatJson(RelationSpec spec) {
-    this.spec = spec;
-  }
-
-  @Override
-  public ColumnsSeen columnsSeen() {
-    return row == null ? null : row.columnsSeen();
-  }
-
-  @Override
-  public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
-    if (row == null) {
-      open();
-    }
-    try {
-      decodeOrReject(relation, key, value, sink);
-    } catch (Rejected rejected) {
-      sink.deadLetter(relation, rejected.reason, rejected.detail());
-    }
-  }
-
-  private void open() {
     RowBuilder builder = new RowBuilder(spec);
     row = new FlatRow(new Decoder(builder, new JsonKey(builder)), spec);
-    json = new JsonCursor();
     image = new JsonImage(json, builder, FlatRow.extraNames(spec));
   }
 
-  private void decodeOrReject(int relation, byte[] key, byte[] value, ChangeSink sink) {
-    if (value == null) {
-      row.tombstone(relation, key, sink);
-      return;
-    }
+  @Override
+  public Decoder decoder() {
+    return row.decoder;
+  }
+
+  @Override
+  public void read(int relation, byte[] key, byte[] value, ChangeSink sink) {
     if (!json.openObject(value)) {
       return;
     }
     image.scan();
     json.finish();
-    if (image.spans.known == 0 && EnvelopeCheck.holds(value)) {
+    if (image.fields.known == 0 && isEvent(value)) {
       throw Rejected.wrongFormat(DEBEZIUM);
     }
-    row.apply(relation, key, image, deleted(), sink);
+    row.apply(relation, key, image, sink);
   }
 
-  /** True and, as Debezium's unwrapping writes it, "true". */
-  private boolean deleted() {
-    int index = spec.columns().size();
-    if (image.absent(index)) {
-      return false;
+  /**
+   * Whether a JSON object is an event of Debezium: it has {@code op} and {@code source}, and {@code
+   * before} or {@code after}, bare or as the payload beside a schema.
+   */
+  private static boolean isEvent(byte[] value) {
+    JsonNode whole = parsed(value);
+    JsonNode event = whole.path("payload").isObject() ? whole.get("payload") : whole;
+    return event.path("op").isTextual()
+        && event.path("source").isObject()
+        && (event.has("before") || event.has("after"));
+  }
+
+  private static JsonNode parsed(byte[] value) {
+    try {
+      return new ObjectMapper().readTree(value);
+    } catch (IOException notJackson) {
+      return MissingNode.getInstance();
     }
-    byte[] text = json.text;
-    int from = image.spans.from[index];
-    return switch (text[from]) {
-      case 't' -> true;
-      case 'f', 'n' -> false;
-      case '"' -> {
-        String word = new String(text, from + 1, image.spans.to[index] - from - 2);
-        if (!word.equals("true") && !word.equals("false")) {
-          throw Rejected.wrongType("not a boolean").in("__deleted");
-        }
-        yield word.equals("true");
-      }
-      default -> throw Numbers.wrong(json, from, "boolean").in("__deleted");
-    };
   }
 }

@@ -43,15 +43,8 @@ public final class Formats {
   }
 
   private static Format of(RelationSpec spec, Function<RegistryOptions, Schemas> schemas) {
-    return switch (spec.format()) {
-      case "debezium-json" -> new DebeziumJson(spec);
-      case "json" -> new FlatJson(spec);
-      case "debezium-avro" -> new DebeziumAvro(spec, schemas(spec, schemas));
-      case "avro" -> new FlatAvro(spec, schemas(spec, schemas));
-      default ->
-          throw new IllegalArgumentException(
-              "relation \"" + spec.name() + "\": no format \"" + spec.format() + "\"");
-    };
+    return new RelationFormat(
+        spec, RelationFormat.needsSchemas(spec) ? schemas(spec, schemas) : null);
   }
 
   private static Schemas schemas(

@@ -11,7 +11,7 @@ import java.util.Arrays;
  * <p>{@code NaN} and {@code Infinity} pass as scalars, so that the column which holds one can be
  * named. A value is told by its span: {@link #from} and {@link #to} include a string's quotes.
  */
-final class JsonCursor {
+final class JsonCursor extends Cursor {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final long ONES = 0x0101010101010101L;
@@ -19,11 +19,6 @@ final class JsonCursor {
   private static final long QUOTES = ONES * '"';
   private static final long BACKSLASHES = ONES * '\\';
   private static final long BLANKS = ONES * ' ';
-  private static final int MAX_DEPTH = 512;
-
-  byte[] text = new byte[0];
-  int at;
-  int end;
 
   /** The span of the name last read, without its quotes. */
   int nameFrom;
@@ -44,15 +39,6 @@ final class JsonCursor {
   int charsTo;
 
   private byte[] scratch = new byte[256];
-  private int depth;
-
-  /** Starts at {@code from}; the text ends before {@code end}. */
-  void open(byte[] text, int from, int end) {
-    this.text = text;
-    this.at = from;
-    this.end = end;
-    this.depth = 0;
-  }
 
   /** Starts at a text that has to be an object; false where it is blank. */
   boolean openObject(byte[] text) {
@@ -70,7 +56,7 @@ final class JsonCursor {
 
   /** Skips white space; returns the byte that comes, -1 at the end. */
   int peek() {
-    byte[] text = this.text;
+    byte[] text = bytes;
     int at = this.at;
     while (at < end) {
       byte next = text[at];
@@ -127,7 +113,7 @@ final class JsonCursor {
     return false;
   }
 
-  /** Refuses anything but white space up to the end. */
+  @Override
   void finish() {
     if (peek() >= 0) {
       throw broken();
@@ -169,7 +155,7 @@ final class JsonCursor {
     for (boolean more = firstName(); more; more = nextName()) {
       skipValue();
     }
-    depth--;
+    leave();
   }
 
   private void skipArray() {
@@ -177,13 +163,7 @@ final class JsonCursor {
     for (boolean more = firstElement(); more; more = nextElement()) {
       skipValue();
     }
-    depth--;
-  }
-
-  private void enter() {
-    if (++depth > MAX_DEPTH) {
-      throw Rejected.undecodable("nested deeper than " + MAX_DEPTH + " levels");
-    }
+    leave();
   }
 
   private void readName() {
@@ -205,7 +185,7 @@ final class JsonCursor {
 
   /** Moves from after the opening quote to after the closing one; true where there are escapes. */
   private boolean scanString() {
-    byte[] text = this.text;
+    byte[] text = bytes;
     int at = this.at;
     boolean found = false;
     while (true) {
@@ -245,7 +225,7 @@ final class JsonCursor {
   }
 
   private int checkEscape(int at) {
-    int kind = at < end ? text[at++] : -1;
+    int kind = at < end ? bytes[at++] : -1;
     switch (kind) {
       case '"', '\\', '/', 'b', 'f', 'n', 'r', 't' -> {
         return at;
@@ -263,7 +243,7 @@ final class JsonCursor {
   private int hex(int at) {
     int value = 0;
     for (int i = at; i < at + 4; i++) {
-      int digit = Character.digit(text[i], 16);
+      int digit = Character.digit(bytes[i], 16);
       if (digit < 0) {
         return -1;
       }
@@ -278,7 +258,7 @@ final class JsonCursor {
       throw broken();
     }
     for (int i = 0; i < length; i++) {
-      if (text[at + i] != word.charAt(i)) {
+      if (bytes[at + i] != word.charAt(i)) {
         throw broken();
       }
     }
@@ -286,25 +266,25 @@ final class JsonCursor {
   }
 
   private void number() {
-    if (text[at] == '-') {
+    if (bytes[at] == '-') {
       at++;
-      if (at < end && text[at] == 'I') {
+      if (at < end && bytes[at] == 'I') {
         literal("Infinity");
         return;
       }
     }
-    if (at < end && text[at] == '0') {
+    if (at < end && bytes[at] == '0') {
       at++;
     } else {
       digits();
     }
-    if (at < end && text[at] == '.') {
+    if (at < end && bytes[at] == '.') {
       at++;
       digits();
     }
-    if (at < end && (text[at] | 0x20) == 'e') {
+    if (at < end && (bytes[at] | 0x20) == 'e') {
       at++;
-      if (at < end && (text[at] == '+' || text[at] == '-')) {
+      if (at < end && (bytes[at] == '+' || bytes[at] == '-')) {
         at++;
       }
       digits();
@@ -313,7 +293,7 @@ final class JsonCursor {
 
   private void digits() {
     int start = at;
-    while (at < end && text[at] >= '0' && text[at] <= '9') {
+    while (at < end && bytes[at] >= '0' && bytes[at] <= '9') {
       at++;
     }
     if (at == start) {
@@ -329,10 +309,37 @@ final class JsonCursor {
       charsFrom = 0;
       charsTo = size;
     } else {
-      chars = text;
+      chars = bytes;
       charsFrom = from + 1;
       charsTo = to - 1;
     }
+  }
+
+  /**
+   * Returns the whole number that stands there.
+   *
+   * @param type as which it is wanted, for a refusal
+   */
+  long whole(int from, int to, String type) {
+    byte first = bytes[from];
+    if (first != '-' && (first < '0' || first > '9')) {
+      throw Rejected.wrongType(kind(from) + " where " + type + " is declared");
+    }
+    return Numbers.whole(bytes, from, to, type);
+  }
+
+  /** Tells what stands there, for a refusal. */
+  String kind(int from) {
+    return switch (bytes[from]) {
+      case '"' -> "text";
+      case '{' -> "an object";
+      case '[' -> "a list";
+      case 't', 'f' -> "a boolean";
+      case 'N' -> "NaN";
+      case 'I' -> "Infinity";
+      case 'n' -> "null";
+      default -> "a number";
+    };
   }
 
   /** Returns a copy of the name last read, its escapes resolved. */
@@ -340,7 +347,7 @@ final class JsonCursor {
     if (nameEscaped) {
       return Arrays.copyOf(scratch, unescape(nameFrom, nameTo));
     }
-    return Arrays.copyOfRange(text, nameFrom, nameTo);
+    return Arrays.copyOfRange(bytes, nameFrom, nameTo);
   }
 
   private int unescape(int from, int to) {
@@ -351,12 +358,12 @@ final class JsonCursor {
     int size = 0;
     int i = from;
     while (i < to) {
-      byte next = text[i++];
+      byte next = bytes[i++];
       if (next != '\\') {
         out[size++] = next;
         continue;
       }
-      byte kind = text[i++];
+      byte kind = bytes[i++];
       switch (kind) {
         case 'b' -> out[size++] = '\b';
         case 'f' -> out[size++] = '\f';
@@ -379,7 +386,7 @@ final class JsonCursor {
   }
 
   private int pair(int high, int at, int to) {
-    boolean follows = to - at >= 6 && text[at] == '\\' && text[at + 1] == 'u';
+    boolean follows = to - at >= 6 && bytes[at] == '\\' && bytes[at + 1] == 'u';
     int low = follows ? hex(at + 2) : -1;
     if (low < 0 || !Character.isSurrogatePair((char) high, (char) low)) {
       throw Rejected.undecodable("half a surrogate pair is not a character");

@@ -2,13 +2,11 @@ package dev.joinery.kernel.format;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -19,22 +17,25 @@ import org.apache.spark.sql.types.StringType;
 final class JsonImage extends Image {
   private static final String UNAVAILABLE = RowBuilder.UNAVAILABLE;
 
-  final JsonCursor json;
-  final Spans spans;
-  ValueReader[] readers;
+  final JsonFields fields;
+  private final JsonCursor json;
+  private final JsonValues values;
   private final RowBuilder builder;
   private final byte[][] placeholders;
-  private final IsoText iso = new IsoText();
 
   /**
-   * @param extra names that are no columns; they come after the columns in {@link #spans}
+   * @param extra names that are no columns
    */
   JsonImage(JsonCursor json, RowBuilder builder, List<String> extra) {
+    this(json, builder, new JsonFields(json, builder.namesAnd(extra)));
+  }
+
+  private JsonImage(JsonCursor json, RowBuilder builder, JsonFields fields) {
+    super(json, fields.spans);
     this.json = json;
     this.builder = builder;
-    List<String> names = new ArrayList<>(builder.columns);
-    names.addAll(extra);
-    spans = new Spans(names);
+    this.fields = fields;
+    values = new JsonValues(json, builder.unit);
     readers = readers(null);
     placeholders =
         Arrays.stream(builder.types).map(JsonImage::placeholder).toArray(byte[][]::new);
@@ -44,8 +45,8 @@ final class JsonImage extends Image {
   ValueReader[] readers(JsonNode schema) {
     ValueReader[] made = new ValueReader[builder.types.length];
     for (int i = 0; i < made.length; i++) {
-      JsonNode field = Readers.field(schema, builder.columns.get(i));
-      made[i] = Readers.of(builder.types[i], field, builder.unit);
+      JsonNode field = JsonValues.field(schema, builder.columns.get(i));
+      made[i] = values.of(builder.types[i], field).reader();
     }
     return made;
   }
@@ -54,7 +55,7 @@ final class JsonImage extends Image {
   void scan() {
     int first = json.peek();
     if (first == '{') {
-      spans.scan(json);
+      fields.scan();
       there = true;
       return;
     }
@@ -66,37 +67,14 @@ final class JsonImage extends Image {
   }
 
   @Override
-  boolean absent(int column) {
-    return spans.from[column] < 0;
-  }
-
-  @Override
   boolean present(int column) {
-    return spans.present(column, json);
+    int from = spans.from[column];
+    return from >= 0 && json.bytes[from] != 'n';
   }
 
   @Override
-  void write(int column, UnsafeRowWriter writer) {
-    readers[column].readOrNull(
-        json, spans.from[column], spans.to[column], spans.escaped[column], writer, column);
-  }
-
-  @Override
-  void writeNull(int column, UnsafeRowWriter writer) {
-    readers[column].writeNull(writer, column);
-  }
-
-  @Override
-  boolean sameBytes(int column, Image other) {
-    Spans others = ((JsonImage) other).spans;
-    byte[] text = json.text;
-    return Arrays.equals(
-        text,
-        spans.from[column],
-        spans.to[column],
-        text,
-        others.from[column],
-        others.to[column]);
+  void tell(int column, Target target) {
+    spans.read(column, values.plain(target), null, 0);
   }
 
   @Override
@@ -104,7 +82,7 @@ final class JsonImage extends Image {
     byte[] placeholder = placeholders[column];
     int from = spans.from[column];
     int to = spans.to[column];
-    byte[] text = json.text;
+    byte[] text = json.bytes;
     if (to - from == placeholder.length) {
       return Arrays.equals(text, from, to, placeholder, 0, placeholder.length);
     }
@@ -141,17 +119,6 @@ final class JsonImage extends Image {
 
   @Override
   List<String> undeclared() {
-    return spans.names.unknown();
-  }
-
-  @Override
-  long position(int column) {
-    int from = spans.from[column];
-    int to = spans.to[column];
-    if (json.text[from] != '"') {
-      return Numbers.whole(json, from, to, "a position");
-    }
-    json.textOf(from, to, spans.escaped[column]);
-    return PositionColumn.ofText(iso, json.chars, json.charsFrom, json.charsTo);
+    return fields.names.unknown();
   }
 }

@@ -27,7 +27,7 @@ final class JsonKey implements MessageKey {
   @Override
   public Image scan(byte[] key) {
     image.there = false;
-    image.spans.clear();
+    image.fields.clear();
     if (key != null) {
       open(key);
     }
@@ -51,11 +51,10 @@ final class JsonKey implements MessageKey {
   }
 
   private boolean wrapped() {
-    Spans spans = image.spans;
-    return spans.count == 2
-        && !spans.absent(schema)
-        && !spans.absent(payload)
-        && json.text[spans.from[payload]] == '{';
+    return image.fields.count == 2
+        && !image.absent(schema)
+        && !image.absent(payload)
+        && json.bytes[image.spans.from[payload]] == '{';
   }
 
   private void unwrap(byte[] key) {

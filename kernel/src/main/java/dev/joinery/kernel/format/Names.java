@@ -46,7 +46,7 @@ final class Names {
       if (expected != null
           && !json.nameEscaped
           && Arrays.equals(
-              json.text, json.nameFrom, json.nameTo, expected, 0, expected.length)) {
+              json.bytes, json.nameFrom, json.nameTo, expected, 0, expected.length)) {
         return learnedIndex[place];
       }
     }

@@ -3,7 +3,7 @@ package dev.joinery.kernel.format;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 
-/** Reads JSON numbers exactly. */
+/** Reads numbers in digits exactly. */
 final class Numbers {
   private static final int MAX_DIGITS = 1000;
   private static final BigDecimal LONG_MAX = BigDecimal.valueOf(Long.MAX_VALUE);
@@ -12,32 +12,25 @@ final class Numbers {
 
   private Numbers() {}
 
-  /** Whether a number, NaN or Infinity starts there. */
-  static boolean at(JsonCursor json, int from) {
-    byte first = json.text[from];
-    return first == '-' || (first >= '0' && first <= '9');
-  }
-
   /** Returns a number without a fraction that fits a long. */
-  static long whole(JsonCursor json, int from, int to, String type) {
-    byte[] text = json.text;
+  static long whole(byte[] text, int from, int to, String type) {
     int i = text[from] == '-' ? from + 1 : from;
     if (to - i > 18 || i == to) {
-      return wholeSlowly(json, from, to, type);
+      return wholeSlowly(text, from, to, type);
     }
     long value = 0;
     for (int at = i; at < to; at++) {
       int digit = text[at] - '0';
       if (digit < 0 || digit > 9) {
-        return wholeSlowly(json, from, to, type);
+        return wholeSlowly(text, from, to, type);
       }
       value = value * 10 + digit;
     }
     return i == from ? value : -value;
   }
 
-  private static long wholeSlowly(JsonCursor json, int from, int to, String type) {
-    BigDecimal number = decimal(json, from, to, type);
+  private static long wholeSlowly(byte[] text, int from, int to, String type) {
+    BigDecimal number = decimal(text, from, to, type);
     if (number.compareTo(LONG_MAX) > 0 || number.compareTo(LONG_MIN) < 0) {
       throw Rejected.outOfRange("the number does not fit " + type);
     }
@@ -45,14 +38,6 @@ final class Numbers {
       throw Rejected.wrongType("a fraction does not fit " + type);
     }
     return number.longValueExact();
-  }
-
-  /** Returns any number exactly. */
-  static BigDecimal decimal(JsonCursor json, int from, int to, String type) {
-    if (!at(json, from)) {
-      throw wrong(json, from, type);
-    }
-    return decimal(json.text, from, to, type);
   }
 
   /** Returns the number that these characters say. */
@@ -76,11 +61,7 @@ final class Numbers {
   }
 
   /** Returns the double nearest to the number, never infinite; a negative zero becomes zero. */
-  static double real(JsonCursor json, int from, int to, String type) {
-    if (!at(json, from)) {
-      throw wrong(json, from, type);
-    }
-    byte[] text = json.text;
+  static double real(byte[] text, int from, int to, String type) {
     long digits = 0;
     int count = 0;
     int scale = 0;
@@ -120,21 +101,5 @@ final class Numbers {
       throw Rejected.outOfRange("the number does not fit " + type);
     }
     return value == 0 ? 0 : value;
-  }
-
-  /** Says what stands there instead of the declared type. */
-  static Rejected wrong(JsonCursor json, int from, String type) {
-    String found =
-        switch (json.text[from]) {
-          case '"' -> "text";
-          case '{' -> "an object";
-          case '[' -> "a list";
-          case 't', 'f' -> "a boolean";
-          case 'N' -> "NaN";
-          case 'I' -> "Infinity";
-          case 'n' -> "null";
-          default -> "a number";
-        };
-    return Rejected.wrongType(found + " where " + type + " is declared");
   }
 }

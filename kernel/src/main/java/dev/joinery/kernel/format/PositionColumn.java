@@ -1,15 +1,23 @@
 package dev.joinery.kernel.format;
 
-/** Reads the source's position from a column: a whole number, or a timestamp as its micros. */
-final class PositionColumn {
+import java.math.BigDecimal;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
+
+/**
+ * Takes the source's position from a column: a whole number, or a timestamp as its micros;
+ * remembers the last.
+ */
+final class PositionColumn extends Target {
   private final int index;
-  private final String name;
+  private final String column;
+  private final IsoText iso = new IsoText();
 
   long position;
 
-  PositionColumn(int index, String name) {
+  PositionColumn(int index, String column) {
+    super("a position");
     this.index = index;
-    this.name = name;
+    this.column = column;
   }
 
   /** Reads {@link #position}; false where the image has none. */
@@ -18,26 +26,49 @@ final class PositionColumn {
       return false;
     }
     try {
-      position = image.position(index);
+      image.tell(index, this);
     } catch (Rejected rejected) {
-      throw rejected.in(name);
+      throw rejected.in(column);
     }
     return true;
   }
 
-  /** Returns the position that these characters say: digits, or a timestamp. */
-  static long ofText(IsoText iso, byte[] chars, int from, int to) {
+  @Override
+  void digits(byte[] text, int from, int to, UnsafeWriter none, int ordinal) {
+    position = Numbers.whole(text, from, to, name);
+  }
+
+  @Override
+  void whole(long number, UnsafeWriter none, int ordinal) {
+    position = number;
+  }
+
+  @Override
+  void real(double number, UnsafeWriter none, int ordinal) {
+    position = withoutFraction(number);
+  }
+
+  @Override
+  void text(byte[] chars, int from, int to, UnsafeWriter none, int ordinal) {
+    position = isWhole(chars, from, to) ? whole(chars, from, to) : iso.micros(chars, from, to);
+  }
+
+  private static boolean isWhole(byte[] chars, int from, int to) {
     for (int i = from; i < to; i++) {
       byte next = chars[i];
       if ((next < '0' || next > '9') && !(next == '-' && i == from)) {
-        return iso.micros(chars, from, to);
+        return false;
       }
     }
-    var number = Numbers.decimal(chars, from, to, "a position");
+    return true;
+  }
+
+  private long whole(byte[] chars, int from, int to) {
+    BigDecimal number = Numbers.decimal(chars, from, to, name);
     try {
       return number.longValueExact();
-    } catch (ArithmeticException tooLarge) {
-      throw Rejected.outOfRange("the number does not fit a position");
+    } catch (ArithmeticException notLong) {
+      throw tooLarge();
     }
   }
 }

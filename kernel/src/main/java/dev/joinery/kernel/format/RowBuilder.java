@@ -2,6 +2,7 @@ package dev.joinery.kernel.format;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.types.DataType;
 
@@ -32,6 +33,7 @@ final class RowBuilder {
   /** How many placeholders of unavailable values became null in the last row. */
   int unavailable;
 
+  private final Target[] targets;
   private final boolean[] inKey;
   private final UnsafeRowWriter writer;
 
@@ -39,12 +41,19 @@ final class RowBuilder {
     columns = spec.columns();
     unit = spec.unit();
     types = spec.types().stream().map(DataType::fromDDL).toArray(DataType[]::new);
+    targets =
+        Arrays.stream(types).map(each -> Targets.of(each, null, unit)).toArray(Target[]::new);
     key = spec.key().stream().mapToInt(columns::indexOf).toArray();
     inKey = new boolean[types.length];
     Arrays.stream(key).forEach(each -> inKey[each] = true);
     absent = new long[(types.length + 63) / 64];
     seen = new ColumnsSeen(columns);
     writer = new UnsafeRowWriter(types.length, 256);
+  }
+
+  /** Returns the columns' names, and others behind them. */
+  List<String> namesAnd(List<String> extra) {
+    return Stream.concat(columns.stream(), extra.stream()).toList();
   }
 
   byte[] bytes() {
@@ -76,7 +85,7 @@ final class RowBuilder {
       if (inKey[i]) {
         write(image, i);
       } else {
-        image.writeNull(i, writer);
+        targets[i].writeNull(writer, i);
       }
     }
   }
@@ -92,11 +101,15 @@ final class RowBuilder {
     seen.add(image);
     for (int i = 0; i < types.length; i++) {
       if (!image.absent(i)) {
-        writeAvailable(image, i, whole);
+        if (image.unavailable(i)) {
+          writeUnavailable(i, whole);
+        } else {
+          write(image, i);
+        }
       } else if (inKey[i]) {
         write(fallback, i);
       } else {
-        image.writeNull(i, writer);
+        targets[i].writeNull(writer, i);
         if (!whole) {
           markAbsent(i);
         }
@@ -104,12 +117,8 @@ final class RowBuilder {
     }
   }
 
-  private void writeAvailable(Image image, int column, boolean whole) {
-    if (!image.unavailable(column)) {
-      write(image, column);
-      return;
-    }
-    image.writeNull(column, writer);
+  private void writeUnavailable(int column, boolean whole) {
+    targets[column].writeNull(writer, column);
     if (whole) {
       unavailable++;
     } else {
@@ -133,8 +142,11 @@ final class RowBuilder {
   }
 
   private void write(Image image, int column) {
+    Spans spans = image.spans;
+    int from = spans.from[column];
+    int to = spans.to[column];
     try {
-      image.write(column, writer);
+      image.readers[column].read(from, to, spans.escaped[column], writer, column);
     } catch (Rejected rejected) {
       throw rejected.in(columns.get(column));
     }

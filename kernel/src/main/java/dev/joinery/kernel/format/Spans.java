@@ -1,58 +1,58 @@
 package dev.joinery.kernel.format;
 
 import java.util.Arrays;
-import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
 
-/** Remembers where in a text the values of one object's known names stand; the last one wins. */
+/**
+ * Remembers where in a record values stand: those of an object's known names, each at its index,
+ * or those of a list, one behind the other.
+ */
 final class Spans {
-  final Names names;
-  final int[] from;
-  final int[] to;
-  final boolean[] escaped;
+  int[] from;
+  int[] to;
 
-  /** How many names the object had, known or not. */
-  int count;
+  /** Whether a text holds escapes; only JSON has them. */
+  boolean[] escaped;
 
-  /** How many of them are known. */
-  int known;
+  /** How many were added. */
+  int size;
 
-  Spans(List<String> names) {
-    this.names = new Names(names);
-    from = new int[names.size()];
-    to = new int[names.size()];
-    escaped = new boolean[names.size()];
+  /** Spans of so many names, all absent. */
+  Spans(int names) {
+    from = new int[names];
+    to = new int[names];
+    escaped = new boolean[names];
     clear();
   }
 
+  /** Makes all names absent. */
   void clear() {
     Arrays.fill(from, -1);
-    count = 0;
-    known = 0;
-  }
-
-  /** Reads the object at the cursor. */
-  void scan(JsonCursor json) {
-    clear();
-    names.restart();
-    for (boolean more = json.firstName(); more; more = json.nextName()) {
-      count++;
-      int index = names.find(json);
-      json.skipValue();
-      if (index >= 0) {
-        known++;
-        from[index] = json.from;
-        to[index] = json.to;
-        escaped[index] = json.escaped;
-      }
-    }
   }
 
   boolean absent(int index) {
     return from[index] < 0;
   }
 
-  /** Whether a value stands there that is not null. */
-  boolean present(int index, JsonCursor json) {
-    return from[index] >= 0 && json.text[from[index]] != 'n';
+  /** Lets a reader read the value at an index. */
+  void read(int index, ValueReader reader, UnsafeWriter out, int ordinal) {
+    reader.read(from[index], to[index], escaped[index], out, ordinal);
+  }
+
+  void set(int index, int from, int to, boolean escaped) {
+    this.from[index] = from;
+    this.to[index] = to;
+    this.escaped[index] = escaped;
+  }
+
+  /** Puts a list's next value behind those that are there. */
+  void add(int from, int to, boolean escaped) {
+    if (size == this.from.length) {
+      int room = Math.max(8, 2 * size);
+      this.from = Arrays.copyOf(this.from, room);
+      this.to = Arrays.copyOf(this.to, room);
+      this.escaped = Arrays.copyOf(this.escaped, room);
+    }
+    set(size++, from, to, escaped);
   }
 }

@@ -8,7 +8,7 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
 
-/** The readers of dates, timestamps and times of day. */
+/** The targets of dates, timestamps and times of day. */
 final class Temporals {
   /** What a number counts. */
   enum Unit {
@@ -24,6 +24,26 @@ final class Temporals {
 
     Unit(String kind) {
       this.kind = kind;
+    }
+
+    /** Returns what a number counts by Kafka Connect's name or Avro's logical type, or null. */
+    static Unit meant(String meaning) {
+      return switch (meaning) {
+        case "date", "io.debezium.time.Date", "org.apache.kafka.connect.data.Date" -> DAYS;
+        case "timestamp-millis",
+            "local-timestamp-millis",
+            "io.debezium.time.Timestamp",
+            "org.apache.kafka.connect.data.Timestamp" ->
+            MILLIS;
+        case "timestamp-micros", "local-timestamp-micros", "io.debezium.time.MicroTimestamp" ->
+            MICROS;
+        case "timestamp-nanos", "local-timestamp-nanos", "io.debezium.time.NanoTimestamp" -> NANOS;
+        case "time-millis", "io.debezium.time.Time", "org.apache.kafka.connect.data.Time" ->
+            TIME_MILLIS;
+        case "time-micros", "io.debezium.time.MicroTime" -> TIME_MICROS;
+        case "io.debezium.time.NanoTime" -> TIME_NANOS;
+        default -> null;
+      };
     }
 
     /** Returns the micros since 1970, or since midnight; what is below is cut off. */
@@ -47,66 +67,58 @@ final class Temporals {
 
   private Temporals() {}
 
-  static final class Timestamp extends ValueReader {
+  static final class Timestamp extends Target {
     private final Unit unit;
-    private final String type;
     private final IsoText iso = new IsoText();
 
-    Timestamp(Unit unit, String type) {
+    Timestamp(Unit unit, String name) {
+      super(name);
       this.unit = unit;
-      this.type = type;
     }
 
     @Override
-    void read(JsonCursor json, int from, int to, boolean escaped, UnsafeWriter out, int ordinal) {
-      out.write(ordinal, micros(json, from, to, escaped));
+    void digits(byte[] text, int from, int to, UnsafeWriter out, int ordinal) {
+      requireDay(unit, this);
+      out.write(ordinal, unit.micros(Numbers.whole(text, from, to, name)));
     }
 
-    long micros(JsonCursor json, int from, int to, boolean escaped) {
-      if (json.text[from] == '"') {
-        json.textOf(from, to, escaped);
-        return microsOfText(json.chars, json.charsFrom, json.charsTo);
-      }
-      if (!Numbers.at(json, from) || unit.timeOfDay()) {
-        throw Numbers.wrong(json, from, type);
-      }
-      return unit.micros(Numbers.whole(json, from, to, type));
+    @Override
+    void whole(long number, UnsafeWriter out, int ordinal) {
+      requireDay(unit, this);
+      out.write(ordinal, unit.micros(number));
     }
 
-    long microsOfText(byte[] chars, int from, int to) {
+    @Override
+    void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
       try {
-        return iso.micros(chars, from, to);
+        out.write(ordinal, iso.micros(chars, from, to));
       } catch (ArithmeticException tooLarge) {
-        throw Rejected.outOfRange("the text does not fit " + type);
+        throw Rejected.outOfRange("the text does not fit " + name);
       }
     }
   }
 
-  static final class Date extends ValueReader {
+  static final class Date extends Target {
     private final Unit unit;
     private final IsoText iso = new IsoText();
 
     Date(Unit unit) {
+      super("date", 4);
       this.unit = unit;
     }
 
     @Override
-    void read(JsonCursor json, int from, int to, boolean escaped, UnsafeWriter out, int ordinal) {
-      if (json.text[from] == '"') {
-        json.textOf(from, to, escaped);
-        out.write(ordinal, iso.days(json.chars, json.charsFrom, json.charsTo));
-        return;
-      }
-      if (!Numbers.at(json, from) || unit.timeOfDay()) {
-        throw Numbers.wrong(json, from, "date");
-      }
-      write(Numbers.whole(json, from, to, "date"), out, ordinal);
+    void digits(byte[] text, int from, int to, UnsafeWriter out, int ordinal) {
+      requireDay(unit, this);
+      whole(Numbers.whole(text, from, to, name), out, ordinal);
     }
 
-    void write(long number, UnsafeWriter out, int ordinal) {
+    @Override
+    void whole(long number, UnsafeWriter out, int ordinal) {
+      requireDay(unit, this);
       long days = unit == Unit.DAYS ? number : wholeDays(unit.micros(number));
       if (days != (int) days) {
-        throw Rejected.outOfRange("the number does not fit date");
+        throw tooLarge();
       }
       out.write(ordinal, (int) days);
     }
@@ -119,36 +131,34 @@ final class Temporals {
     }
 
     @Override
-    void writeNull(UnsafeWriter out, int ordinal) {
-      out.setNull4Bytes(ordinal);
+    void text(byte[] chars, int from, int to, UnsafeWriter out, int ordinal) {
+      out.write(ordinal, iso.days(chars, from, to));
     }
+  }
 
-    @Override
-    int elementBytes() {
-      return 4;
+  /** A number that counts time of day says nothing of a day. */
+  private static void requireDay(Unit unit, Target target) {
+    if (unit.timeOfDay()) {
+      throw target.wrong("a number");
     }
   }
 
   /** A number with a temporal meaning, declared as text: written in ISO 8601. */
-  static final class AsText extends ValueReader {
+  static final class AsText extends Targets.Text {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("HH:mm:ss");
     private final Unit unit;
-    private final Scalars.Text text = new Scalars.Text();
 
     AsText(Unit unit) {
       this.unit = unit;
     }
 
     @Override
-    void read(JsonCursor json, int from, int to, boolean escaped, UnsafeWriter out, int ordinal) {
-      if (!Numbers.at(json, from)) {
-        text.read(json, from, to, escaped, out, ordinal);
-        return;
-      }
-      write(Numbers.whole(json, from, to, unit.kind), out, ordinal);
+    void digits(byte[] text, int from, int to, UnsafeWriter out, int ordinal) {
+      whole(Numbers.whole(text, from, to, unit.kind), out, ordinal);
     }
 
-    void write(long number, UnsafeWriter out, int ordinal) {
+    @Override
+    void whole(long number, UnsafeWriter out, int ordinal) {
       out.write(ordinal, iso(unit.micros(number)).getBytes(StandardCharsets.UTF_8));
     }
 

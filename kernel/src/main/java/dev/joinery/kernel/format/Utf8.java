@@ -33,6 +33,13 @@ final class Utf8 {
     return -1;
   }
 
+  /** Refuses a text of a binary format that is not UTF-8. */
+  static void require(byte[] bytes, int from, int end) {
+    if (firstInvalid(bytes, from, end) >= 0) {
+      throw Rejected.undecodable("a text that is not UTF-8");
+    }
+  }
+
   private static int length(byte[] bytes, int i, int end) {
     int first = bytes[i] & 0xff;
     int second = i + 1 < end ? bytes[i + 1] & 0xff : 0;

@@ -2,29 +2,12 @@ package dev.joinery.kernel.format;
 
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter;
 
-/** Writes JSON values of one declared type into a row or an array; keeps what it needs for that. */
-abstract class ValueReader {
-  /** Writes the value at this span, which is not null; refuses what does not fit the type. */
-  abstract void read(
-      JsonCursor json, int from, int to, boolean escaped, UnsafeWriter writer, int ordinal);
-
-  /** Writes a null, as Spark's own projections do. */
-  void writeNull(UnsafeWriter writer, int ordinal) {
-    writer.setNull8Bytes(ordinal);
-  }
-
-  /** The bytes an element of an array takes in its fixed part. */
-  int elementBytes() {
-    return 8;
-  }
-
-  /** Writes the value at this span, null or not. */
-  final void readOrNull(
-      JsonCursor json, int from, int to, boolean escaped, UnsafeWriter writer, int ordinal) {
-    if (json.text[from] == 'n') {
-      writeNull(writer, ordinal);
-    } else {
-      read(json, from, to, escaped, writer, ordinal);
-    }
-  }
+/** Reads values of one kind from the record at hand, null or not, into a row or an array. */
+interface ValueReader {
+  /**
+   * Writes the value at a span; refuses what does not fit the declared type.
+   *
+   * @param escaped whether it is a text that holds escapes; only JSON has them
+   */
+  void read(int from, int to, boolean escaped, UnsafeWriter out, int ordinal);
 }

@@ -9,7 +9,10 @@ import org.apache.avro.SchemaBuilder;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
 
-/** Prints how many changes a second one core decodes; run by hand. */
+/**
+ * Prints how many changes a second one core decodes; run by hand. {@code -Dformat=avro} measures
+ * one format alone, as a run does.
+ */
 final class DecodeRate implements ChangeSink {
   private static final String RELATION =
       """
@@ -59,6 +62,10 @@ final class DecodeRate implements ChangeSink {
   }
 
   private static void measure(String format, Format decoder, List<byte[]> records) {
+    String only = System.getProperty("format", format);
+    if (!only.equals(format)) {
+      return;
+    }
     long bytes = records.stream().mapToLong(each -> each.length).sum();
     for (int round = 0; round < 10; round++) {
       DecodeRate sink = new DecodeRate();
