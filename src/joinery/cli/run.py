@@ -205,9 +205,9 @@ class Command:
             if self._arguments.bootstrap_from == "checkpoint":
                 self._take_over(plan)
             if self._arguments.rebuild:
-                self._undertake(plan, rebuild=True)
+                self._run_queries(plan, rebuild=True)
             if not self._ending.asked:
-                self._undertake(plan)
+                self._run_queries(plan)
             return DONE
         except JoineryError as error:
             if self._ending.asked and self._session is None:
@@ -232,15 +232,33 @@ class Command:
                 name = products[0].solution
                 sys.stderr.write(f'the join state of "{query}" is now kept by {name}\n')
 
-    def _undertake(self, plan: Plan, *, rebuild: bool = False) -> None:
-        run = self._prepared(plan, rebuild=rebuild)
+    def _run_queries(self, plan: Plan, *, rebuild: bool = False) -> None:
+        """Run the queries to their end, or build them anew."""
+        run = self._made(plan, rebuild=rebuild)
         run.prepare()
         try:
             session = self._open()
         except BaseException:
             run.abandon()
             raise
-        self._started(run, session)
+        if self._ending.asked:
+            run.abandon()
+            return
+        run.start(session)
+        self._ending.attach(run.request_stop)
+        if (topic := own_dead_letter_topic(self._spec)) is not None:
+            sys.stderr.write(f"dead letters go to the Kafka topic {topic}\n")
+        self._display.start(run.topics, run.targets, lambda: run.progress)
+        try:
+            run.await_termination()
+        finally:
+            self._display.end(run.progress.totals)
+            if run.progress.totals.dead:
+                listing = letters_command(self._arguments)
+                sys.stderr.write(f"dead letters are in {run.dead_letters}; {listing} shows why\n")
+        for query in run.replaced:
+            sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
+
 
     def _analysed(self) -> Plan:
         """Build the plan with the analyser of the run's own session."""
@@ -249,7 +267,7 @@ class Command:
 
         return build_plan(self._spec, SparkAnalyser(self._open()))
 
-    def _prepared(self, plan: Plan, *, rebuild: bool) -> Run:
+    def _made(self, plan: Plan, *, rebuild: bool) -> Run:
         from joinery.spark.batch.run import Run, RunOptions
 
         options = RunOptions(
@@ -289,25 +307,6 @@ class Command:
             return {}
         given = self._arguments.master or dict(self._spec.run.spark).get("spark.master")
         return real_time_settings(master_given=given is not None)
-
-    def _started(self, run: Run, session: SparkSession) -> None:
-        if self._ending.asked:
-            run.abandon()
-            return
-        run.start(session)
-        self._ending.attach(run.request_stop)
-        if (topic := own_dead_letter_topic(self._spec)) is not None:
-            sys.stderr.write(f"dead letters go to the Kafka topic {topic}\n")
-        self._display.start(run.topics, run.targets, lambda: run.progress)
-        try:
-            run.await_termination()
-        finally:
-            self._display.end(run.progress.totals)
-            if run.progress.totals.dead:
-                listing = letters_command(self._arguments)
-                sys.stderr.write(f"dead letters are in {run.dead_letters}; {listing} shows why\n")
-        for query in run.replaced:
-            sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
 
     def _name_log(self, error: JoineryError) -> None:
         if self._session is not None and not isinstance(error, SpecError):

@@ -14,7 +14,8 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from joinery.spark.streams.lookups import StreamLookups
 
 _DEAD_LETTERS = "dead_letters"
-_WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 
 class BatchRefusedError(RunError):
@@ -100,10 +100,10 @@ class QueryRun:
         dead_letters: DeadLetterWriter,
         staging: Path,
         board: ProgressBoard,
-        tombstone_retention_ms: int = _WEEK_MS,
-        wait_for_letters: bool = False,
-        sent: SentMark | None = None,
-        attempts: Attempts | None = None,
+        tombstone_retention_ms: int,
+        wait_for_letters: bool,
+        sent: SentMark,
+        attempts: Attempts,
         outlets: OutletMaker,
         lookups: Callable[[QueryRun], StreamLookups | None],
     ) -> None:
@@ -187,7 +187,7 @@ class QueryRun:
     @property
     def died_of(self) -> str:
         """Why the batch at hand could not be worked off; empty where it could, so far."""
-        failures = self._attempts.read() if self._attempts is not None else None
+        failures = self._attempts.read()
         return failures.why if failures is not None else ""
 
     @property
@@ -240,10 +240,39 @@ class QueryRun:
 
     def run_batch(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
         """Take one batch through to the sinks; Spark calls this."""
+        with self._noting_failure():
+            started = time.monotonic()
+            self.lease.check()
+            folder = self._staging / f"{self.lease.epoch}-{batch_id}"
+            shutil.rmtree(folder, ignore_errors=True)
+            query_id = _query_id(frame)
+            label = BatchLabel(query_id, batch_id, self.lease.epoch)
+            summary = self._stage(kernel, frame, folder, label)
+            staged = time.monotonic()
+            counters = {name: dict(each) for name, each in summary.get("counters", {}).items()}
+            letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
+            for member, outlet in self._outlets:
+                files = _parts(folder / member.product.name)
+                batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
+                for target, written in outlet.write(batch):
+                    letters.add(batch.product, target, written.refused)
+                    mine = counters.setdefault(batch.product, {})
+                    _count(mine, "refused", len(written.refused))
+                    _count(mine, "older", written.older)
+            dead = _parts(folder / _DEAD_LETTERS)
+            self._keep(dead, query_id=query_id, batch_id=batch_id)
+            times = (started, staged, time.monotonic())
+            self._sent.note(summary.get("documents", {}), self.targets)
+            self._count_batch(summary, counters, dead, batch_id=batch_id, times=times)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Refuse a batch of a run that is ending; note why one fails, as the run's watch needs."""
         try:
             if self.ending.is_set():
                 raise BatchRefusedError(f'query "{self.name}" is ending')
-            self._take(kernel, frame, batch_id)
+            yield
         except (SinkUnavailableError, StoreUnavailableError) as error:
             if not self.ending.is_set():
                 self.failure = self.failure or error
@@ -265,22 +294,17 @@ class QueryRun:
             hint="Start the run again once it is there: the batch runs again.",
         )
 
-    def _take(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
-        started = time.monotonic()
-        self.lease.check()
-        folder = self._staging / f"{self.lease.epoch}-{batch_id}"
-        shutil.rmtree(folder, ignore_errors=True)
-        query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
-        label = BatchLabel(query_id, batch_id, self.lease.epoch)
-        summary = self._stage(kernel, frame, folder, label)
-        staged = time.monotonic()
-        counters = self._write(folder, query_id, batch_id, summary.get("counters", {}))
-        dead = _parts(folder / _DEAD_LETTERS)
-        letters = sum(_count_lines(part) for part in dead)
-        self._keep(dead, query_id=query_id, batch_id=batch_id)
-        written = time.monotonic()
-        if self._sent is not None:
-            self._sent.note(summary.get("documents", {}), self.targets)
+    def _count_batch(
+        self,
+        summary: Mapping[str, Any],
+        counters: Mapping[str, Counts],
+        dead: Sequence[Path],
+        *,
+        batch_id: int,
+        times: tuple[float, float, float],
+    ) -> None:
+        """Tell the board of a batch; `times` are when it began, was staged and was sent."""
+        started, staged, written = times
         relations, columns = split_columns(summary.get("relations", {}))
         self._board.add(
             BatchProgress(
@@ -289,8 +313,8 @@ class QueryRun:
                 relations=self._with_lost(with_ages(relations, round(time.time() * 1000))),
                 columns=columns,
                 documents=summary.get("documents", {}),
-                counters=counters,
-                dead=letters,
+                counters={product: counts for product, counts in counters.items() if counts},
+                dead=sum(_count_lines(part) for part in dead),
                 store=summary.get("store", {}),
                 seconds=written - started,
                 ended_at=time.time(),
@@ -301,20 +325,17 @@ class QueryRun:
                 lookups=summary.get("lookups", {}),
             )
         )
-        shutil.rmtree(folder, ignore_errors=True)
 
     def _stage(
         self, kernel: BatchKernel, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
         """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
-        if self._attempts is None:
-            return kernel.stage(frame, folder, label)
         with self._attempts.at_work(label.number, counts=lambda: not self.ended()):
             return kernel.stage(frame, folder, label)
 
     def died(self) -> None:
         """Count the batch at work as failed, since Spark's process is gone."""
-        if self._attempts is not None and not self.ended():
+        if not self.ended():
             self._attempts.died()
 
     def _with_lost(self, relations: Mapping[str, Counts]) -> Mapping[str, Counts]:
@@ -322,22 +343,6 @@ class QueryRun:
         lost, self.lost = self.lost, {}
         counted = {name: {**relations.get(name, {}), "lost": lost[name]} for name in lost}
         return {**relations, **counted}
-
-    def _write(
-        self, folder: Path, query_id: str, batch_id: int, counters: Mapping[str, Counts]
-    ) -> dict[str, Counts]:
-        """Write a staged batch to all sinks and return `counters` with theirs."""
-        counted = {product: dict(counts) for product, counts in counters.items()}
-        letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
-        for member, outlet in self._outlets:
-            files = _parts(folder / member.product.name)
-            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
-            for target, written in outlet.write(batch):
-                letters.add(batch.product, target, written.refused)
-                mine = counted.setdefault(batch.product, {})
-                _count(mine, "refused", len(written.refused))
-                _count(mine, "older", written.older)
-        return {product: counts for product, counts in counted.items() if counts}
 
     def _batch_of(
         self, member: ProductSinks, *, query_id: str, batch_id: int, files: tuple[Path, ...]
@@ -380,6 +385,10 @@ class QueryRun:
             return  # what was not sent is held for the next run
         self.failure = self.failure or error
         self.ending.set()
+
+
+def _query_id(frame: DataFrame) -> str:
+    return frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""
 
 
 def _count(counts: dict[str, int], name: str, more: int) -> None:
