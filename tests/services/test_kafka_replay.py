@@ -18,7 +18,7 @@ from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import run
-from joinery.spark.connector import kafka_jars
+from joinery.spark.jar import kafka_jars
 from joinery.spark.kernel import add_jars
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.spark.batch.run import Run, run
-from joinery.spark.source.kafka_client import KafkaUnreachableError
-from joinery.spark.source.kafka_loss import RecordsLostError
+from joinery.spark.source.kafka_client import KafkaUnreachableError, RecordsLostError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,8 +19,8 @@ from joinery.plan.nodes import Plan
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.run import Run, RunOptions, run
-from joinery.spark.batch.selection import OutboxRefusedError
-from joinery.spark.connector import kafka_jars
+from joinery.spark.batch.setup import OutboxRefusedError
+from joinery.spark.jar import kafka_jars
 from joinery.spark.kernel import add_jars
 from joinery.spark.recovery.attempt import QueryFailedError
 

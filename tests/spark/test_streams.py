@@ -14,8 +14,8 @@ import pytest
 
 import joinery as jn
 from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.frames.documents import frame_of
 from joinery.spark.frames.preview import preview
-from joinery.spark.frames.stream_frame import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

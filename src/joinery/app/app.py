@@ -254,7 +254,7 @@ class App:
             SelectionError: There is no product, and no stream ends with `.sink(…)`.
             JoineryError: The app cannot run, or another run holds its checkpoint.
         """
-        from joinery.spark.batch.selection import check_runnable
+        from joinery.spark.batch.setup import check_runnable
 
         project = self.project
         check_runnable(project.spec)

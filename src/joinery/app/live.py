@@ -166,7 +166,7 @@ def dataframe_of(
         spark: The session.
         frames: Those that its relations were declared with; all of them or none.
     """
-    from joinery.spark.frames.stream_frame import frame_of, source_frame_of
+    from joinery.spark.frames.documents import frame_of, source_frame_of
 
     given = {each.name: frames[each.name] for each in stream.relations if each.name in frames}
     if given:

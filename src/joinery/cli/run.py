@@ -223,7 +223,7 @@ class Command:
     def _take_over(self, plan: Plan) -> None:
         """Carry the state of each query's checkpoint over to the solution that is to go on."""
         from joinery.project.load import load_spec
-        from joinery.spark.batch.selection import select_queries
+        from joinery.spark.batch.setup import select_queries
         from joinery.spark.recovery.takeover import take_over
 
         origin = load_spec(self._arguments.file, settings=self._arguments.settings)
@@ -259,7 +259,6 @@ class Command:
         for query in run.replaced:
             sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
 
-
     def _analysed(self) -> Plan:
         """Build the plan with the analyser of the run's own session."""
         from joinery.plan.build import build_plan
@@ -284,7 +283,7 @@ class Command:
 
     def _open(self) -> SparkSession:
         if self._session is None:
-            from joinery.spark.connector import connector_jars
+            from joinery.spark.jar import connector_jars
             from joinery.spark.kernel import add_jars
             from joinery.spark.session import open_session
 

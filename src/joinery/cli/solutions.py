@@ -189,7 +189,7 @@ def _measured(
     spec: ProjectSpec, names: Sequence[str], arguments: SolutionsArguments
 ) -> list[Measured]:
     from joinery.spark.analyse import SparkAnalyser
-    from joinery.spark.connector import connector_jars
+    from joinery.spark.jar import connector_jars
     from joinery.spark.kernel import add_jars
     from joinery.spark.recovery.compare import Measurement, Sample, measure
     from joinery.spark.session import open_session

@@ -1,8 +1,10 @@
-"""The kernel's jar: compiled by the machine's JDK against Spark's own jars.
+"""The jars that a session needs: the kernel's, compiled here, and Spark's Kafka connector.
 
-An installed wheel carries the jar. A source checkout builds it at first use, in
-`kernel/build`, under a name that holds the hash of its sources, of the Spark version and
-of this recipe, so a jar is never stale and never changes under a running session.
+An installed wheel carries the kernel's jar. A source checkout builds it at first use with the
+machine's JDK against Spark's own jars, in `kernel/build`, under a name that holds the hash of
+its sources, of the Spark version and of this recipe, so a jar is never stale and never changes
+under a running session. The connector, which the PySpark wheel leaves out, is given to sessions
+that Joinery opens; a user's session is never given jars that its owner did not choose.
 
 Invariant: a jar that stands under its final name is complete (built aside, renamed).
 """
@@ -21,8 +23,14 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from joinery.artifact import Artifact, fetch, version
 from joinery.errors import RunError
+from joinery.project.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHIPPED = _PACKAGE / "_kernel" / "joinery-kernel.jar"
@@ -43,6 +51,9 @@ _JUNIT_JVM = (
     *("-Xmx1g", "-XX:+UseParallelGC"),
     *("-XX:MaxInlineLevel=6", "-XX:FreqInlineSize=120", "-XX:InlineSmallCode=1000"),
 )
+_PROVIDER = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
+_SPARK = "org.apache.spark"
+_CONNECTOR = "spark-sql-kafka-0-10_2.13"
 _CLASSES_AT_ONCE = (
     "--config=junit.jupiter.execution.parallel.enabled=true",
     "--config=junit.jupiter.execution.parallel.mode.classes.default=concurrent",
@@ -222,6 +233,49 @@ def _junit() -> Path:
             hint=f"Put {jar.name} from Maven Central into {folder} by hand.",
         )
     return jar
+
+
+class ConnectorMissingError(RunError):
+    """A session lacks Spark's Kafka connector."""
+
+    code = "RUN_CONNECTOR"
+
+
+def connector_jars(spec: ProjectSpec) -> tuple[Path, ...]:
+    """Return the jars that the sources of a project need, fetched at first use."""
+    return kafka_jars() if any(each.kind == "kafka" for each in spec.sources) else ()
+
+
+def kafka_jars() -> tuple[Path, ...]:
+    """Return the jars of the Kafka connector, fetched at first use.
+
+    Raises:
+        ArtifactError: They are not here, and could not be fetched.
+    """
+    return fetch(
+        "spark-kafka",
+        Artifact(_SPARK, _CONNECTOR, version("spark-kafka")),
+        Artifact(_SPARK, "spark-token-provider-kafka-0-10_2.13", version("spark-kafka-token")),
+        Artifact("org.apache.kafka", "kafka-clients", version("kafka-clients")),
+        Artifact("org.apache.commons", "commons-pool2", version("commons-pool")),
+    )
+
+
+def require_connector(session: SparkSession) -> None:
+    """Refuse a session without the Kafka connector.
+
+    Raises:
+        ConnectorMissingError: Naming the package it needs.
+    """
+    jvm: Any = session._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource(_PROVIDER) is not None:
+        return
+    package = f"{_SPARK}:{_CONNECTOR}:{version('spark-kafka')}"
+    raise ConnectorMissingError(
+        "this Spark session has no Kafka connector",
+        hint=f"Start it with spark.jars.packages={package} (or --packages).",
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -33,7 +33,7 @@ from joinery.model.type import DataType
 from joinery.processor import usable_processors
 from joinery.project.product import ProjectSpec
 from joinery.spark.analyse import SparkAnalyser
-from joinery.spark.connector import connector_jars
+from joinery.spark.jar import connector_jars
 from joinery.spark.kernel import add_jars
 
 if TYPE_CHECKING:

@@ -20,12 +20,17 @@ from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
-from joinery.spark.batch.observe import RunObserver, batch_warnings, stale_warnings, start_warnings
-from joinery.spark.batch.progress import BatchTimes, ProgressBoard
+from joinery.spark.batch.progress import (
+    BatchTimes,
+    ProgressBoard,
+    RunObserver,
+    batch_warnings,
+    stale_warnings,
+    start_warnings,
+)
 from joinery.spark.batch.query import QueryRun
-from joinery.spark.batch.selection import check_rebuildable, select_queries
-from joinery.spark.batch.setup import make_queries
-from joinery.spark.batch.start import QueryStarter
+from joinery.spark.batch.setup import check_rebuildable, make_queries, select_queries
+from joinery.spark.batch.start import OverdueTimers, QueryStarter, has_timers
 from joinery.spark.batch.stores import (
     StoreThread,
     StoreWait,
@@ -33,7 +38,6 @@ from joinery.spark.batch.stores import (
     open_store,
     solution_of,
 )
-from joinery.spark.batch.timer import OverdueTimers, has_timers
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun

@@ -22,7 +22,7 @@ from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
-from joinery.spark.batch.timer import OverdueTimers
+from joinery.spark.batch.start import OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,

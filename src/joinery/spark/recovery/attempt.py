@@ -22,7 +22,7 @@ from joinery.errors import JoineryError, RunError, SpecError
 from joinery.files import write_whole
 from joinery.sinks.protocol import FencedError
 from joinery.solutions.stored.state import StoreError
-from joinery.spark.source.kafka_loss import lost_midway
+from joinery.spark.source.kafka_client import lost_midway
 
 _LONGEST = 2000
 _KEPT = (

@@ -141,7 +141,7 @@ class Probe:
 def main() -> None:
     """Answer what the parent asks, a JSON text each, until its input ends."""
     from joinery.spark.analyse import SparkAnalyser
-    from joinery.spark.connector import connector_jars
+    from joinery.spark.jar import connector_jars
     from joinery.spark.kernel import add_jars
     from joinery.spark.session import open_session
 

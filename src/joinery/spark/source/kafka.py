@@ -23,8 +23,13 @@ from pyspark.sql import functions as F
 from joinery.dead_letters.replay import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
 from joinery.project.kafka import KafkaOptions, kafka_options, pattern_of
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
-from joinery.spark.source.kafka_client import KafkaClient
-from joinery.spark.source.kafka_loss import Gap, check_loss, lost_warning, records_lost
+from joinery.spark.source.kafka_client import (
+    Gap,
+    KafkaClient,
+    check_loss,
+    lost_warning,
+    records_lost,
+)
 from joinery.spark.source.source import RawStream, positions
 
 if TYPE_CHECKING:

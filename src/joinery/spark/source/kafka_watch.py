@@ -29,8 +29,15 @@ from joinery.model.warning import RunWarning
 from joinery.project.kafka import KafkaOptions, kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.recovery.checkpoint import committed_positions
-from joinery.spark.source.kafka_client import KafkaClient, KafkaUnreachableError
-from joinery.spark.source.kafka_loss import Gap, RecordsLostError, gone, lost_error, lost_warning
+from joinery.spark.source.kafka_client import (
+    Gap,
+    KafkaClient,
+    KafkaUnreachableError,
+    RecordsLostError,
+    gone,
+    lost_error,
+    lost_warning,
+)
 from joinery.spark.source.source import Positions, SourceRead, positions
 from joinery.spark.source.warning import TopicNames
 

@@ -7,8 +7,7 @@ import pytest
 from joinery.model.progress import Waiting
 from joinery.spark.batch.watch import Outage, is_outage
 from joinery.spark.recovery.attempt import reasons_of
-from joinery.spark.source.kafka_client import KafkaUnreachableError
-from joinery.spark.source.kafka_loss import lost_midway
+from joinery.spark.source.kafka_client import KafkaUnreachableError, lost_midway
 
 AWAY = RuntimeError("org.apache.kafka.common.errors.TimeoutException: Timed out waiting")
 

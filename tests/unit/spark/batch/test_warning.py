@@ -6,8 +6,12 @@ from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, SinkSpec
 from joinery.project.stream import StreamSpec, UnionSpec
-from joinery.spark.batch.observe import batch_warnings, stale_warnings, start_warnings
-from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.progress import (
+    ProgressBoard,
+    batch_warnings,
+    stale_warnings,
+    start_warnings,
+)
 
 
 def batch(**counts: int) -> BatchProgress:
