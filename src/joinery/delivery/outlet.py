@@ -1,42 +1,37 @@
-"""What stands between a product's staged batches and its sinks: when documents go out.
+"""The way of a product's staged batches to its sinks, which wait for their targets.
 
-`DirectOutlet` passes a batch on; `GatedOutlet` and `SettlingOutlet` stand in front of an outlet and
-hold documents back.
+`DirectOutlet` passes a batch on to its sinks; the outlets of `joinery.delivery.hold` wrap an
+outlet and hold documents back. `PatientSink` tries until its target is there.
 
-Invariant: nothing reaches a sink once the batch's lease is lost.
-
-An outlet that sends nothing until some relations have been read to their first end.
-
-Until then documents wait in a `Hold`, the newest a key; the batch that opens the gate sends
-them with its own, each key once.
-
-Invariant: what the opening batch sends is forgotten only when a later batch begins, so it
-sends the same when it runs again.
-
-An outlet that waits for quiet: at most one document a key in the time a key settles.
-
-A document leaves once its key has not changed for `settle`, and after ten times that at the
-latest, so a key that never rests is still seen. A thread flushes what is due, also while no
-batch comes. Each flush has a number of its own, which takes the place of the batch's.
-
-Invariant: a flush that was begun is written whole before the next one, under the same
-number, also after a crash.
+Invariant: nothing reaches a sink once the batch's lease is lost. Before each attempt after the
+first the lease is checked, and the sink has been closed and opened again.
 """
 
 from __future__ import annotations
 
-import tempfile
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from joinery.delivery.hold import Hold
 from joinery.errors import JoineryError, RunError
+from joinery.model.progress import Waiting
 from joinery.model.warning import RunWarning, warn
-from joinery.sinks.protocol import Sink, StagedBatch, Written
+from joinery.retry import PATIENCE, Patience, Retry
+from joinery.sinks.protocol import (
+    ListingSink,
+    Refusal,
+    Sink,
+    SinkUnavailableError,
+    StagedBatch,
+    WrappingSink,
+    Written,
+)
 
 
 class SinkResult(NamedTuple):
@@ -105,7 +100,12 @@ class DirectOutlet:
         """Write `batch` to each sink in turn."""
         if not batch.files:
             return ()
-        return [SinkResult(sink.target, _write(sink, batch)) for sink in self._sinks]
+        results: list[SinkResult] = []
+        for sink in self._sinks:
+            batch.check()
+            with _naming_product(sink, batch):
+                results.append(SinkResult(sink.target, sink.write(batch)))
+        return results
 
     def drain(self) -> Sequence[SinkResult]:
         """Nothing is held."""
@@ -117,11 +117,11 @@ class DirectOutlet:
             sink.close()
 
 
-def _write(sink: Sink, batch: StagedBatch) -> Written:
-    """Write a batch; what the sink raises is told with its product."""
-    batch.check()
+@contextmanager
+def _naming_product(sink: Sink, batch: StagedBatch) -> Iterator[None]:
+    """Tell what a sink raises with the product whose documents it was given."""
     try:
-        return sink.write(batch)
+        yield
     except JoineryError:
         raise
     except Exception as error:
@@ -131,160 +131,126 @@ def _write(sink: Sink, batch: StagedBatch) -> Written:
         ) from error
 
 
-class HoldingOutlet:
-    """An outlet in front of another, whose documents wait in a hold meanwhile.
+class PatientSink(WrappingSink):
+    """Writes to `sink`, and waits as long as its target is not there.
 
     Args:
-        inner: Where the documents go.
-        hold: Where they wait until then.
-    """
-
-    def __init__(self, inner: Outlet, hold: Hold) -> None:
-        self._inner = inner
-        self._hold = hold
-
-    def open(self) -> None:
-        """Open the hold, then all sinks."""
-        self._hold.open()
-        self._inner.open()
-
-    def close(self) -> None:
-        """Close all sinks and the hold."""
-        try:
-            self._inner.close()
-        finally:
-            self._hold.close()
-
-
-_OPENED = "opened_by_batch"
-
-
-class GatedOutlet(HoldingOutlet):
-    """Holds the documents of a product back until `reached`.
-
-    Args:
-        inner: Where the documents go once the gate is open.
-        hold: Where they wait until then.
-        reached: Tells whether a batch, by its id, ends at or behind all the ends.
-    """
-
-    def __init__(self, inner: Outlet, hold: Hold, reached: Callable[[int], bool]) -> None:
-        super().__init__(inner, hold)
-        self._reached = reached
-
-    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
-        """Hold `batch`, or write it with all that was held."""
-        opened = self._hold.number(_OPENED)
-        if opened is not None and batch.batch_id > opened:
-            self._hold.forget_held()
-            return self._inner.write(batch)
-        self._hold.put(batch.files, time.time())
-        if not self._reached(batch.batch_id):
-            return ()
-        self._hold.remember(_OPENED, batch.batch_id)
-        return self._send_held(batch)
-
-    def drain(self) -> Sequence[SinkResult]:
-        """Let the inner outlet drain; what waits for readiness goes on waiting."""
-        return self._inner.drain()
-
-    def _send_held(self, batch: StagedBatch) -> Sequence[SinkResult]:
-        with tempfile.TemporaryDirectory(prefix="joinery-ready-") as folder:
-            whole = Path(folder, "part-00000.jsonl")
-            held = self._hold.write_held(whole)
-            return self._inner.write(replace(batch, files=(whole,) if held else ()))
-
-
-_LONGEST = 10
-_IDLE_S = 1.0
-
-
-class SettlingOutlet(HoldingOutlet):
-    """Sends the documents of a product once their keys have settled.
-
-    Args:
-        inner: Where the documents go.
-        hold: Where they wait until then.
-        settle_s: For how long a key must not change.
-        delaying: Makes the batch of a flush, and is told what became of it.
+        sink: Not yet opened.
+        product: Whose documents it takes.
+        ended: True once the run is to end; a wait ends then.
+        tell: Told what is waited for, and None once that is over.
+        patience: How it waits.
     """
 
     def __init__(
         self,
-        inner: Outlet,
-        hold: Hold,
+        sink: Sink,
+        product: str,
         *,
-        settle_s: float,
-        delaying: Delaying,
+        ended: Callable[[], bool] = lambda: False,
+        tell: Callable[[Waiting | None], None] = lambda waiting: None,
+        patience: Patience = PATIENCE,
     ) -> None:
-        super().__init__(inner, hold)
-        self._settle_s = settle_s
-        self._longest_s = settle_s * _LONGEST
-        self._delaying = delaying
-        self._mutex = threading.Lock()
-        self._changed = threading.Event()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        super().__init__(sink)
+        self._open = False
+        self._retry = Retry(
+            "sink",
+            {"product": product},
+            lambda: sink.target,
+            outage=SinkUnavailableError,
+            ended=ended,
+            tell=tell,
+            patience=patience,
+        )
 
     def open(self) -> None:
-        """Open the hold and all sinks, and begin to flush what is due."""
-        super().open()
-        self._closing.clear()
-        self._thread = threading.Thread(
-            target=self._flush_on_time, name="joinery-settle", daemon=True
-        )
-        self._thread.start()
+        """Open the sink; one whose target is not there now is opened with the first batch."""
+        try:
+            self._sink.open()
+            self._open = True
+        except SinkUnavailableError as error:
+            self._sink.close()
+            self._retry.note(error)
 
-    def write(self, batch: StagedBatch) -> Sequence[SinkResult]:
-        """Hold the documents of `batch`, replacing older ones that wait."""
-        with self._mutex:
-            self._hold.note(query_id=batch.query_id)
-            self._hold.put(batch.files, time.time())
-        self._changed.set()
-        return ()
+    def write(self, batch: StagedBatch) -> Written:
+        """Write `batch`, however long its target takes.
 
-    def drain(self) -> Sequence[SinkResult]:
-        """Send all that waits, without waiting for quiet."""
-        self._flush(time.time() + self._settle_s)
-        return ()
+        Raises:
+            SinkUnavailableError: The run ended while the target was not there.
+        """
+        attempt = partial(self._attempt, batch)
+        return self._retry.until_done(attempt, f"could not write to {self.target}")
+
+    def listing(self) -> ListingSink | None:
+        """Return this sink where the one behind it can list its target's documents."""
+        return None if super().listing() is None else self
+
+    def keys(self, batch: StagedBatch) -> Iterator[str]:
+        """Yield the keys that the target holds, however long it takes until it is there.
+
+        Raises:
+            SinkUnavailableError: The run ended while the target was not there, or the target
+                went away in the middle of its list.
+        """
+        attempt = partial(self._attempt_list, batch)
+        yield from self._retry.until_done(attempt, f"could not list what {self.target} holds")
 
     def close(self) -> None:
-        """End the thread; close all sinks and the hold. What waits is sent by the next run."""
-        self._closing.set()
-        self._changed.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        """Close the sink."""
+        self._open = False
         super().close()
 
-    def _flush_on_time(self) -> None:
-        while not self._closing.is_set():
-            try:
-                self._flush(time.time())
-                wait = self._wait()
-            except Exception as error:
-                self._delaying.on_error(error)
-                return
-            self._changed.wait(wait)
-            self._changed.clear()
+    def _attempt(self, batch: StagedBatch) -> Written:
+        with self._opened(batch):
+            return self._sink.write(batch)
 
-    def _wait(self) -> float:
-        with self._mutex:
-            due = self._hold.next_due(settle=self._settle_s, longest=self._longest_s)
-        return _IDLE_S if due is None else max(due - time.time(), 0.001)
+    def _attempt_list(self, batch: StagedBatch) -> Iterator[str]:
+        """Return the target's keys once the first of them is here."""
+        listing = super().listing()
+        with self._opened(batch):
+            keys = iter(listing.keys(batch) if listing is not None else ())
+            first = next(keys, None)
+        return keys if first is None else chain((first,), keys)
 
-    def _flush(self, now: float) -> None:
-        """Send what is due at `now`, and what an earlier flush left."""
-        with self._mutex:
-            while self._hold.leave(quiet=now - self._settle_s, old=now - self._longest_s):
-                self._send_leaving()
-                self._hold.forget_leaving()
+    @contextmanager
+    def _opened(self, batch: StagedBatch) -> Iterator[None]:
+        """Open the sink where it is not, and note when its target is gone."""
+        batch.check()
+        if not self._open:
+            self._sink.close()
+            self._sink.open()
+            self._open = True
+        try:
+            yield
+        except SinkUnavailableError:
+            self._open = False
+            raise
 
-    def _send_leaving(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="joinery-settle-") as folder:
-            part = Path(folder, "part-00000.jsonl")
-            number = self._hold.write_leaving(part)
-            batch = self._delaying.make(
-                query_id=self._hold.query_id, batch_id=number, files=(part,)
-            )
-            self._delaying.tell(self._inner.write(batch))
+
+class SinkLetters:
+    """The dead letters that the sinks of one batch give; `file` appears with the first."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def add(self, product: str, target: str, refused: Sequence[Refusal]) -> None:
+        """Add what `target` refused of `product`."""
+        if not refused:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a", encoding="utf-8") as lines:
+            lines.writelines(f"{_line(product, target, each)}\n" for each in refused)
+
+
+def _line(product: str, target: str, refusal: Refusal) -> str:
+    letter = {
+        "reason": refusal.reason,
+        "detail": refusal.detail,
+        "product": product,
+        "sink": target,
+        "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+        "key": refusal.row.key,
+        "value": refusal.row.value,
+        "version": refusal.row.version,
+    }
+    return json.dumps(letter, ensure_ascii=False)

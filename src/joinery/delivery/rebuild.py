@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from joinery.delivery.hold import Hold, write_rows
+from joinery.delivery.hold import Hold, HoldingOutlet, write_rows
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import DirectOutlet, HoldingOutlet, SinkResult
+from joinery.delivery.outlet import DirectOutlet, SinkResult
 from joinery.model.warning import RunWarning
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, StagedBatch, listing_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.hold import Hold
-from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, SettlingOutlet, SinkResult
+from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
+from joinery.delivery.outlet import Delaying, DirectOutlet, SinkResult
 from joinery.model.type import Atomic, Field, Struct
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.patient_sink import PatientSink
+from joinery.delivery.outlet import PatientSink
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
 from joinery.retry import Patience

@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
-from joinery.delivery.hold import Hold
+from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import Delaying, DirectOutlet, GatedOutlet, Outlet, SettlingOutlet
+from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole

@@ -25,8 +25,7 @@ from pyspark.sql import DataFrame
 
 from joinery.dead_letters.folder import DeadLetterWriter, PatientDeadLetters
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import Delaying, Outlet, SinkResult
-from joinery.delivery.patient_sink import PatientSink, SinkLetters
+from joinery.delivery.outlet import Delaying, Outlet, PatientSink, SinkLetters, SinkResult
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
 from joinery.errors import JoineryError, RunError

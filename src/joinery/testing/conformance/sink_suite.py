@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
-from joinery.delivery.patient_sink import PatientSink
+from joinery.delivery.outlet import PatientSink
 from joinery.retry import Patience
 from joinery.sinks.key import canonical_key
 from joinery.sinks.line import StagedRow
