@@ -16,7 +16,6 @@ from typing import Any
 
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Row
-from joinery.model.type import Field
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import (
     Filter,
@@ -27,7 +26,6 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    columns_after,
 )
 from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge
@@ -102,10 +100,8 @@ class _World:
 
 def _through(stream: Stream, world: _World) -> list[Line]:
     lines = list(_events(stream.relation, world))
-    columns: tuple[Field, ...] = stream.relation.row.fields
     for step in stream.steps:
-        lines = _step(step, columns, lines, world)
-        columns = columns_after(columns, step)
+        lines = _step(step, lines, world)
     return lines
 
 
@@ -126,7 +122,7 @@ def _events(relation: Relation, world: _World) -> Iterator[Line]:
                 yield Line(batch, key, row, (True, relation.name, count))
 
 
-def _step(step: Step, columns: Sequence[Field], lines: list[Line], world: _World) -> list[Line]:
+def _step(step: Step, lines: list[Line], world: _World) -> list[Line]:
     match step:
         case Filter(where):
             holds = guarded(where, _FAILED)

@@ -23,7 +23,6 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    columns_after,
 )
 from joinery.project.location import Path
 from joinery.project.product import Pairs
@@ -180,7 +179,7 @@ class _Streams:
             begun.lost |= {name for name, _ in getattr(spec, "fields", None) or ()}
             return not (isinstance(spec, LookupSpec) and spec.fields is None)
         begun.volatile = _volatile(begun, step)
-        begun.columns = columns_after(begun.columns, step)
+        begun.columns = step.columns_after(begun.columns)
         begun.lost -= {each.name for each in begun.columns}
         begun.steps += (step,)
         if isinstance(spec, SelectSpec | WithColumnsSpec | LookupSpec) and spec.fields is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import JoineryError
-from joinery.expression.typed import Aggregate, Expression
+from joinery.expression.typed import Aggregate, Expression, Read
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.project.product import OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
@@ -33,6 +33,11 @@ class Computed:
 
     name: str
     expression: Expression
+
+    @property
+    def kept(self) -> bool:
+        """Whether it only reads the name that it has."""
+        return self.expression.typed == Read(self.name, self.type)
 
     @property
     def type(self) -> DataType:

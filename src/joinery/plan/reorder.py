@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from joinery.expression.typed import Read, column_expression
+from joinery.expression.typed import column_expression
 from joinery.model.type import Field
 from joinery.plan.nodes import Computed
 from joinery.plan.stream import (
@@ -22,8 +22,6 @@ from joinery.plan.stream import (
     Select,
     Step,
     Union,
-    WithColumns,
-    columns_after,
 )
 
 
@@ -81,7 +79,7 @@ def _kept(step: Step) -> bool:
 
 
 def _columns(columns: tuple[Field, ...], steps: Sequence[Step]) -> tuple[Field, ...]:
-    return reduce(columns_after, steps, columns)
+    return reduce(lambda had, step: step.columns_after(had), steps, columns)
 
 
 def _message(step: Step, store: Lookup) -> str:
@@ -112,7 +110,7 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
 
 
 def _between(step: Lookup, other: Step, needed: set[str]) -> str:
-    made = _made(other)
+    made = other.made
     if isinstance(other, MapRows):
         return f'The function "{other.name}" is between them and may use any column.'
     if isinstance(other, Filter) and step.on_miss == "dead_letter":
@@ -123,17 +121,6 @@ def _between(step: Lookup, other: Step, needed: set[str]) -> str:
         return f'It needs the column "{touched[0]}", which the {where} before it gives.'
     again = sorted(made & {each.name for each in step.fields})
     return f'It gives the column "{again[0]}", as a step before it does.' if again else ""
-
-
-def _made(step: Step) -> set[str]:
-    """Return the columns that have another value after `step` than before."""
-    match step:
-        case Lookup(fields=fields) | WithColumns(fields):
-            return {each.name for each in fields}
-        case Select(fields):
-            return {e.name for e in fields if e.expression.typed != Read(e.name, e.type)}
-        case Filter() | MapRows() | Union():
-            return set()
 
 
 def _showing(step: Step, moved: Lookup) -> Step:

@@ -31,6 +31,8 @@ from joinery.project.stream import Limits as Limits
 from joinery.project.stream import StoreRead as StoreRead
 
 PLACE = Field("place", STRING)
+Columns = tuple[Field, ...]
+Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,26 @@ class Lookup:
     limits: Limits = field(default_factory=Limits)
     store: StoreRead | None = None
 
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return what an event has after the step, given what it had before."""
+        return _replaced(columns, _fields(self.fields))
+
+    @property
+    def made(self) -> Names:
+        """The columns that may have another value after the step than before."""
+        return _names(self.fields)
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return which of `columns` the step needs so that `needed` is there after it."""
+        if self.on_miss == "dead_letter":
+            return columns
+        asked = {pair.parent for pair in self.on}
+        if self.where is not None:
+            asked |= self.where.references & columns
+        if self.event_time is not None:
+            asked.add(self.event_time)
+        return (needed - self.made) | asked
+
     @property
     def corrects(self) -> bool:
         """Whether an event that was sent may be sent again, with other columns."""
@@ -97,12 +119,38 @@ class Filter:
 
     where: Expression
 
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return the columns as they are."""
+        return columns
+
+    @property
+    def made(self) -> Names:
+        """No column."""
+        return frozenset()
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what is needed after it, and what the condition reads."""
+        return needed | self.where.references
+
 
 @dataclass(frozen=True, slots=True)
 class Select:
     """Replaces all columns by `fields`."""
 
     fields: tuple[Computed, ...]
+
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return its own columns."""
+        return _fields(self.fields)
+
+    @property
+    def made(self) -> Names:
+        """Its columns, but for those that it only keeps."""
+        return _names(each for each in self.fields if not each.kept)
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what the needed ones of its columns read."""
+        return _read_by(self.fields, needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +161,26 @@ class WithColumns:
     """
 
     fields: tuple[Computed, ...]
+
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return the columns with its own, in the places of those that they replace.
+
+        Example:
+            >>> from joinery.model.type import INT
+            >>> more = WithColumns((Computed("b", Expression("a", INT, frozenset({"a"}))),))
+            >>> [each.name for each in more.columns_after((Field("a", INT),))]
+            ['a', 'b']
+        """
+        return _replaced(columns, _fields(self.fields))
+
+    @property
+    def made(self) -> Names:
+        """Its columns."""
+        return _names(self.fields)
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what is needed and not made here, and what the needed ones of its columns read."""
+        return (needed - self.made) | _read_by(self.fields, needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +195,19 @@ class MapRows:
     function: str | RowFunction
     output: Struct
 
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return what the function returns."""
+        return self.output.fields
+
+    @property
+    def made(self) -> Names:
+        """No column by name: the function may use, and return, any."""
+        return frozenset()
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return all columns: the function may read any."""
+        return columns
+
     @property
     def name(self) -> str:
         """What the function is called."""
@@ -140,6 +221,19 @@ class Union:
     """Adds the events of another stream whose columns have the same names and types."""
 
     other: Stream
+
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return the columns, which the other stream's events have, too."""
+        return columns
+
+    @property
+    def made(self) -> Names:
+        """No column."""
+        return frozenset()
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what is needed after it."""
+        return needed
 
 
 Step = Lookup | Filter | Select | WithColumns | MapRows | Union
@@ -193,47 +287,35 @@ class Stream:
         return tuple(each for each in self.steps if isinstance(each, Lookup))
 
     @property
+    def united(self) -> tuple[Stream, ...]:
+        """The streams whose events it adds, in order."""
+        return tuple(each.other for each in self.steps if isinstance(each, Union))
+
+    @property
     def tables(self) -> tuple[Relation, ...]:
         """The relations whose changes this stream reads, each once."""
         kept = (each.table for each in self.lookups if each.read == "state")
-        others = (
-            table for each in self.steps if isinstance(each, Union) for table in each.other.tables
-        )
+        others = (table for other in self.united for table in other.tables)
         return tuple(dict.fromkeys((*kept, *others)))
 
     @property
     def relations(self) -> tuple[Relation, ...]:
         """All relations this stream reads, events first, each once."""
-        others = (
-            each for step in self.steps if isinstance(step, Union) for each in step.other.relations
-        )
+        others = (each for other in self.united for each in other.relations)
         return tuple(dict.fromkeys((self.relation, *self.tables, *others)))
-
-
-def columns_after(columns: tuple[Field, ...], step: Step) -> tuple[Field, ...]:
-    """Return what an event has after `step`, given what it had before.
-
-    Example:
-        >>> from joinery.model.type import INT, LONG
-        >>> more = WithColumns((Computed("b", Expression("a", INT, frozenset({"a"}))),))
-        >>> [each.name for each in columns_after((Field("a", INT),), more)]
-        ['a', 'b']
-    """
-    match step:
-        case Select(fields):
-            return _fields(fields)
-        case MapRows(_, output):
-            return output.fields
-        case WithColumns(fields):
-            return _replaced(columns, _fields(fields))
-        case Lookup():
-            return _replaced(columns, _fields(step.fields))
-        case Filter() | Union():
-            return columns
 
 
 def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:
     return tuple(Field(each.name, each.expression.type) for each in computed)
+
+
+def _names(computed: Iterable[Computed]) -> Names:
+    return frozenset(each.name for each in computed)
+
+
+def _read_by(computed: Iterable[Computed], needed: Names) -> Names:
+    read = (each.expression.references for each in computed if each.name in needed)
+    return frozenset[str]().union(*read)
 
 
 def _replaced(columns: tuple[Field, ...], more: tuple[Field, ...]) -> tuple[Field, ...]:

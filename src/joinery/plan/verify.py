@@ -26,7 +26,6 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    columns_after,
 )
 
 Names = dict[str, DataType]
@@ -149,7 +148,7 @@ def verify_stream(stream: Stream) -> None:
             not (asked and kept), stream, "state is read before a store is queried"
         )
         asked = asked or (isinstance(step, Lookup) and step.read == "database")
-        columns = columns_after(columns, step)
+        columns = step.columns_after(columns)
         names = [each.name for each in columns]
         _verify_stream_require(len(set(names)) == len(names), stream, "each column is there once")
     _verify_stream_require(

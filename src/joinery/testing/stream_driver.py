@@ -13,7 +13,7 @@ from typing import Protocol
 
 from joinery.model.change import Change, DocumentChange
 from joinery.plan.nodes import Relation
-from joinery.plan.stream import Stream, Union
+from joinery.plan.stream import Stream
 from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument
@@ -86,8 +86,8 @@ class StreamDriver:
 def relations_of(stream: Stream) -> list[Relation]:
     """Return the events' relation and all tables, those of stores and unions included."""
     found = [stream.relation, *(each.table for each in stream.lookups)]
-    for step in stream.steps:
-        found += relations_of(step.other) if isinstance(step, Union) else []
+    for each in stream.united:
+        found += relations_of(each)
     return found
 
 

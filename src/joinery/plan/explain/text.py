@@ -230,8 +230,8 @@ def runs(stream: Stream) -> list[str]:
     for each in stream.lookups:
         told.append(f"{each.table.name}: {_runs(each)}")
         told += [f"{each.table.name}: {why}" for why in _chosen(each)]
-    for step in stream.steps:
-        told += runs(step.other) if isinstance(step, Union) else []
+    for other in stream.united:
+        told += runs(other)
     return told + list(stream.notes)
 
 

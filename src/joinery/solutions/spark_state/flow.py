@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from joinery.model.type import Field
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.nodes import Relation
 from joinery.plan.stream import (
     Filter,
     Lookup,
@@ -23,7 +23,6 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    columns_after,
 )
 
 
@@ -39,10 +38,10 @@ def needed_before(
     """
     had = [tuple(columns)]
     for step in steps:
-        had.append(columns_after(had[-1], step))
+        had.append(step.columns_after(had[-1]))
     needed = frozenset(each.name for each in stream.columns)
     for step, before in zip(reversed(steps), reversed(had[:-1]), strict=True):
-        needed = _before(step, needed, frozenset(each.name for each in before))
+        needed = step.needed_before(needed, frozenset(each.name for each in before))
     return needed
 
 
@@ -64,47 +63,8 @@ def live(steps: Sequence[Step], needed: Iterable[str]) -> tuple[Step, ...]:
             case Lookup() | Filter() | MapRows() | Union():
                 pass
         kept.append(step)
-        read = _before(step, read, read)
+        read = step.needed_before(read, read)
     return tuple(reversed(kept))
-
-
-def _before(step: Step, needed: frozenset[str], all_before: frozenset[str]) -> frozenset[str]:
-    """Return what a step needs so that `needed` is there after it."""
-    match step:
-        case Filter(where):
-            return needed | where.references
-        case Select(fields):
-            return _read(fields, needed)
-        case WithColumns(fields):
-            return (needed - _names(fields)) | _read(fields, needed)
-        case MapRows():
-            return all_before
-        case Lookup():
-            return _before_lookup(step, needed, all_before)
-        case Union():
-            return needed
-
-
-def _before_lookup(
-    step: Lookup, needed: frozenset[str], all_before: frozenset[str]
-) -> frozenset[str]:
-    if step.on_miss == "dead_letter":
-        return all_before
-    asked = {pair.parent for pair in step.on}
-    if step.where is not None:
-        asked |= step.where.references & all_before
-    if step.event_time is not None:
-        asked.add(step.event_time)
-    return (needed - _names(step.fields)) | asked
-
-
-def _names(fields: Iterable[Computed]) -> frozenset[str]:
-    return frozenset(each.name for each in fields)
-
-
-def _read(fields: Iterable[Computed], needed: frozenset[str]) -> frozenset[str]:
-    read = (each.expression.references for each in fields if each.name in needed)
-    return frozenset[str]().union(*read)
 
 
 @dataclass(frozen=True, slots=True)

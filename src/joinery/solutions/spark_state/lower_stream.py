@@ -25,7 +25,6 @@ from joinery.plan.stream import (
     Step,
     Stream,
     WithColumns,
-    columns_after,
 )
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import flows_of, live, needed_before
@@ -287,7 +286,7 @@ class _Lowering:
         name = f"{tails[0].stream.name}/{what}"
         shape = Shape(f"{name}/before", given.own, given.inputs)
         columns = tuple(Field(each, kind) for each, (_, kind) in shape.columns.items())
-        columns = reduce(columns_after, passed, columns)
+        columns = reduce(lambda had, each: each.columns_after(had), passed, columns)
         event = _event(columns, _needed(tails, columns, (step,)))
         shape.take(live(passed, [each.name for each in event]))
         assembler = self._relations.assembler(shape.assembler([each.name for each in event]))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from joinery.lookups.coherence import Coherence
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product, Relation
-from joinery.plan.stream import Stream, Union
+from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec, RunSpec
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
@@ -144,9 +144,7 @@ def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:
     found: list[Relation] = []
     for stream in streams:
         found += [stream.relation, *(each.table for each in stream.lookups)]
-        for step in stream.steps:
-            if isinstance(step, Union):
-                found += relations_of([step.other])
+        found += relations_of(stream.united)
     return tuple(dict.fromkeys(found))
 
 

@@ -15,7 +15,7 @@ from joinery.errors import SpecError
 from joinery.model.change import Change, DocumentChange
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
-from joinery.plan.stream import Stream, Union
+from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
@@ -121,8 +121,8 @@ def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]
 
 def _stores(stream: Stream) -> list[Relation]:
     found = [each.table for each in stream.lookups if each.read == "database"]
-    for step in stream.steps:
-        found += _stores(step.other) if isinstance(step, Union) else []
+    for each in stream.united:
+        found += _stores(each)
     return found
 
 
@@ -166,6 +166,6 @@ def _filtered(stream: Stream, changes: Sequence[Change], emitted: Emissions, wai
 def _logs(stream: Stream) -> list[str]:
     """Return the relations whose events arrive, one that two branches read twice."""
     found = [stream.relation.name]
-    for step in stream.steps:
-        found += _logs(step.other) if isinstance(step, Union) else []
+    for each in stream.united:
+        found += _logs(each)
     return found
