@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from joinery.errors import JoineryError
 from joinery.model.change import Change, DocumentChange
@@ -205,8 +205,8 @@ def _solution(
             )
         place = SolutionPlace(Path(folder or mkdtemp(prefix="joinery-")), product.query)
         return StoreBacked(open_solution(solution, [product], options, place), [product])
-    if hasattr(solution, "forget"):
-        return StoreBacked(cast(StoreSolution, solution), [product])
+    if isinstance(solution, StoreSolution):
+        return StoreBacked(solution, [product])
     return solution
 
 

@@ -72,6 +72,11 @@ class _Wrapped:
     def __init__(self, breaker: CrashCounter, target: Any) -> None:
         self._breaker, self._target = breaker, target
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """That of the target, so that it has the capabilities that the target has."""
+        return type(self._target)
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
         if not callable(value) or name.startswith("_") or name == "close":

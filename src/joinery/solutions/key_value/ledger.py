@@ -28,7 +28,13 @@ from joinery.model.change import Key
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
 from joinery.solutions.key_value.codec import KeyCodec, dump, key_bytes, key_of_bytes
-from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
+from joinery.solutions.key_value.store import (
+    Address,
+    ClaimingStore,
+    ClearingStore,
+    KeyValueStore,
+    ScannableStore,
+)
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.stored.state import Batch, Emitted, StoreError, StoreFencedError
@@ -300,8 +306,8 @@ class Ledger:
         self._check_owner(_fence_of(before))
         fence = replace(_next_fence(_fence_of(before), batch), project=self._owner.project)
         after = dump(asdict(fence))
-        if (claim := getattr(self._store, "claim", None)) is not None:
-            claim(_FENCE, before, after)
+        if isinstance(self._store, ClaimingStore):
+            self._store.claim(_FENCE, before, after)
         else:
             self._store.put_many({_FENCE: after})
         self._fence, self._mark_count = fence, 0
@@ -317,9 +323,9 @@ class Ledger:
 
     def _clear(self, generation: int) -> None:
         """Remove what all generations before this one left, where the store can."""
-        if (clear := getattr(self._store, "clear", None)) is not None:
+        if isinstance(self._store, ClearingStore):
             for former in range(generation):
-                clear(b"%d/" % former)
+                self._store.clear(b"%d/" % former)
 
     def _read_done(self) -> _Done | None:
         value = self._store.get_many([self._done])[0]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from joinery.errors import needs_extra
 from joinery.plan.nodes import Product
 from joinery.project.kinds import KEY_VALUE_STORES
-from joinery.solutions.key_value.store import KeyValueStore
+from joinery.solutions.key_value.store import KeyValueStore, ScannableStore, SharedStore
 from joinery.solutions.stored.crew import crew_of
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
@@ -35,17 +35,23 @@ def kv(
         StoreError: The store cannot be used.
     """
     with needs_extra("kv", 'solution "kv" needs the package orjson', StoreError):
-        from joinery.solutions.key_value.state import KeyValueJoinState, KeyValueReader
+        from joinery.solutions.key_value.state import (
+            KeyValueJoinState,
+            KeyValueReader,
+            PortableKeyValueState,
+        )
     given = {name: value for name, value in options.items() if name != "processes"}
     store = open_store(str(options.get("store") or _DEFAULT), given, place)
     try:
-        state = KeyValueJoinState(products, store, place.owner)
+        kind = PortableKeyValueState if isinstance(store, ScannableStore) else KeyValueJoinState
+        state = kind(products, store, place.owner)
     except BaseException:
         store.close()
         raise
     limit = place.max_document_bytes
-    open_ = getattr(store, "reader", None)
-    reading = open_ and Task(products, partial(KeyValueReader, products, open_()), limit)
+    reading = None
+    if isinstance(store, SharedStore):
+        reading = Task(products, partial(KeyValueReader, products, store.reader()), limit)
     team = crew_of(reading, options.get("processes"))
     return StoreDriver(products, state, max_document_bytes=limit, team=team)
 

@@ -19,7 +19,7 @@ from joinery.plan.nodes import Node, Product
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent
-from joinery.solutions.key_value.store import KeyValueStore
+from joinery.solutions.key_value.store import KeyValueStore, LaggingStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
 from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.stored.state import Batch, Emitted, StoredRow
@@ -105,10 +105,21 @@ class KeyValueJoinState:
         """Return what the batch sent that was acknowledged last."""
         return self._ledger.emitted(batch)
 
-    @property
-    def lists(self) -> bool:
-        """Whether the store tells all that it holds."""
-        return hasattr(self._store, "partitions")
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted, and documents that went, before a time."""
+        for table in self._tables.values():
+            for entries in table.forget(before_us):
+                self._ledger.check()
+                self._store.put_many(entries)
+        self._ledger.forget(before_us)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+class PortableKeyValueState(KeyValueJoinState):
+    """One whose store is a `ScannableStore`, so that another solution can take its place."""
 
     def last_number(self, query_id: str) -> int | None:
         """Return the batch of a checkpoint that was acknowledged last; None where none was."""
@@ -124,18 +135,6 @@ class KeyValueJoinState:
     def roots(self, product: str) -> Collection[Key]:
         """Return the keys of all documents, after `last_number`."""
         return set(self._ledger.roots(product))
-
-    def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted, and documents that went, before a time."""
-        for table in self._tables.values():
-            for entries in table.forget(before_us):
-                self._ledger.check()
-                self._store.put_many(entries)
-        self._ledger.forget(before_us)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()
 
 
 class KeyValueReader:
@@ -155,8 +154,8 @@ class KeyValueReader:
     def see(self, shared: object) -> None:
         """See what stands in the store now."""
         self._head, *_ = cast(tuple[bytes, int, int], shared)
-        if (catch_up := getattr(self._store, "catch_up", None)) is not None:
-            catch_up()
+        if isinstance(self._store, LaggingStore):
+            self._store.catch_up()
         self._tables = keyed_rows(self._relations, self._sides, self._store, self._head)
 
     def matching(

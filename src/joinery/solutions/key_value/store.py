@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
@@ -55,6 +55,7 @@ class KeyValueStore(Protocol):
         """Give back what is held."""
 
 
+@runtime_checkable
 class ClearingStore(KeyValueStore, Protocol):
     """A store that can also remove all partitions whose names begin alike.
 
@@ -70,6 +71,7 @@ class ClearingStore(KeyValueStore, Protocol):
         """
 
 
+@runtime_checkable
 class ClaimingStore(KeyValueStore, Protocol):
     """A store that can compare and put in one, so that two runs never both hold the fence.
 
@@ -85,6 +87,7 @@ class ClaimingStore(KeyValueStore, Protocol):
         """
 
 
+@runtime_checkable
 class SharedStore(KeyValueStore, Protocol):
     """A store that other processes can read while this one writes.
 
@@ -94,11 +97,23 @@ class SharedStore(KeyValueStore, Protocol):
     def reader(self) -> Callable[[], KeyValueStore]:
         """Return what opens the same entries in another process, to be read; it pickles.
 
-        What it opens may have `catch_up()`, which is called after the writer's last call; from
-        then on it must see what was put.
+        What it opens may be a `LaggingStore`.
         """
 
 
+@runtime_checkable
+class LaggingStore(KeyValueStore, Protocol):
+    """A store, opened to be read, that sees what the writer put only once it is told to."""
+
+    def catch_up(self) -> None:
+        """See what was put; called after the writer's last call.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+
+
+@runtime_checkable
 class ScannableStore(KeyValueStore, Protocol):
     """A store that can also list what it holds, so that another solution can take its place."""
 

@@ -13,7 +13,7 @@ Leaves out the search for cycles among many values that have none.
 A store together with what was asked of it: requests, entries read, entries written.
 
 A request is one call, however many keys it is about. A store that knows better, such as one
-that is billed by the request, offers `usage()`, whose figures stand in place of these.
+that is billed by the request, is a `CountingState`, whose figures stand in place of these.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class StoreDriver:
         relations = dict.fromkeys(each for product in products for each in product.relations)
         self._meter = Metered(state)
         self._state = self._meter.state
+        self._lists = isinstance(state, PortableState)
         self._tables = {each.name: _Table(each) for each in relations}
         self._outlets = [_Outlet(each, tactic(each, max_document_bytes)) for each in products]
         self._together, self._team, self._alone = together, team, alone
@@ -149,9 +150,7 @@ class StoreDriver:
     @property
     def portable(self) -> PortableState | None:
         """The store, where it tells all that it holds."""
-        told = all(hasattr(self._state, name) for name in ("last_number", "keys", "roots"))
-        told = told and getattr(self._state, "lists", True)
-        return cast(PortableState, self._state) if told else None
+        return cast(PortableState, self._state) if self._lists else None
 
     def forget(self, before_us: int) -> None:
         """Forget rows that were deleted, and documents that went, before a time."""

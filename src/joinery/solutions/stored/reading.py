@@ -5,21 +5,21 @@ Leaves out the search for cycles among many values that have none.
 A store together with what was asked of it: requests, entries read, entries written.
 
 A request is one call, however many keys it is about. A store that knows better, such as one
-that is billed by the request, offers `usage()`, whose figures stand in place of these.
+that is billed by the request, is a `CountingState`, whose figures stand in place of these.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 from joinery.plan.nodes import Product
 from joinery.solutions.stored.emit import Answer, Request, emit
-from joinery.solutions.stored.state import JoinState, StateReader
+from joinery.solutions.stored.state import CountingState, JoinState, StateReader
 from joinery.solutions.stored.tactic import RowTactic
 
 
@@ -55,8 +55,8 @@ class Metered:
         """Return what was counted since the last call."""
         told = dict(self._counts)
         self._counts.clear()
-        own: Callable[[], Mapping[str, int]] | None = getattr(self._state, "usage", None)
-        return {**told, **(own() if own else {})}
+        own = self._state.usage() if isinstance(self._state, CountingState) else {}
+        return {**told, **own}
 
     def add(self, usage: Mapping[str, int]) -> None:
         """Count what was asked of the same store elsewhere."""
@@ -72,7 +72,7 @@ class Metered:
             self._counts["requests"] += 1
             if name in _WRITES:
                 self._counts["entries_written"] += _written(name, args)
-            elif hasattr(result, "__len__"):
+            elif isinstance(result, Sized):
                 self._counts["entries_read"] += len(result)
             return result
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from joinery.errors import RunError
 from joinery.model.change import Change, Key, Row
@@ -113,6 +113,7 @@ class BatchResult:
     usage: Mapping[str, int] = field(default_factory=dict)
 
 
+@runtime_checkable
 class StoreSolution(Protocol):
     """Keeps the documents of some products in a store; `engine.driver.StoreDriver` is one."""
 
@@ -195,6 +196,7 @@ class JoinState(Protocol):
         """Give back what is held; what was not acknowledged is as if it had crashed here."""
 
 
+@runtime_checkable
 class PortableState(JoinState, Protocol):
     """A store that tells all that it holds, so that another one can take its place."""
 
@@ -206,6 +208,14 @@ class PortableState(JoinState, Protocol):
 
     def roots(self, product: str) -> Collection[Key]:
         """Return the keys of all documents of which something is remembered."""
+
+
+@runtime_checkable
+class CountingState(JoinState, Protocol):
+    """A store that knows better than its callers what it was asked, such as one that is billed."""
+
+    def usage(self) -> Mapping[str, int]:
+        """Return the figures since the last call; they stand in place of those counted outside."""
 
 
 class StateReader(Protocol):

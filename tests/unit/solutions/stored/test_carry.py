@@ -15,7 +15,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
-from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.state import KeyValueJoinState, PortableKeyValueState
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.carry import carry
 from joinery.solutions.stored.driver import StoreDriver
@@ -43,7 +43,7 @@ def sqlite(products: Sequence[Product], folder: Path) -> JoinState:
 
 
 def rocksdb(products: Sequence[Product], folder: Path) -> JoinState:
-    return KeyValueJoinState(products, RocksDbStore(folder / "rocksdb", cache_mb=8))
+    return PortableKeyValueState(products, RocksDbStore(folder / "rocksdb", cache_mb=8))
 
 
 def user(number: int, name: str | None) -> Change:

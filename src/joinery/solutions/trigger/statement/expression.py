@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from joinery.expression.typed import (
     Apply,
@@ -25,6 +25,7 @@ from joinery.solutions.trigger.statement.dialect import (
 )
 
 
+@runtime_checkable
 class ObjectValue(Protocol):
     """What a `one` embed gives the expressions above it."""
 
@@ -36,6 +37,7 @@ class ObjectValue(Protocol):
         """Return one output."""
 
 
+@runtime_checkable
 class ListValue(Protocol):
     """What a `many` embed gives the expressions above it."""
 
@@ -97,7 +99,7 @@ class _Translator:
         return scalar(self.value(node))
 
     def _member(self, base: Value, name: str) -> Value:
-        if isinstance(base, Fragment) or not hasattr(base, "member"):
+        if not isinstance(base, ObjectValue):
             raise UntranslatableError(f'the member "{name}" of a value')
         found: Value = base.member(name)
         return found
@@ -128,12 +130,12 @@ class _Translator:
         found = self.value(node.arguments[0])
         if isinstance(found, Fragment):
             return Fragment(f"({found.sql} IS NULL)", found.fails)
-        known = found.present if hasattr(found, "present") else found.known
+        known = found.present if isinstance(found, ObjectValue) else found.known
         return Fragment(f"(NOT {known})" if known else _FALSE)
 
     def size(self, node: Apply) -> Fragment:
         found = self.value(node.arguments[0])
-        if isinstance(found, Fragment) or not hasattr(found, "size"):
+        if not isinstance(found, ListValue):
             raise UntranslatableError("the size of a value")
         return Fragment(found.size())
 
