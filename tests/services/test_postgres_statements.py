@@ -14,7 +14,8 @@ from tests.unit.solutions.trigger.statement.expressions import (
     rows,
 )
 
-from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError, quoted
+from joinery.clients.sql import quoted
+from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.expression import scalar, translate
 from joinery.solutions.trigger.statement.postgres import PostgresDialect
 

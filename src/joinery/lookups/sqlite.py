@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from joinery.clients.sql import quoted
 from joinery.errors import LookupOptionError
 from joinery.lookups.protocol import (
     Answer,
@@ -53,7 +54,7 @@ class SqliteStore:
             raise self._not_there(f"There is no file {self._path}.")
         try:
             with self._pool.lend() as link:
-                found = link.execute(f"PRAGMA table_info({_quoted(self._name)})").fetchall()
+                found = link.execute(f"PRAGMA table_info({quoted(self._name)})").fetchall()
         except sqlite3.Error as error:
             raise self._told(error) from error
         if not found:
@@ -87,7 +88,7 @@ class SqliteStore:
     def _all(self, columns: Sequence[str], most: int) -> Sequence[Sequence[Any]] | None:
         """Return the key's columns and others of all rows."""
         names = [*(each.name for each in self._table.key), *columns]
-        rows = f"SELECT {', '.join(map(_quoted, names))} FROM {_quoted(self._name)} LIMIT ?"
+        rows = f"SELECT {', '.join(map(quoted, names))} FROM {quoted(self._name)} LIMIT ?"
         try:
             with self._pool.lend() as link:
                 if link.execute(_NOT_PLAIN, (self._name,)).fetchone():
@@ -111,13 +112,13 @@ class SqliteStore:
         return sqlite3.connect(place, uri=True, timeout=_WAIT_S, check_same_thread=False)
 
     def _statement(self, columns: TableColumns) -> str:
-        read = ", ".join(["k.key", *(f"t.{_quoted(name)}" for name in columns.read)])
+        read = ", ".join(["k.key", *(f"t.{quoted(name)}" for name in columns.read)])
         same = " AND ".join(
-            f"t.{_quoted(each.name)} = json_extract(k.value, '$[{place}]')"
+            f"t.{quoted(each.name)} = json_extract(k.value, '$[{place}]')"
             for place, each in enumerate(self._table.key)
         )
         # CROSS JOIN keeps SQLite from reading the table first.
-        return f"SELECT {read} FROM json_each(?) k CROSS JOIN {_quoted(self._name)} t ON {same}"
+        return f"SELECT {read} FROM json_each(?) k CROSS JOIN {quoted(self._name)} t ON {same}"
 
     def _not_there(self, why: str) -> LookupUnavailableError:
         return LookupUnavailableError(
@@ -153,7 +154,3 @@ class SqliteOptions:
     def target(self, relation: str, folder: Path) -> Target:
         """Return the table."""
         return Target("sqlite", str(path_in(folder, self.path)), self.table or relation)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
+from joinery.clients.sql import quoted
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.project.option import Target, options, path_in, text, word
 from joinery.sinks.key import key_object
@@ -68,9 +69,9 @@ class SqliteTable:
         Raises:
             SinkError: The table stands there with other columns.
         """
-        keys = ", ".join(quoted_name(each.name) for each in self._key)
-        defined = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in self.columns)
-        sides = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in _typed(self._key))
+        keys = ", ".join(quoted(each.name) for each in self._key)
+        defined = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns)
+        sides = ", ".join(f"{quoted(name)} {kind}" for name, kind in _typed(self._key))
         database.execute(
             f"CREATE TABLE IF NOT EXISTS {self._place} ({defined}, PRIMARY KEY ({keys}))"
         )
@@ -87,13 +88,12 @@ class SqliteTable:
         if self._mode == "columns":
             shown = {each.name: self._extracted(each) for each in self._fields}
         names = [each.name for each in self._key]
-        columns = ", ".join(quoted_name(name) for name in (*names, *shown, self._version))
+        columns = ", ".join(quoted(name) for name in (*names, *shown, self._version))
         values = ", ".join((*self._numbered, *shown.values(), self._last))
         changed = ", ".join(
-            f"{quoted_name(name)} = excluded.{quoted_name(name)}"
-            for name in (*shown, self._version)
+            f"{quoted(name)} = excluded.{quoted(name)}" for name in (*shown, self._version)
         )
-        version = quoted_name(self._version)
+        version = quoted(self._version)
         return (
             f"INSERT INTO {self._place} ({columns}) SELECT {values} WHERE NOT EXISTS"
             f" (SELECT 1 FROM {self._side} WHERE {self._same} AND version >= {self._last})"
@@ -104,7 +104,7 @@ class SqliteTable:
     @property
     def delete(self) -> str:
         """Delete a document that is older."""
-        version = quoted_name(self._version)
+        version = quoted(self._version)
         return f"DELETE FROM {self._place} WHERE {self._same} AND {version} < {self._document}"
 
     @property
@@ -129,27 +129,27 @@ class SqliteTable:
                 " made it and nobody else uses it.",
             )
         for name in sorted(fields - standing):
-            column = f"{quoted_name(name)} {wanted[name]}"
+            column = f"{quoted(name)} {wanted[name]}"
             database.execute(f"ALTER TABLE {self._place} ADD COLUMN {column}")
 
     def _extracted(self, field: Field) -> str:
         """Return the value of a field of the document; what SQLite has no type for, as text."""
-        path = "'$." + quoted_name(field.name).replace("'", "''") + "'"
+        path = "'$." + quoted(field.name).replace("'", "''") + "'"
         if isinstance(field.type, Array | Map | Struct | Decimal):
             return f"nullif({self._document} -> {path}, 'null')"
         return f"{self._document} ->> {path}"
 
     @property
     def _place(self) -> str:
-        return quoted_name(self._name)
+        return quoted(self._name)
 
     @property
     def _side(self) -> str:
-        return quoted_name(f"{self._name}__deleted")
+        return quoted(f"{self._name}__deleted")
 
     @property
     def _keys(self) -> str:
-        return ", ".join(quoted_name(each.name) for each in self._key)
+        return ", ".join(quoted(each.name) for each in self._key)
 
     @property
     def _numbered(self) -> tuple[str, ...]:
@@ -166,12 +166,7 @@ class SqliteTable:
     @property
     def _same(self) -> str:
         pairs = zip(self._key, self._numbered, strict=True)
-        return " AND ".join(f"{quoted_name(each.name)} = {at}" for each, at in pairs)
-
-
-def quoted_name(name: str) -> str:
-    """Return a name as SQLite quotes it."""
-    return '"' + name.replace('"', '""') + '"'
+        return " AND ".join(f"{quoted(each.name)} = {at}" for each, at in pairs)
 
 
 def _typed(fields: tuple[Field, ...]) -> list[tuple[str, str]]:
@@ -241,8 +236,8 @@ class SqliteSink:
         """Yield the root keys of all documents in the table."""
         if self._database is not None:
             self._prepared(self._database, batch)
-            columns = ", ".join(quoted_name(each.name) for each in batch.key.fields)
-            place = quoted_name(self._table)
+            columns = ", ".join(quoted(each.name) for each in batch.key.fields)
+            place = quoted(self._table)
             for values in self._database.execute(f"SELECT {columns} FROM {place}"):
                 yield key_object(batch.key, values)
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from joinery.clients.postgres import database_errors, shown
+from joinery.clients.sql import quoted
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
@@ -22,7 +23,6 @@ from joinery.solutions.relational.postgres_database import (
     columns_of_table,
     failure,
     open_database,
-    quoted,
 )
 from joinery.solutions.relational.postgres_documents import PostgresDocuments
 from joinery.solutions.relational.postgres_table import PostgresTable

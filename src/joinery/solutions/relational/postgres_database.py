@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from joinery.clients.postgres import connect, database_errors, passes, reason, shown
+from joinery.clients.sql import listed, quoted
 from joinery.model.type import STRING, Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.sinks.protocol import SinkError, SinkUnavailableError
 from joinery.solutions.relational.value import Cells, Convert, from_json_text, json_text
@@ -290,13 +291,3 @@ def check_names(names: Iterable[str]) -> None:
                 detail=f"A name has from 1 to {MAX_NAME_BYTES} bytes.",
                 hint="Rename the product, the relation or the column.",
             )
-
-
-def quoted(name: str) -> str:
-    """Return an identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return identifiers with commas between."""
-    return ", ".join(map(quoted, names))

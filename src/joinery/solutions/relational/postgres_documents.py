@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key
 from joinery.model.type import BOOLEAN, LONG, STRING, Field
 from joinery.plan.nodes import Product
@@ -19,9 +20,7 @@ from joinery.solutions.relational.postgres_database import (
     escaped_cells,
     found,
     from_cell,
-    listed,
     needs_escape,
-    quoted,
     to_cell,
     unescaped_cells,
     upsert_rows,

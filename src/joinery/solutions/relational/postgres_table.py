@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key, Row
 from joinery.model.type import BOOLEAN, LONG, Atomic, Field
 from joinery.semantics.render import key_reader
@@ -37,9 +38,7 @@ from joinery.solutions.relational.postgres_database import (
     found,
     from_cell,
     key_of_table,
-    listed,
     needs_escape,
-    quoted,
     to_cell,
     unescaped_cells,
     upsert_rows,

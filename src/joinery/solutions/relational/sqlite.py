@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
+from joinery.clients.sql import quoted
 from joinery.plan.nodes import Product
 from joinery.solutions.relational.fence import foreign_table
 from joinery.solutions.relational.layout import (
@@ -22,7 +23,6 @@ from joinery.solutions.relational.sqlite_database import (
     failure,
     open_database,
     open_to_read,
-    quoted,
 )
 from joinery.solutions.relational.sqlite_documents import SqliteDocuments
 from joinery.solutions.relational.sqlite_table import SqliteTable

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from joinery.clients.sql import quoted
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.solutions.relational.value import (
     Cells,
@@ -142,16 +143,6 @@ def failure(error: Exception, path: Path) -> StoreError:
         detail=f"{error}.",
         hint="Free the file or the disk, or name another one, then start the run again.",
     )
-
-
-def quoted(name: str) -> str:
-    """Return an identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return identifiers with commas between."""
-    return ", ".join(map(quoted, names))
 
 
 _DECLARED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator
 
+from joinery.clients.sql import listed, quoted
 from joinery.model.change import Key
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
@@ -16,8 +17,6 @@ from joinery.solutions.relational.sqlite_database import (
     found,
     from_cell,
     insert_rows,
-    listed,
-    quoted,
     to_cell,
 )
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
+from joinery.clients.sql import listed, quoted
 from joinery.expression.order import is_ordered_itself
 from joinery.model.change import Key, Row
 from joinery.model.type import Field
@@ -35,8 +36,6 @@ from joinery.solutions.relational.sqlite_database import (
     found,
     from_cell,
     insert_rows,
-    listed,
-    quoted,
     to_cell,
 )
 from joinery.solutions.relational.value import probe_cells, rows_from, table_from

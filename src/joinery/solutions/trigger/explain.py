@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from joinery.clients.postgres import connect
+from joinery.clients.sql import quoted
 from joinery.plan.explain.page import Section
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
@@ -23,7 +24,7 @@ from joinery.solutions.trigger.open import (
 from joinery.solutions.trigger.postgres_inspect import PostgresInspector
 from joinery.solutions.trigger.sqlite_inspect import SqliteInspector
 from joinery.solutions.trigger.statement.affected import ProductStatements, Queue
-from joinery.solutions.trigger.statement.dialect import QueryLayout, quoted
+from joinery.solutions.trigger.statement.dialect import QueryLayout
 
 _STEP = "  "
 

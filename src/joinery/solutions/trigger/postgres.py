@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from joinery.clients.postgres import connect, database_errors, passes
+from joinery.clients.sql import quoted
 from joinery.model.change import Key
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.render import key_reader
@@ -28,7 +29,6 @@ from joinery.solutions.relational.postgres_database import (
     escaped_cells,
     failure,
     from_cell,
-    quoted,
     to_cell,
     unescaped_cells,
 )

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from joinery.clients.sql import quoted
 from joinery.plan.nodes import Relation
 from joinery.solutions.relational.layout import Columns
-from joinery.solutions.trigger.statement.dialect import Layout, quoted
+from joinery.solutions.trigger.statement.dialect import Layout
 
 if TYPE_CHECKING:
     import psycopg

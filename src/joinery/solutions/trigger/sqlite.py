@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from joinery.clients.sql import listed, quoted
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.render import key_reader
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.relational.sqlite_database import from_cell, listed, quoted, to_cell
+from joinery.solutions.relational.sqlite_database import from_cell, to_cell
 from joinery.solutions.relational.value import rows_from, values_to_cells
 from joinery.solutions.stored.owner import NOBODY, Owner
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS

@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from joinery.clients.sql import listed, quoted
 from joinery.plan.nodes import Relation
 from joinery.solutions.relational.layout import Columns
-from joinery.solutions.relational.sqlite_database import failure, listed, quoted
+from joinery.solutions.relational.sqlite_database import failure
 from joinery.solutions.trigger.statement.dialect import Layout
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS
 

@@ -31,16 +31,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from joinery.clients.sql import quoted
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product, Relation
 from joinery.solutions.trigger.statement.affected import AffectedStatement, ProductStatements
-from joinery.solutions.trigger.statement.dialect import (
-    Dialect,
-    Layout,
-    QueryLayout,
-    given_name,
-    quoted,
-)
+from joinery.solutions.trigger.statement.dialect import Dialect, Layout, QueryLayout, given_name
 
 
 @dataclass(frozen=True, slots=True)

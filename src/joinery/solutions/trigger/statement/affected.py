@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from joinery.clients.sql import quoted
 from joinery.plan.nodes import Node, Product, Relation
 from joinery.solutions.relational.layout import AFTER_DELETE, CHANGED, STATE, VISIBLE
 from joinery.solutions.trigger.statement.dialect import (
@@ -28,7 +29,6 @@ from joinery.solutions.trigger.statement.dialect import (
     UntranslatableError,
     given_name,
     literal,
-    quoted,
 )
 from joinery.solutions.trigger.statement.document import documents_statement
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from zlib import crc32
 
+from joinery.clients.sql import quoted
 from joinery.expression.aggregate import AggregateSql
 from joinery.expression.literal import RANGES
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
@@ -85,11 +86,6 @@ def eager(
 
 
 _LONGEST_NAME = 63
-
-
-def quoted(name: str) -> str:
-    """Return `name` as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

@@ -9,6 +9,7 @@ Invariant: the text equals `engine.render.document_json` of what `engine.assembl
 
 from __future__ import annotations
 
+from joinery.clients.sql import quoted
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, Field
@@ -20,7 +21,6 @@ from joinery.solutions.trigger.statement.dialect import (
     Layout,
     UntranslatableError,
     literal,
-    quoted,
 )
 from joinery.solutions.trigger.statement.expression import (
     Value,

@@ -12,6 +12,7 @@ import decimal
 import math
 from typing import Any
 
+from joinery.clients.sql import quoted
 from joinery.expression.coercion import integral
 from joinery.expression.literal import BLANK, RANGES
 from joinery.model.type import BOOLEAN, STRING, Array, Atomic, DataType, Decimal, Map, Struct
@@ -24,7 +25,6 @@ from joinery.solutions.trigger.statement.dialect import (
     literal,
     narrower,
     plain_json,
-    quoted,
     starts_and_rest,
     unquoted_decimal,
 )

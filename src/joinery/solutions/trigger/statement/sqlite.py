@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from joinery.clients.sql import quoted
 from joinery.expression.coercion import integral
 from joinery.expression.literal import BLANK, RANGES
 from joinery.expression.text import TEXT
@@ -28,7 +29,6 @@ from joinery.solutions.trigger.statement.dialect import (
     literal,
     narrower,
     plain_json,
-    quoted,
     starts_and_rest,
     unquoted_decimal,
 )

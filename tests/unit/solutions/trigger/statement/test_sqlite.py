@@ -14,8 +14,9 @@ from tests.unit.solutions.trigger.statement.expressions import (
     rows,
 )
 
+from joinery.clients.sql import quoted
 from joinery.solutions.relational.sqlite_database import declared_type, to_cell
-from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError, quoted
+from joinery.solutions.trigger.statement.dialect import Fragment, UntranslatableError
 from joinery.solutions.trigger.statement.expression import scalar, translate
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS, SqliteDialect
 
