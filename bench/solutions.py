@@ -39,7 +39,6 @@ from joinery.solutions.relational.postgres import PostgresState, postgres_reader
 from joinery.solutions.relational.sqlite import SqliteState, sqlite_reader
 from joinery.solutions.stored.crew import Crew, crew_of, processors
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.memory import MemoryState
 from joinery.solutions.stored.reading import Task
 from joinery.solutions.stored.state import Batch, JoinState
 from joinery.solutions.stored.tactic import RowTactic, Tactic
@@ -47,6 +46,7 @@ from joinery.solutions.trigger.open import statements_of
 from joinery.solutions.trigger.postgres import PostgresTriggerState
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
 from joinery.solutions.trigger.tactic import StatementTactic
+from joinery.testing.driver import MemoryState
 from joinery.testing.github import RELATIONS, History
 
 SCHEMA = f"bench_{time.time_ns()}"

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import BatchProgress, Progress, Waiting
-from joinery.observe.metrics import ProgressMetrics
+from joinery.observe.http import ProgressMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
 OPS = ROOT / "ops"

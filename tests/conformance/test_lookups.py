@@ -18,8 +18,7 @@ from joinery.lookups.protocol import Key, LookupTable
 from joinery.lookups.registry import make_store
 from joinery.lookups.value import json_value
 from joinery.model.type import Struct
-from joinery.sinks.protocol import StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import StagedBatch, make_sink
 from joinery.testing.conformance import LookupCase, LookupTarget, lookup_cases
 
 EACH_CASE = pytest.mark.parametrize("case", lookup_cases(), ids=str)

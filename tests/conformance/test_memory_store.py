@@ -6,10 +6,10 @@ import pytest
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.memory import MemoryState
 from joinery.solutions.stored.state import JoinState
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
+from joinery.testing.driver import MemoryState
 from joinery.testing.stores import Opener, StoreRunner, check_late_record
 
 SEEDS = chosen_seeds(30)

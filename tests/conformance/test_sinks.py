@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,8 +12,7 @@ from types import ModuleType
 import pytest
 
 from joinery.sinks.line import StagedRow, read_rows
-from joinery.sinks.protocol import Guarantee, StagedBatch, Written
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import Guarantee, StagedBatch, Written, make_sink
 from joinery.testing.conformance import (
     SinkCase,
     SinkTarget,
@@ -131,6 +131,8 @@ def load_plug_in() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # A dataclass looks its module up by name, as it finds one that is imported.
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

@@ -19,8 +19,7 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.product import ProjectSpec
-from joinery.testing.conformance.project import joined, prefixed
-from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
+from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent, joined, prefixed
 from joinery.testing.conformance.suite import parse
 
 BATCHES = 6

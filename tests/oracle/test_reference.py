@@ -19,8 +19,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.product import NodeSpec, ProjectSpec
 from joinery.semantics.reference import ReferenceSolution
-from joinery.testing.conformance.project import prefixed
-from joinery.testing.conformance.runner import document_line
+from joinery.testing.conformance.runner import document_line, prefixed
 from joinery.testing.conformance.suite import parse
 
 SEEDS = chosen_seeds(150)

@@ -18,8 +18,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from joinery.dev.service import Service
 from joinery.model.type import Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, Written
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, Written, make_sink
 
 pytestmark = pytest.mark.services
 FIELDS = "struct<id: long, at: timestamp, total: decimal(12,2), lines: array<struct<item: string>>>"

@@ -23,8 +23,7 @@ from joinery.dev.service import Service
 from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.sinks.kafka import KafkaSink
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import StagedBatch, make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services

@@ -18,8 +18,7 @@ from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.opensearch import OpenSearchSink
-from joinery.sinks.protocol import SinkError, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import SinkError, StagedBatch, make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services

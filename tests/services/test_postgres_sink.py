@@ -17,8 +17,7 @@ from joinery.dev.service import Service
 from joinery.model.type import STRING, Field, Struct
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres import PostgresSink
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 from joinery.testing.conformance.sink import document
 

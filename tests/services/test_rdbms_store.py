@@ -42,7 +42,7 @@ from joinery.solutions.stored.state import (
 )
 from joinery.testing import conformance
 from joinery.testing.conformance import Case, all_cases
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 from joinery.testing.stores import Break, StoreRunner
 
 pytestmark = pytest.mark.services

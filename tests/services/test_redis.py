@@ -17,9 +17,8 @@ from joinery.dev.redis import redis as redis_service
 from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
 from joinery.sinks.line import StagedRow
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
 from joinery.sinks.redis import RedisSink
-from joinery.sinks.registry import make_sink
 from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
 
 pytestmark = pytest.mark.services

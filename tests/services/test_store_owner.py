@@ -11,8 +11,7 @@ from tests.unit.solutions.relational.test_sqlite import FIRST, PRODUCT
 
 from joinery.model.change import Change
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.stored.owner import OwnedError, Owner
-from joinery.solutions.stored.state import Batch
+from joinery.solutions.stored.state import Batch, OwnedError, Owner
 
 pytestmark = pytest.mark.services
 OURS = Owner("shop, whose checkpoints are in /shop")

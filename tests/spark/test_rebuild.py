@@ -12,7 +12,7 @@ import pytest
 
 import joinery as jn
 from joinery.errors import StateMismatchError
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import make_sink
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.setup import spool_places
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import joinery as jn
 from joinery.plan.check import check
-from joinery.project import grammar_stream
+from joinery.project import grammar
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -40,6 +40,6 @@ def test_the_app_of_the_page_declares_a_stream(tmp_path: Path) -> None:
 def test_the_page_tells_every_step_and_every_switch() -> None:
     words = set(re.findall(r"`([a-z_]+)", PAGE))
 
-    assert set(grammar_stream.STEP_KINDS) <= words
-    assert {*grammar_stream.READS, *grammar_stream.CHANGES, *grammar_stream.MISSES} <= words
-    assert {*grammar_stream.LATES, *grammar_stream.TIMES} <= words
+    assert set(grammar.STEP_KINDS) <= words
+    assert {*grammar.READS, *grammar.CHANGES, *grammar.MISSES} <= words
+    assert {*grammar.LATES, *grammar.TIMES} <= words

@@ -6,12 +6,11 @@ import json
 import sys
 from pathlib import Path
 
-from joinery.cli.project import analyser
-from joinery.cli.report import DONE, WRONG, write_problems
+from joinery.cli.project import DONE, WRONG, analyser, write_problems
 from joinery.errors import Location
 from joinery.plan.check import Problem, check
 from joinery.project.load import load_spec
-from joinery.sources.warning import spec_warnings
+from joinery.project.source_warning import spec_warnings
 
 _SHOWN = ("file", "line", "column", "code", "message", "detail", "hint", "severity")
 

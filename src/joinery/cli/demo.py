@@ -19,13 +19,12 @@ from pathlib import Path
 
 from joinery.cli.follow import Follower
 from joinery.cli.live import Targets, summary_line, waiting_line
+from joinery.cli.project import DONE, write_warning
 from joinery.cli.real import RealOptions, run_real_demo
-from joinery.cli.report import DONE, write_warning
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.errors import SpecError
 from joinery.files import write_whole
-from joinery.model.phase import Phase
-from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.testing.github import (
     STAR,

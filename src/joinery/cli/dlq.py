@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from joinery.cli.project import analyser
-from joinery.cli.report import FAILED, tell_error
+from joinery.cli.project import FAILED, analyser, tell_error
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from joinery.cli.project import analyser, standing_name
-from joinery.cli.report import DONE
+from joinery.cli.project import DONE, analyser, standing_name
 from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
@@ -25,7 +24,7 @@ from joinery.plan.nodes import Product
 from joinery.plan.stream import Stream
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.project.solution import with_solution
+from joinery.project.read_solution import with_solution
 from joinery.solutions.spark_state.explain import explain_query
 from joinery.solutions.trigger.explain import explain_statements
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from joinery.cli.report import DONE
+from joinery.cli.project import DONE
 from joinery.errors import SpecError
 from joinery.project.schema import schema_text
 

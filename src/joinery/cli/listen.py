@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from joinery.cli.project import analyser, standing_name
-from joinery.cli.report import DONE
+from joinery.cli.project import DONE, analyser, standing_name
 from joinery.delivery.outlet import DirectOutlet, Outlet
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import make_sink
 from joinery.solutions.trigger.listen import Listener, Published
 from joinery.solutions.trigger.open import open_listener
 from joinery.spark.batch.mode import QueryPaths

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from joinery.cli.report import write_warning
-from joinery.model.phase import Phase
-from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.cli.project import write_warning
+from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from joinery import __version__
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
-from joinery.cli.report import DONE, FAILED, tell_error
+from joinery.cli.project import DONE, FAILED, tell_error
 from joinery.cli.table import table
 from joinery.errors import JoineryError, SpecError
 

@@ -34,14 +34,13 @@ from urllib.parse import quote
 
 from joinery.cli.follow import Followed
 from joinery.cli.live import Targets, summary_line, waiting_line
-from joinery.cli.report import DONE, FAILED, write_warning
+from joinery.cli.project import DONE, FAILED, write_warning
 from joinery.cli.run import Ending, RunArguments, run_project
 from joinery.dev import connect
 from joinery.dev.debezium import capture
 from joinery.dev.development import DevelopmentStack
 from joinery.dev.process import answers, ask
-from joinery.model.phase import Phase
-from joinery.model.progress import BatchProgress, Progress, Totals, Waiting
+from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 from joinery.testing.github import History
 from joinery.testing.github_database import CAPTURED, WORKDAY, Act, GithubDatabase

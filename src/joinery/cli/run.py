@@ -23,8 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from joinery.cli.live import Display, display_for_output
-from joinery.cli.project import load_project
-from joinery.cli.report import DONE, FAILED
+from joinery.cli.project import DONE, FAILED, load_project
 from joinery.dead_letters.open import own_dead_letter_topic
 from joinery.errors import JoineryError, RunError, SpecError
 from joinery.model.warning import Warnings

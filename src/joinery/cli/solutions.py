@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from joinery.cli.report import DONE, FAILED
+from joinery.cli.project import DONE, FAILED
 from joinery.errors import SpecError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.load import load_spec, read_tree
 from joinery.project.product import ProjectSpec
-from joinery.project.solution import with_solution
+from joinery.project.read_solution import with_solution
 from joinery.project.tree import MapTree
 from joinery.solutions.auto import Figures, keep_figures
 from joinery.solutions.choose import store_solutions

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from joinery.cli.report import DONE, tell_error
+from joinery.cli.project import DONE, tell_error
 from joinery.errors import JoineryError, ProjectErrors
 from joinery.files import write_whole
 from joinery.model.table import SourceTable

@@ -27,7 +27,7 @@ from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec, SourceSpec
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import make_sink
 
 
 class DeadLetterSelectionError(SpecError):

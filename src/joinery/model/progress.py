@@ -6,12 +6,19 @@ Whether nearly all changes of a relation come too late, which is seldom meant.
 
 Changes are stale one by one where a log is read again; all of them are where positions began
 anew: a database that was restored, a topic that was given more partitions.
+
+What a run is at: behind its sources, caught up with them, or idle.
+
+Invariant: a short batch does not end `caught up`, so a trickle of changes is not told twice
+a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from joinery.model.lookup import LookupProgress
 from joinery.model.warning import RunWarning
@@ -337,3 +344,45 @@ def _added(first: Mapping[str, Counts], second: Mapping[str, Counts]) -> dict[st
         for counter, count in counts.items():
             standing[counter] = standing.get(counter, 0) + count
     return added
+
+
+Phase = Literal["reading", "caught up", "idle"]
+
+_BEHIND_S = 10.0
+_IDLE_S = 60.0
+
+
+class Phases:
+    """Says when a run goes from one phase to another.
+
+    It begins with `reading`. It is `caught up` once there is nothing left to read, `idle`
+    once there was nothing for a minute, and `reading` again once it is behind for ten seconds.
+
+    Args:
+        tell: Called with each new phase.
+        clock: In seconds.
+    """
+
+    def __init__(
+        self, tell: Callable[[Phase], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell, self._clock = tell, clock
+        self._phase: Phase = "reading"
+        self._caught_up = False
+        self._since = clock()
+
+    def note(self, caught_up: bool) -> None:
+        """Note whether all that the sources have is read, now."""
+        now = self._clock()
+        if caught_up != self._caught_up:
+            self._caught_up, self._since = caught_up, now
+        phase = self._now(now - self._since)
+        if phase != self._phase:
+            self._phase = phase
+            self._tell(phase)
+
+    def _now(self, lasted_s: float) -> Phase:
+        if self._caught_up:
+            return "idle" if lasted_s >= _IDLE_S else "caught up"
+        behind = self._phase == "reading" or lasted_s >= _BEHIND_S
+        return "reading" if behind else "caught up"

@@ -3,6 +3,10 @@
 `/health` answers 200 while the run goes on. `/ready` answers 200 once all its queries have
 started and nothing is waited for longer than its grace: 30 s for a sink or store, none for
 sources, which were asked for some seconds before; else 503, with the reason.
+
+A run's progress as Prometheus metrics, made anew at each scrape.
+
+Invariant: a counter never falls while the run lasts.
 """
 
 from __future__ import annotations
@@ -11,12 +15,215 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from joinery.errors import JoineryError, RunError
-from joinery.model.progress import Progress
-from joinery.observe.metrics import ProgressMetrics
+from joinery.errors import JoineryError, RunError, needs_extra
+from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
+from joinery.model.progress import BatchProgress, Progress
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+_AGES = ("timed", "age_ms")
+
+
+class MetricsMissingError(RunError):
+    """The library that writes metrics is not installed."""
+
+    code = "RUN_METRICS"
+
+
+class ProgressMetrics:
+    """Tells Prometheus how far a run is.
+
+    Args:
+        progress: Returns the run as it stands.
+        ready: Returns whether the run has started, and waits for nothing.
+    """
+
+    def __init__(self, progress: Callable[[], Progress], ready: Callable[[], bool]) -> None:
+        self._progress = progress
+        self._ready = ready
+        self._started_at = time.time()
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format.
+
+        Raises:
+            MetricsMissingError: `prometheus-client` is not installed.
+        """
+        with needs_extra("metrics", "metrics need prometheus-client", MetricsMissingError):
+            from prometheus_client import CollectorRegistry, generate_latest
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics; Prometheus' registry calls this."""
+        progress = self._progress()
+        yield from _run(self._started_at, ready=self._ready())
+        yield from _counted(progress)
+        yield from _latest(list(progress.latest.values()))
+        yield from _waiting(progress)
+        yield from _lookups(progress.lookups)
+
+
+def _run(started_at: float, *, ready: bool) -> Iterator[Metric]:
+    """Yield what is there from the first scrape on, before Spark has started."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    yield GaugeMetricFamily("joinery_up", "1 while the run answers.", value=1)
+    yield GaugeMetricFamily("joinery_ready", "Whether /ready answers 200.", value=float(ready))
+    yield GaugeMetricFamily(
+        "joinery_run_started_timestamp_seconds", "When the run began.", value=started_at
+    )
+
+
+def _counted(progress: Progress) -> Iterator[Metric]:
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        SummaryMetricFamily,
+    )
+
+    totals = progress.totals
+    batches = CounterMetricFamily("joinery_batches", "Batches that were committed to all sinks.")
+    batches.add_metric([], totals.batches)
+    dead = CounterMetricFamily(
+        "joinery_dead_letters", "Records and documents that are dead letters."
+    )
+    dead.add_metric([], totals.dead)
+    changes = CounterMetricFamily(
+        "joinery_changes", "Changes, by what became of them.", labels=["relation", "outcome"]
+    )
+    freshness = SummaryMetricFamily(
+        "joinery_freshness_seconds",
+        "From the commit of a change at its source until its documents were published.",
+        labels=["relation"],
+    )
+    for relation, counts in progress.relations.items():
+        for outcome, count in counts.items():
+            if outcome not in _AGES:
+                changes.add_metric([relation, outcome], count)
+        if "age_ms" in counts:
+            freshness.add_metric([relation], counts["timed"], counts["age_ms"] / 1000)
+    stale = GaugeMetricFamily(
+        "joinery_stale_ratio",
+        "Of a relation's latest changes, the share that was stale.",
+        labels=["relation"],
+    )
+    for relation, each in progress.staleness.items():
+        stale.add_metric([relation], each.ratio)
+    documents = CounterMetricFamily(
+        "joinery_documents", "Documents sent, by kind.", labels=["product", "kind"]
+    )
+    size = CounterMetricFamily(
+        "joinery_document_bytes", "Bytes of the documents sent.", labels=["product"]
+    )
+    for product, counts in progress.documents.items():
+        for kind in ("upserts", "tombstones"):
+            documents.add_metric([product, kind], counts.get(kind, 0))
+        size.add_metric([product], counts.get("bytes", 0))
+    events = CounterMetricFamily(
+        "joinery_events", "What products and sinks counted.", labels=["product", "event"]
+    )
+    for product, counts in progress.counters.items():
+        for event, count in counts.items():
+            events.add_metric([product, event], count)
+    yield from (batches, dead, changes, freshness, stale, documents, size, events)
+
+
+def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    step = GaugeMetricFamily(
+        "joinery_batch_step_seconds",
+        "Where the time of the last batch went.",
+        labels=["query", "step"],
+    )
+    whole = GaugeMetricFamily(
+        "joinery_batch_seconds", "How long the last batch took.", labels=["query"]
+    )
+    ended = GaugeMetricFamily(
+        "joinery_batch_ended_timestamp_seconds", "When the last batch ended.", labels=["query"]
+    )
+    state = GaugeMetricFamily(
+        "joinery_state_bytes", "Join state on disk, as of the last batch.", labels=["query"]
+    )
+    lag = GaugeMetricFamily(
+        "joinery_lag_records", "Records still to read.", labels=["topic", "partition"]
+    )
+    left = GaugeMetricFamily(
+        "joinery_remaining_bytes", "Bytes of files still to read.", labels=["relation"]
+    )
+    for batch in batches:
+        whole.add_metric([batch.query], batch.seconds)
+        ended.add_metric([batch.query], batch.ended_at)
+        if batch.state_bytes is not None:
+            state.add_metric([batch.query], batch.state_bytes)
+        for name, spent in batch.durations_ms.items():
+            step.add_metric([batch.query, name], spent / 1000)
+        for topic, partitions in batch.lag.items():
+            for partition, records in partitions.items():
+                lag.add_metric([topic, str(partition)], records)
+        for relation, size in batch.remaining.items():
+            left.add_metric([relation], size)
+    yield from (whole, step, ended, state, lag, left)
+
+
+def _waiting(progress: Progress) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    waiting = GaugeMetricFamily(
+        "joinery_sink_waiting_seconds",
+        "For how long a sink has been waited for; absent while none is.",
+        labels=["product", "target"],
+    )
+    for each in progress.waiting.values():
+        waiting.add_metric([each.product, each.target], max(0.0, time.time() - each.since))
+    yield waiting
+
+
+def _lookups(lookups: Mapping[str, LookupProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    labels = ["stream", "table"]
+    keys = CounterMetricFamily(
+        "joinery_lookup_keys",
+        "Keys that batches looked up, by where the answer came from.",
+        labels=[*labels, "from"],
+    )
+    requests = CounterMetricFamily(
+        "joinery_lookup_requests", "Requests to lookup stores.", labels=[*labels, "outcome"]
+    )
+    ages = HistogramMetricFamily(
+        "joinery_lookup_age_seconds",
+        "How old the answers of lookups were when events got them.",
+        labels=labels,
+    )
+    for name, done in lookups.items():
+        place = list(name.partition("/")[::2])
+        for source, count in (
+            ("cache", done.hits),
+            ("negative_cache", done.negative_hits),
+            ("key_filter", done.filtered),
+            ("shared_request", done.shared),
+            ("store", done.misses),
+        ):
+            keys.add_metric([*place, source], count)
+        requests.add_metric([*place, "answered"], done.requests - done.failures)
+        requests.add_metric([*place, "failed"], done.failures)
+        ages.add_metric(place, buckets=_cumulated(done), sum_value=done.age_sum_s)
+    yield from (keys, requests, ages)
+
+
+def _cumulated(done: LookupProgress) -> list[tuple[str, float]]:
+    bounds = [*map(str, AGE_BOUNDS_S), "+Inf"]
+    return list(zip(bounds, accumulate(done.ages), strict=True))
+
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"

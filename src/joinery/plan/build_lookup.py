@@ -16,9 +16,9 @@ from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.stream import Lookup, StoreRead
-from joinery.project.location import Path
 from joinery.project.product import Pairs
 from joinery.project.stream import LookupSpec, WatermarkSpec
+from joinery.project.tree import Path
 
 Row = dict[str, DataType]
 

@@ -15,8 +15,8 @@ from joinery.model.type import DataType, Struct
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Relation, types_of
-from joinery.project.location import Path
 from joinery.project.product import NodeSpec, Pairs
+from joinery.project.tree import Path
 
 Known = tuple[Relation, frozenset[str]]
 Row = dict[str, DataType]

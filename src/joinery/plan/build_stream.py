@@ -24,7 +24,6 @@ from joinery.plan.stream import (
     Union,
     WithColumns,
 )
-from joinery.project.location import Path
 from joinery.project.product import Pairs
 from joinery.project.stream import (
     FilterSpec,
@@ -36,6 +35,7 @@ from joinery.project.stream import (
     UnionSpec,
     WithColumnsSpec,
 )
+from joinery.project.tree import Path
 
 Relations = Mapping[str, tuple[Relation, frozenset[str]]]
 

@@ -16,9 +16,9 @@ from joinery.errors import JoineryError, Location
 from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
 from joinery.project.load import load_parts
-from joinery.project.location import Path as SpecPath
 from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
 from joinery.project.stream import LookupSpec, StreamSpec, UnionSpec
+from joinery.project.tree import Path as SpecPath
 
 _PARTS = ("relations", "products", "streams")
 

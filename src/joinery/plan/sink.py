@@ -22,9 +22,9 @@ from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
 from joinery.project.kafka import is_named
 from joinery.project.kinds import SINKS
-from joinery.project.location import Path
 from joinery.project.option import Target, wanted_instead
 from joinery.project.product import OutboxSpec, ProductSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.tree import Path
 
 _HEADERS = (("id", "id"), ("eventType", "type"))
 ROUTE = re.compile(r"\{([^{}]*)\}")

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from joinery.model.type import Field
 from joinery.plan.context import Context
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
-from joinery.project.location import Path
 from joinery.project.product import RelationSpec, SourceSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
+from joinery.project.tree import Path
 
 _KAFKA_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MOST_PATTERNS = 8

@@ -197,7 +197,7 @@ KEY_VALUE_STORES = Registry(
         "rocksdb": "joinery.solutions.key_value.rocksdb:RocksDbOptions",
         "redis": "joinery.solutions.key_value.redis:RedisOptions",
         "dynamodb": "joinery.solutions.key_value.dynamodb:DynamoOptions",
-        "memory": "joinery.solutions.key_value.memory:MemoryOptions",
+        "memory": "joinery.solutions.key_value.store:MemoryOptions",
     },
     StoreOptionError,
     of=' of "kv"',

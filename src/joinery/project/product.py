@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import Location
-from joinery.project.location import Locations
-from joinery.project.location import Path as SpecPath
+from joinery.project.tree import Locations
+from joinery.project.tree import Path as SpecPath
 
 if TYPE_CHECKING:
     from joinery.project.stream import StreamSpec, WatermarkSpec

@@ -10,8 +10,6 @@ from typing import Literal, cast
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
 from joinery.project.kinds import SINKS
-from joinery.project.location import Locations
-from joinery.project.location import Path as SpecPath
 from joinery.project.product import (
     DefaultsSpec,
     Pairs,
@@ -23,10 +21,10 @@ from joinery.project.product import (
 from joinery.project.read_node import read_product
 from joinery.project.read_sink import read_sink, read_source
 from joinery.project.read_solution import read_solutions
-from joinery.project.read_stream import read_stream, read_watermark
-from joinery.project.read_type import read_type
+from joinery.project.read_stream import read_stream, read_type, read_watermark
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree, marks_of
+from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
+from joinery.project.tree import Path as SpecPath
 
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
 

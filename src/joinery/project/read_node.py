@@ -1,4 +1,7 @@
-"""Reads a product and its tree of embeds."""
+"""Reads a product and its tree of embeds.
+
+Reads the outbox of a product: the relation whose inserted rows are sent as events.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,46 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from joinery.project import grammar
-from joinery.project.location import Path
-from joinery.project.product import NodeSpec, OrderSpec, Pairs, ProductSpec
-from joinery.project.read_outbox import read_outbox
+from joinery.project.product import NodeSpec, OrderSpec, OutboxSpec, Pairs, ProductSpec
 from joinery.project.read_sink import read_sinks
 from joinery.project.read_solution import read_solution
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
+
+
+def read_outbox(reader: Reader, tree: Tree, what: str) -> tuple[str, OutboxSpec]:
+    """Return the relation and the columns of `outbox`: a name, or a map with a relation.
+
+    Args:
+        reader: Takes the problems.
+        tree: What stands under `outbox`.
+        what: The product, for the problems.
+    """
+    part = f'"outbox" of {what}'
+    if not isinstance(tree, MapTree):
+        return reader.text(tree, part), OutboxSpec()
+    found = reader.named(tree, part, grammar.OUTBOX)
+    if "relation" not in found:
+        reader.refuse("SPEC_MISSING_KEY", f'{part} needs "relation"', tree.mark.value)
+    texts = {
+        name: reader.text(found[name], f'"{name}" of {part}')
+        for name in ("relation", "key", "value")
+        if name in found
+    }
+    default = OutboxSpec()
+    headers = default.headers
+    if "headers" in found:
+        entries = reader.entries(found["headers"], f'"headers" of {part}')
+        headers = tuple((each.name, _column(reader, each, part)) for each in entries)
+    outbox = OutboxSpec(
+        key=texts.get("key", default.key), value=texts.get("value", default.value), headers=headers
+    )
+    return texts.get("relation", ""), outbox
+
+
+def _column(reader: Reader, entry: Entry, part: str) -> str:
+    return reader.text(entry.value, f'header "{entry.name}" of {part}')
+
 
 Parts = Mapping[str, Tree]
 _EQUATION = re.compile(r"\s*(?:\w+\.)?(\w+)\s*==?\s*(?:\w+\.)?(\w+)\s*")

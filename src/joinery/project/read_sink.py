@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from joinery.project.kinds import SINKS, SOURCES, Registry
-from joinery.project.location import Path
 from joinery.project.option import check_options
 from joinery.project.product import Options, SinkSpec, SourceSpec
 from joinery.project.reader import Reader
-from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
 
 
 def read_source(reader: Reader, entry: Entry) -> SourceSpec:

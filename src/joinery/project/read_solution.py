@@ -1,11 +1,18 @@
-"""Reads solutions with their options: of one product, and of the whole project under `run`."""
+"""Reads solutions with their options: of one product, and of the whole project under `run`.
+
+Another solution for a whole project, in place of those that its products name.
+"""
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import replace
+
+from joinery.errors import SpecError
 from joinery.project import grammar
 from joinery.project.kinds import KEY_VALUE_STORES, STORE_SOLUTIONS
 from joinery.project.option import Option, check_options
-from joinery.project.product import Options
+from joinery.project.product import Options, ProductSpec, ProjectSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, MapTree, Scalar, Tree
 
@@ -52,3 +59,29 @@ def _check_store(reader: Reader, tree: Tree, told: str) -> None:
     store = tree.get("store") if isinstance(tree, MapTree) else None
     if isinstance(store, Scalar) and isinstance(store.value, str):
         reader.word(store, f'"store" of {told}', KEY_VALUE_STORES.names())
+
+
+def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:
+    """Return the project whose products all have the solution `name`; outboxes keep theirs.
+
+    A product's own options stay where it names that solution already.
+
+    Raises:
+        SpecError: There is no such solution.
+    """
+    known = solution_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise SpecError(
+            f'there is no solution "{name}"',
+            detail=f"Known: {', '.join(known)}.",
+            hint=f'Use "{near[0]}".' if near else "",
+            code="RUN_SELECTION",
+        )
+    return replace(spec, products=tuple(_changed(each, name) for each in spec.products))
+
+
+def _changed(product: ProductSpec, name: str) -> ProductSpec:
+    if product.outbox or product.solution == name:
+        return product
+    return replace(product, solution=name, solution_options=())

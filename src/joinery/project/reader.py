@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from joinery.errors import Location, SpecError
-from joinery.project.location import Mark, Path
 from joinery.project.product import Options
 from joinery.project.quantity import duration_ms, size_bytes
-from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
+from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
 
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 

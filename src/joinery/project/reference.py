@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from joinery.project import grammar, grammar_stream
+from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES
 from joinery.project.option import Fragment, Names, fragments, options_in
 
@@ -19,17 +19,17 @@ SECTIONS: Mapping[str, Names] = {
     "project": grammar.PROJECT,
     "defaults": grammar.DEFAULTS,
     "relation": grammar.RELATION,
-    "watermark": grammar_stream.WATERMARK,
+    "watermark": grammar.WATERMARK,
     "product": grammar.PRODUCT,
     "embed": grammar.EMBED,
     "emit": grammar.EMIT,
     "outbox": grammar.OUTBOX,
-    "stream": grammar_stream.STREAM,
-    "step": grammar_stream.STEP,
-    "lookup": grammar_stream.LOOKUP,
-    "cache": grammar_stream.CACHE,
-    "limits": grammar_stream.LIMITS,
-    "map": grammar_stream.MAP,
+    "stream": grammar.STREAM,
+    "step": grammar.STEP,
+    "lookup": grammar.LOOKUP,
+    "cache": grammar.CACHE,
+    "limits": grammar.LIMITS,
+    "map": grammar.MAP,
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
     "registry": grammar.REGISTRY,

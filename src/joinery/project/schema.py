@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from joinery.project import grammar, grammar_stream
+from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
 from joinery.project.option import Fragment, Names, Option, fragments
 
@@ -95,20 +95,18 @@ def _definitions() -> dict[str, Any]:
 def _stream_definitions() -> dict[str, Any]:
     fields = {"select": _reference("fields"), "with_columns": _reference("expressions")}
     steps: list[dict[str, Any]] = [
-        _object(grammar_stream.LOOKUP, required=("lookup", "on")),
+        _object(grammar.LOOKUP, required=("lookup", "on")),
         *(_object({name: shape}, required=(name,)) for name, shape in fields.items()),
         _object({"filter": _reference("expression")}, required=("filter",)),
         _object({"union": {"type": "string"}}, required=("union",)),
-        _object(
-            {"map": _object(grammar_stream.MAP, required=("function", "output"))}, required=("map",)
-        ),
+        _object({"map": _object(grammar.MAP, required=("function", "output"))}, required=("map",)),
     ]
     return {
-        "stream": _object(grammar_stream.STREAM, required=("from",)),
+        "stream": _object(grammar.STREAM, required=("from",)),
         "step": {"anyOf": steps},
-        "watermark": _object(grammar_stream.WATERMARK),
-        "cache": _object(grammar_stream.CACHE),
-        "limits": _object(grammar_stream.LIMITS),
+        "watermark": _object(grammar.WATERMARK),
+        "cache": _object(grammar.CACHE),
+        "limits": _object(grammar.LIMITS),
         "store": _kinds(LOOKUP_STORES),
     }
 

@@ -2,19 +2,254 @@
 
 Invariant: a document is sent when its text differs from what the sink holds, under a version
 above the last one; a document that fails is told once, on entering that state.
+
+The assembly rules: a row and the rows below it, to the object a node shows.
+
+Invariant: an object depends on the rows that exist and on nothing else: not on the order
+of rows, nor on what stood before. Over the same rows each is made once, however many parents
+show it, so what fails in it is found once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
+from joinery.expression.aggregate import aggregate
+from joinery.expression.evaluate import never_fails, typed_expression
+from joinery.expression.order import is_ordered_itself, row_key
+from joinery.expression.problem import EvaluationError
+from joinery.expression.typed import Aggregate
 from joinery.model.change import Row
-from joinery.plan.nodes import Product
-from joinery.semantics.assemble import Assembler
-from joinery.semantics.render import renderer
-from joinery.semantics.rows import Findings, Matching
+from joinery.plan.nodes import Node, Product
+from joinery.semantics.render import map_key_text, renderer
+from joinery.semantics.rows import (
+    Findings,
+    JoinValue,
+    Matching,
+    guarded,
+    join_reader,
+    values_reader,
+)
+
+
+@dataclass(slots=True)
+class Assembled:
+    """The object of one row.
+
+    Attributes:
+        value: What the node shows, in the order of its output.
+        row: Its own row.
+        seen: What the node's `order` sees.
+        overflowed: The paths of embeds with `overflow: fail` that are above their limit,
+            in this object or below it.
+    """
+
+    value: dict[str, Any]
+    row: Row
+    seen: Mapping[str, Any]
+    overflowed: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What one embed gives its parent: the value, and all objects before the limit."""
+
+    value: Any
+    objects: Sequence[Assembled]
+    overflowed: tuple[str, ...]
+
+
+class Assembler:
+    """Builds the objects of one node and of all nodes below it."""
+
+    def __init__(self, node: Node, findings: Findings) -> None:
+        self.node = node
+        self._findings = findings
+        self._below = [
+            (
+                e.name,
+                join_reader(node.relation, [pair.parent for pair in e.on]),
+                Assembler(e, findings),
+            )
+            for e in node.embeds
+        ]
+        self._ones = [embed.name for embed in node.embeds if embed.cardinality == "one"]
+        self._fields = [(f.name, guarded(f.expression, findings)) for f in node.fields]
+        self._values = [(v.name, guarded(v.expression, findings)) for v in node.values]
+        self._where = guarded(node.where, findings) if node.where else None
+        self._order = [
+            guarded(each.expression, findings)
+            for each in node.order
+            if not never_fails(typed_expression(each.expression))
+        ]
+        self._aggregates = [Aggregating(each, findings) for each in node.aggregates]
+        self._visible = [(e.name, e.total_name) for e in node.embeds if not e.hidden]
+        self._totals = [(e.name, e.total_name) for e in node.embeds if e.total_name]
+        self._key_types = [node.relation.type_of(column) for column in node.relation.key]
+        self._rank = _ranking(node)
+        self._place = node.relation.name, tuple(pair.child for pair in node.on)
+        self._key_of = values_reader(node.relation.key)
+        self._rows: Matching | None = None
+        self._made: dict[Any, Assembled | None] = {}
+        self._given: dict[JoinValue | None, Gathered] = {}
+        self._aggregated: dict[tuple[str, int], Any] = {}
+
+    def assemble(self, row: Row, rows: Matching) -> Assembled | None:
+        """Return the object of `row`, None where the node's `where` leaves it out."""
+        self._begin(rows)
+        key = self._key_of(row)
+        if key not in self._made:
+            self._made[key] = self._assemble(row, rows)
+        return self._made[key]
+
+    def _begin(self, rows: Matching) -> None:
+        """Forget what was made over other rows."""
+        if rows is not self._rows:
+            self._rows = rows
+            self._made.clear()
+            self._given.clear()
+            self._aggregated.clear()
+
+    def _assemble(self, row: Row, rows: Matching) -> Assembled | None:
+        if not self._below:
+            return self._leaf(row)
+        gathered = {name: each.gather(value_of(row), rows) for name, value_of, each in self._below}
+        seen = {**row, **{name: gathered[name].value for name in self._ones}} if self._ones else row
+        value = {name: evaluate(seen) for name, evaluate in self._fields}
+        values = self._compute_values(value, gathered) if self._values else {}
+        if values:
+            seen = {**seen, **values}
+        if not self._keeps(seen):
+            return None
+        for name, total in self._visible:
+            value[name] = gathered[name].value
+            if total:
+                value[total] = len(gathered[name].objects)
+        value.update(values)
+        overflowed = tuple(path for each in gathered.values() for path in each.overflowed)
+        return Assembled(value, row, seen, overflowed)
+
+    def gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
+        """Return what the node, an embed, gives a row of the node above it with a join value."""
+        self._begin(rows)
+        if value not in self._given:
+            self._given[value] = self._gather(value, rows)
+        return self._given[value]
+
+    def _gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
+        matching = rows.matching(*self._place, value)
+        objects = [each for row in matching if (each := self.assemble(row, rows)) is not None]
+        if len(objects) > 1:
+            objects.sort(key=self._rank)
+        if self.node.cardinality == "many":
+            return self._list(objects)
+        if not objects:
+            return _NOTHING
+        if len(objects) > 1 and value is not None:
+            self._findings.multiple.add((self.node.path, value))
+        return Gathered(objects[0].value, objects, objects[0].overflowed)
+
+    def _leaf(self, row: Row) -> Assembled | None:
+        """Return the object of a row that has nothing below it."""
+        value = {name: evaluate(row) for name, evaluate in self._fields}
+        seen = row
+        if self._values:
+            values = self._compute_values(value, {})
+            seen = {**row, **values}
+            value.update(values)
+        return Assembled(value, row, seen, ()) if self._keeps(seen) else None
+
+    def _keeps(self, seen: Mapping[str, Any]) -> bool:
+        """Return whether `where` keeps a row; of one that it keeps, `order` is tried, too."""
+        if self._where is not None and self._where(seen) is not True:
+            return False
+        for evaluate in self._order:
+            evaluate(seen)
+        return True
+
+    def _list(self, objects: Sequence[Assembled]) -> Gathered:
+        node = self.node
+        kept = objects if node.limit is None else objects[: node.limit]
+        below = tuple([path for each in kept if each.overflowed for path in each.overflowed])
+        over = node.overflow == "fail" and len(kept) < len(objects)
+        value = self._map(kept) if node.keyed else [each.value for each in kept]
+        return Gathered(value, objects, (node.path, *below) if over else below)
+
+    def _map(self, kept: Sequence[Assembled]) -> dict[str, Any]:
+        key, types = self.node.relation.key, self._key_types
+        return {
+            map_key_text([each.row[column] for column in key], types): each.value for each in kept
+        }
+
+    def _compute_values(
+        self, fields: Mapping[str, Any], gathered: Mapping[str, Gathered]
+    ) -> dict[str, Any]:
+        scope = dict(fields)
+        scope.update((name, below.value) for name, below in gathered.items())
+        for name, total in self._totals:
+            scope[total] = len(gathered[name].objects)
+        for each in self._aggregates:
+            scope[each.name] = self._aggregate(each, gathered[each.embed])
+        values: dict[str, Any] = {}
+        for name, evaluate in self._values:
+            values[name] = scope[name] = evaluate(scope)
+        return values
+
+    def _aggregate(self, each: Aggregating, given: Gathered) -> Any:
+        """Return an aggregate over what an embed gave, once for all rows that it gave it."""
+        name = each.name, id(given)
+        if name not in self._aggregated:
+            self._aggregated[name] = each.over([o.value for o in given.objects])
+        return self._aggregated[name]
+
+
+_NOTHING = Gathered(None, (), ())
+
+
+def _ranking(node: Node) -> Callable[[Assembled], Any]:
+    """Return what siblings sort by: `order`, then the key, whose columns are never null."""
+    key = node.relation.key
+    found = Findings()  # what fails here was found when the object was made
+    order = [guarded(each.expression, found) for each in node.order]
+    kinds = [(each.expression.type, each.descending) for each in node.order]
+    key_kinds = [(node.relation.type_of(column), False) for column in key]
+    if any(is_ordered_itself(kind) is False for kind, _ in key_kinds):
+        rank = row_key(kinds + key_kinds)
+        return lambda each: rank(
+            [*(evaluate(each.seen) for evaluate in order), *(each.row[column] for column in key)]
+        )
+    read = itemgetter(*key)
+    if not order:
+        return lambda each: read(each.row)
+    first = row_key(kinds)
+    return lambda each: (first([evaluate(each.seen) for evaluate in order]), read(each.row))
+
+
+class Aggregating:
+    """Computes one aggregate over the objects of an embed, before its limit."""
+
+    def __init__(self, spec: Aggregate, findings: Findings) -> None:
+        self.name, self.embed = spec.name, spec.embed
+        self._spec, self._findings = spec, findings
+        self._argument = guarded(spec.argument, findings) if spec.argument else None
+        self._filter = guarded(spec.filter, findings) if spec.filter else None
+
+    def over(self, shown: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the aggregate's value over objects; a failure gives null."""
+        kept = [each for each in shown if self._filter is None or self._filter(each) is True]
+        try:
+            return aggregate(self._spec.function, self._spec.type, self._arguments(kept))
+        except EvaluationError:
+            self._findings.failures += 1
+            return None
+
+    def _arguments(self, kept: Sequence[Mapping[str, Any]]) -> list[Any]:
+        if self._argument is None:
+            return [True] * len(kept)
+        return [self._argument(each) for each in kept]
 
 
 @dataclass(frozen=True, slots=True)

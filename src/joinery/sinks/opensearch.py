@@ -79,8 +79,7 @@ def mapping_of(document: Struct, *, nested: bool = True, map_type: str) -> dict[
         map_type: The server's word for a map in one field.
 
     Example:
-        >>> from joinery.errors import SinkOptionError
-    from joinery.model.type import DATE, LONG, Field
+        >>> from joinery.model.type import DATE, LONG, Field
         >>> type = Struct((Field("id", LONG), Field("at", DATE)))
         >>> mapping_of(type, map_type="flat_object")["properties"]
         {'id': {'type': 'long'}, 'at': {'type': 'date', 'ignore_malformed': True}}

@@ -6,6 +6,11 @@ writing it twice must leave what writing it once leaves.
 What a sink promises, in code: the conformance suite holds it to that, the docs tell it.
 
 Invariant: a sink that does not keep a promise names it as a gap, with the reason.
+
+The sink that a project declares, by its kind.
+
+A package adds a kind by an entry point of the group `joinery.sinks` that names its
+`SinkOptions`.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from joinery.errors import FencedError as FencedError
 from joinery.errors import SinkError as SinkError
 from joinery.errors import SinkUnavailableError as SinkUnavailableError
 from joinery.model.type import Struct
+from joinery.project.kinds import SINKS
 from joinery.project.option import Target
 from joinery.sinks.line import StagedRow
 
@@ -239,3 +245,13 @@ class SinkOptions(Protocol):
         By it two products are kept from one table, lineage names what is written, and a
         lookup of the table hears of new rows.
         """
+
+
+def make_sink(kind: str, product: str, options: Mapping[str, object], folder: Path) -> Sink:
+    """Return the sink `kind` of a product, not yet opened.
+
+    Raises:
+        SpecError: No such sink is installed, or its options are not what it takes.
+    """
+    sink: Sink = SINKS.make(kind, options, product, folder)
+    return sink

@@ -13,8 +13,7 @@ from typing import Protocol
 
 from joinery.plan.nodes import Product
 from joinery.project.kinds import STORE_SOLUTIONS
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import StoreSolution
+from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import BATCH_US
 
 T = TypeVar("T")

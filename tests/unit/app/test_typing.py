@@ -13,7 +13,7 @@ from typing import Required, get_origin, get_type_hints
 import pytest
 
 import joinery as jn
-from joinery.project import grammar, grammar_stream, typing
+from joinery.project import grammar, typing
 from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
 from joinery.project.option import Names
 
@@ -146,9 +146,9 @@ def test_what_python_offers_for_sinks_stores_and_sources_is_what_the_reader_know
         (grammar.EMIT, typing.EmitMap),
         (grammar.LINEAGE, typing.LineageMap),
         (grammar.REGISTRY, typing.RegistryMap),
-        (grammar_stream.WATERMARK, typing.WatermarkMap),
-        (grammar_stream.CACHE, typing.CacheMap),
-        (grammar_stream.LIMITS, typing.LimitsMap),
+        (grammar.WATERMARK, typing.WatermarkMap),
+        (grammar.CACHE, typing.CacheMap),
+        (grammar.LIMITS, typing.LimitsMap),
     ],
 )
 def test_what_python_offers_for_a_map_is_what_the_reader_knows(names: Names, kind: object) -> None:

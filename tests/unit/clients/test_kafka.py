@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from joinery.clients import kafka as kafka_client
 from joinery.clients.kafka import Brokers, client_properties, failure
 from joinery.errors import SinkOptionError
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import make_sink
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password='
 

@@ -15,8 +15,7 @@ from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.plan.stream import Cache
 from joinery.project.kinds import LOOKUP_STORES, SINKS
 from joinery.project.option import Target
-from joinery.sinks.protocol import Sink, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import Sink, StagedBatch, make_sink
 
 COLUMNS = (Field("id", LONG), Field("name", STRING))
 TABLE = LookupTable("customers", COLUMNS[:1], COLUMNS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joinery.onboarding.json_sample import columns_of, rows_of
+from joinery.onboarding.topic_sample import columns_of_rows, rows_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from joinery.onboarding.json_sample import columns_of, rows_of
     ],
 )
 def test_a_column_is_as_wide_as_its_values(values: list[object], expected: str) -> None:
-    (field,) = columns_of([{"v": each} for each in values]).fields
+    (field,) = columns_of_rows([{"v": each} for each in values]).fields
 
     assert str(field.type) == expected
 
@@ -33,7 +33,7 @@ def test_a_column_is_as_wide_as_its_values(values: list[object], expected: str) 
 def test_columns_that_are_joinerys_own_are_none() -> None:
     rows = [{"id": 1, "__deleted": "false", "__position": 7}]
 
-    assert str(columns_of(rows)) == "struct<id: long>"
+    assert str(columns_of_rows(rows)) == "struct<id: long>"
 
 
 def test_debeziums_events_carry_rows_with_and_without_schemas() -> None:

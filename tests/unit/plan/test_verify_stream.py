@@ -12,7 +12,7 @@ from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
 from joinery.plan.stream import Lookup, Stream, Union
 from joinery.plan.verify import verify_stream
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
 relations:

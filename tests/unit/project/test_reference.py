@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from joinery.plan.check import check
-from joinery.project import grammar, grammar_stream
+from joinery.project import grammar
 from joinery.project.product import OutboxSpec, RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
@@ -119,18 +119,18 @@ def test_the_defaults_of_streams_are_those_that_they_take() -> None:
         "late": lookup.late,
         "on_miss": lookup.on_miss,
         "on_change": lookup.on_change,
-    } == defaults(grammar_stream.LOOKUP)
+    } == defaults(grammar.LOOKUP)
     assert {
         "size": cache.rows,
         "ttl": cache.ttl_ms,
         "negative": cache.negative_ttl_ms,
-    } == defaults(grammar_stream.CACHE)
+    } == defaults(grammar.CACHE)
     assert {
         "concurrency": limits.concurrency,
         "batch": limits.batch,
         "warm_up": limits.warm_up_ms,
-    } == defaults(grammar_stream.LIMITS)
-    assert {"delay": watermark.delay_ms} == defaults(grammar_stream.WATERMARK)
+    } == defaults(grammar.LIMITS)
+    assert {"delay": watermark.delay_ms} == defaults(grammar.WATERMARK)
 
 
 def test_the_defaults_of_an_outbox_are_those_that_it_takes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinery.project import grammar, grammar_stream
+from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.schema import schema, schema_text
 
@@ -23,6 +23,6 @@ def test_the_schema_completes_every_key_that_the_reader_knows() -> None:
     assert set(grammar.PRODUCT) == set(defined["product"]["properties"])
     assert set(grammar.RUN) == set(defined["run"]["properties"])
     assert set(grammar.PROJECT) == set(schema()["properties"])
-    assert set(grammar_stream.STREAM) == set(defined["stream"]["properties"])
-    assert set(grammar_stream.LOOKUP) == set(defined["step"]["anyOf"][0]["properties"])
+    assert set(grammar.STREAM) == set(defined["stream"]["properties"])
+    assert set(grammar.LOOKUP) == set(defined["step"]["anyOf"][0]["properties"])
     assert set(LOOKUP_STORES.built_in) == set(defined["store"]["properties"])

@@ -10,7 +10,7 @@ from joinery.errors import ProjectErrors, SpecError
 from joinery.plan.build import build_plan
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProjectSpec
-from joinery.project.solution import with_solution
+from joinery.project.read_solution import with_solution
 
 HEAD = """
 sources: {changes: {files: {path: in}}}

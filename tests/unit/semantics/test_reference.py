@@ -8,7 +8,7 @@ from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
 from joinery.semantics.reference import ReferenceSolution
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 
 USER = Relation(
     "user",

@@ -13,8 +13,7 @@ from fastavro import parse_schema, schemaless_reader
 
 from joinery.model.type import Field, Struct, parse_type
 from joinery.onboarding.registry_subject import columns_of
-from joinery.sinks.avro_schema import AvroNameError
-from joinery.sinks.kafka_encoding import RecordWriter
+from joinery.sinks.kafka_encoding import AvroNameError, RecordWriter
 
 
 def written(type_: str, text: str) -> Any:

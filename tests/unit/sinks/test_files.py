@@ -8,8 +8,7 @@ import pytest
 
 from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct
-from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import FencedError, SinkError, StagedBatch, make_sink
 
 SHAPE = Struct((Field("id", LONG),))
 

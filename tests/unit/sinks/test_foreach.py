@@ -13,8 +13,7 @@ import pytest
 from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct, parse_type
 from joinery.sinks.foreach import ForeachSink
-from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
 
 Stage = Callable[..., StagedBatch]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from joinery.errors import SinkOptionError
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import make_sink
 
 
 @pytest.mark.parametrize(

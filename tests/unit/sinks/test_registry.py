@@ -12,8 +12,7 @@ from joinery.project.kinds import LOOKUP_STORES, SINKS, Registry, UnknownKindErr
 from joinery.project.load import load_parts
 from joinery.project.schema import schema
 from joinery.sinks.files import FilesSink
-from joinery.sinks.protocol import StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import StagedBatch, make_sink
 
 EXAMPLE = Path(__file__).parents[3] / "examples/plugin_sink"
 SHAPE = Struct((Field("id", LONG),))

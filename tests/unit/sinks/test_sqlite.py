@@ -15,8 +15,7 @@ from joinery.errors import SinkOptionError
 from joinery.lookups.protocol import LookupTable
 from joinery.lookups.registry import make_store
 from joinery.model.type import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Field, Struct
-from joinery.sinks.protocol import FencedError, SinkError, StagedBatch
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import FencedError, SinkError, StagedBatch, make_sink
 from joinery.sinks.sqlite import SqliteSink
 
 Stage = Callable[..., StagedBatch]

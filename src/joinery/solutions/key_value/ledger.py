@@ -36,8 +36,14 @@ from joinery.solutions.key_value.store import (
     ScannableStore,
 )
 from joinery.solutions.key_value.tables import escaped
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, StoreError, StoreFencedError
+from joinery.solutions.stored.state import (
+    NOBODY,
+    Batch,
+    Emitted,
+    Owner,
+    StoreError,
+    StoreFencedError,
+)
 
 _FENCE: Address = (b"fence", b"")
 _KEYS_A_MARK = 2_000

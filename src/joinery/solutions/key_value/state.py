@@ -21,8 +21,7 @@ from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent
 from joinery.solutions.key_value.store import KeyValueStore, LaggingStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, StoredRow
+from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoredRow
 
 Sides = Mapping[str, set[tuple[str, ...]]]
 

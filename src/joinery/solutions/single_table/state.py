@@ -26,8 +26,7 @@ from joinery.solutions.key_value.state import join_sides
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.key_value.tables import escaped
 from joinery.solutions.single_table.items import ItemLayout, ItemTable, Need, Recent, sort_key
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError
+from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoredRow, StoreError
 
 LAG_S = 5.0
 _HOT_UNITS_A_SECOND = 900

@@ -17,7 +17,7 @@ from joinery.expression.evaluate import never_fails, typed_expression
 from joinery.expression.typed import Expression
 from joinery.model.change import Row
 from joinery.plan.nodes import Node, Relation
-from joinery.semantics.assemble import Aggregating
+from joinery.semantics.document import Aggregating
 from joinery.semantics.render import map_key_text
 from joinery.semantics.rows import Findings, JoinValue
 from joinery.solutions.stored.column import (

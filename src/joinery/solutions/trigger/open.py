@@ -17,8 +17,7 @@ from joinery.delivery.outlet import Outlet
 from joinery.errors import SpecError
 from joinery.plan.nodes import Product
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import StoreSolution
+from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
 from joinery.solutions.stored.tactic import Tactic
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.postgres import (

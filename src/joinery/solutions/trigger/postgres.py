@@ -33,8 +33,7 @@ from joinery.solutions.relational.postgres_database import (
     unescaped_cells,
 )
 from joinery.solutions.relational.value import rows_from, values_to_cells
-from joinery.solutions.stored.owner import NOBODY, Owner
-from joinery.solutions.stored.state import Batch, Emitted, StoreFencedError
+from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoreFencedError
 from joinery.solutions.trigger.statement.affected import CHANNEL, ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import QueryLayout
 from joinery.solutions.trigger.tactic import Given, fields_of

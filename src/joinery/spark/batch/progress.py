@@ -23,7 +23,7 @@ from joinery.observe.lineage import Dataset, Job, Lineage
 from joinery.plan.nodes import Plan, Product, Sink
 from joinery.project.kinds import SINKS, SOURCES, Registry
 from joinery.project.product import ProjectSpec, SourceSpec
-from joinery.sources.warning import spec_warnings
+from joinery.project.source_warning import spec_warnings
 from joinery.spark.kernel import progress_log
 from joinery.spark.source.kafka_watch import KafkaGroups
 from joinery.spark.source.source import (

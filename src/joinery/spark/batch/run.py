@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
-from joinery.model.phase import Phase, Phases
-from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of

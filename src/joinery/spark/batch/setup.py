@@ -27,8 +27,7 @@ from joinery.project.product import ProjectSpec
 from joinery.project.quantity import size_bytes
 from joinery.sinks.kafka import KafkaSinkOptions
 from joinery.sinks.outbox import EventShape, OutboxSink, outbox_sink
-from joinery.sinks.protocol import Sink, SinkError
-from joinery.sinks.registry import make_sink
+from joinery.sinks.protocol import Sink, SinkError, make_sink
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import ProductSinks, QueryRun
 from joinery.spark.batch.query_kernel import lookups_of, lower_query

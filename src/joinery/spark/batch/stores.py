@@ -36,10 +36,9 @@ from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
-from joinery.solutions.stored.owner import Owner
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.reading import not_collecting
-from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Owner, StoreSolution
 from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 

@@ -17,10 +17,10 @@ from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
+from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
-from joinery.sources.warning import source_warnings
 from joinery.spark.source.feed import FileChanges, read_files
 from joinery.spark.source.warning import column_warnings
 

@@ -6,20 +6,28 @@ copy takes the checkpoint's place, as a rebuild does. Nothing is read from the s
 nothing is sent.
 
 Invariant: until the copy is marked as whole, the query goes on from where it was.
+
+Join state carried from one store into another: rows, and what sinks hold.
+
+Limits: the keys of one relation, and all documents, are in memory at a time.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from joinery.errors import RunError
+from joinery.model.change import Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
-from joinery.project.solution import with_solution
+from joinery.project.read_solution import with_solution
+from joinery.semantics.document import SentDocument
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import (
     FILE_NAME,
@@ -28,15 +36,51 @@ from joinery.solutions.spark_state.fingerprint import (
     fingerprint,
     standing_solution,
 )
-from joinery.solutions.stored.carry import carry
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.state import Batch
+from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
 from joinery.spark.batch.mode import QueryPaths, mark_done, put_in_place, rebuild_paths
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
 from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of
 from joinery.spark.recovery.checkpoint import claim_sources, last_batch
 from joinery.spark.source.source import sources_of
+
+_AT_ONCE = 20_000
+
+
+def carry(
+    source: PortableState, target: JoinState, products: Sequence[Product], last: Batch
+) -> None:
+    """Let `target` hold what `source` holds, as if it had taken all batches itself.
+
+    Args:
+        source: Of a query that does not run.
+        target: It is emptied first.
+        products: Of the query.
+        last: The batch that both have acknowledged last from then on.
+
+    Raises:
+        StoreError: One of the two cannot be used; `target` is not to be gone on with.
+    """
+    target.begin(replace(last, number=0))
+    for relation in dict.fromkeys(each.name for one in products for each in one.relations):
+        for keys in _some(source, relation):
+            standing = source.rows(relation, keys)
+            target.rows(relation, keys)  # what is not there is written faster
+            target.write(relation, standing)
+    emitted = {each.name: Emitted(silent=_documents(source, each.name)) for each in products}
+    target.acknowledge(last, emitted)
+
+
+def _some(source: PortableState, relation: str) -> Iterator[list[Key]]:
+    keys = iter(source.keys(relation))
+    while some := list(islice(keys, _AT_ONCE)):
+        yield some
+
+
+def _documents(source: PortableState, product: str) -> dict[Key, SentDocument]:
+    return dict(source.sent(product, source.roots(product)))
+
 
 _HINT = "Use --bootstrap-from source."
 

@@ -12,7 +12,7 @@ from joinery.model.progress import BatchProgress, Counts
 from joinery.model.warning import RunWarning
 from joinery.project.kafka import REPLAY, is_named, pattern_of
 from joinery.project.product import ProjectSpec
-from joinery.sources.warning import misnamed, near_topics
+from joinery.project.source_warning import misnamed, near_topics
 from joinery.spark.source.source import SourceRead
 
 _UNSEEN, _UNDECLARED = "unseen:", "undeclared:"

@@ -18,8 +18,7 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.case import Case, Step
 from joinery.testing.conformance.cases import all_cases
-from joinery.testing.conformance.project import joined, load_text, prefixed
-from joinery.testing.conformance.runner import Runner, Sent
+from joinery.testing.conformance.runner import Runner, Sent, joined, load_text, prefixed
 
 KeyText = str
 _FOUND = ("expression_errors", "multiple_matches")

@@ -11,10 +11,10 @@ from tests.unit.solutions.key_value.broken import BrokenStore
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.semantics.document import SentDocument
-from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.state import KeyValueJoinState
+from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 
 PRODUCT: Product = build_plan(
     load_text("""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
+from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.stored.state import StoreError
 from joinery.testing.conformance.store_suite import STORE_RULES, Make
 

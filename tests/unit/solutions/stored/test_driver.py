@@ -12,9 +12,9 @@ from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.semantics.rows import JoinValue
 from joinery.solutions.stored.driver import StoreDriver
-from joinery.solutions.stored.memory import MemoryState
 from joinery.solutions.stored.state import Batch, BatchResult, StoreFencedError
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
+from joinery.testing.driver import MemoryState
 
 PROJECT = """
 relations:

@@ -9,12 +9,12 @@ import pytest
 
 from joinery.model.change import Row
 from joinery.plan.build import build_plan
-from joinery.semantics.assemble import Assembler
+from joinery.semantics.document import Assembler
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, Rows
 from joinery.solutions.stored.column import RowTable
 from joinery.solutions.stored.fold import Fold
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
 relations:

@@ -12,7 +12,7 @@ from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.testing.changes import delete, insert, update
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver, gone, upsert
 
 PROJECT = """

@@ -17,7 +17,7 @@ from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreErr
 from joinery.spark.batch.stores import StoreThread, counted, store_name, write_outcome
 from joinery.spark.source.feed import feed_program
 from joinery.spark.source.source import batch_time_us
-from joinery.testing.conformance.project import load_text
+from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
 relations:

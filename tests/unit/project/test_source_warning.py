@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from joinery.project.product import DefaultsSpec, ProjectSpec, RelationSpec, SourceSpec
-from joinery.sources.warning import source_warnings
+from joinery.project.source_warning import source_warnings
 
 CHANGES = SourceSpec("changes", "files", (("path", "data"),))
 

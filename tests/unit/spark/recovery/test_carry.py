@@ -13,14 +13,14 @@ import pytest
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
-from joinery.solutions.key_value.memory import MemoryStore
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.solutions.key_value.state import KeyValueJoinState, PortableKeyValueState
+from joinery.solutions.key_value.store import MemoryStore
 from joinery.solutions.relational.sqlite import SqliteState
-from joinery.solutions.stored.carry import carry
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, JoinState
-from joinery.testing.conformance.project import load_text
+from joinery.spark.recovery.takeover import carry
+from joinery.testing.conformance.runner import load_text
 
 PROJECT = """
 relations:

@@ -1,1 +1,0 @@
-"""What a user is warned of in the sources of a project, before and while they are read."""
