@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from joinery.dead_letters.folder import DeadLetterFolder
-from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks import batch_folder
 from joinery.sinks.files import FilesSink
 from joinery.sinks.sqlite import SqliteSink
 from joinery.spark.batch.query import QueryRun
@@ -62,8 +63,8 @@ class Killer:
 
         setattr(owner, name, reached)
 
-    def after(self, owner: type, name: str, point: str) -> None:
-        """Make the end of a method of ours a point."""
+    def after(self, owner: type | ModuleType, name: str, point: str) -> None:
+        """Make the end of a method or function of ours a point."""
         method: Callable[..., Any] = getattr(owner, name)
 
         def reached(*arguments: Any, **options: Any) -> Any:
@@ -126,7 +127,7 @@ def main(arguments: list[str]) -> None:
     killer = Killer(point, int(batch))
     killer.batches()
     killer.around(FilesSink, "write", "files")
-    killer.after(BatchFolder, "_join", "files-during")
+    killer.after(batch_folder, "join_synced", "files-during")
     killer.around(SqliteSink, "write", "sqlite")
     killer.after(SqliteSink, "_apply", "sqlite-during")
     killer.around(DeadLetterFolder, "put", "letters")
