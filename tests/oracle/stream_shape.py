@@ -29,7 +29,6 @@ from joinery.testing.conformance.stream_suite import (
     joined,
     prefixed,
 )
-from joinery.testing.stream_driver import relations_of
 
 BATCHES = 8
 IDLE = (2, 5, 7)
@@ -118,7 +117,7 @@ def make_stream_trial(seeds: Iterable[int]) -> StreamTrial:
     batches: list[list[Change]] = [[] for _ in range(BATCHES)]
     for prefix, spec in specs.items():
         stream = build_plan(spec).streams[-1]
-        relations = {each.name.removeprefix(prefix): each for each in relations_of(stream)}
+        relations = {each.name.removeprefix(prefix): each for each in stream.named_relations}
         for batch, log in zip(batches, _logs(Random(prefix), relations), strict=True):
             batch += [told.change(relations[told.relation]) for told in log]
     return StreamTrial(

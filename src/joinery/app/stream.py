@@ -220,7 +220,8 @@ class Stream:
         data |= {"as_of": as_of, "time": time, "late": late, "on_miss": on_miss, "where": where}
         data |= {"on_change": on_change, "for": for_, "every": every, "cache": cache}
         step = self._read({**data, "limits": limits, "store": asked})
-        if callable(store) and _importable(store) is None and isinstance(step, LookupSpec):
+        if callable(store) and _importable(store) is None:
+            assert isinstance(step, LookupSpec)  # as "lookup" says
             step = replace(step, store=StoreRead("function", (("function", store),)))
         return self._with(step)
 

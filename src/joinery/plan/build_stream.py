@@ -23,6 +23,7 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
+    stage_of,
 )
 from joinery.project.product import Pairs
 from joinery.project.stream import (
@@ -175,15 +176,15 @@ class _Streams:
     def add(self, begun: _Begun, spec: StepSpec, stream: StreamSpec, path: Path) -> bool:
         """Add one step; False where what follows cannot be judged."""
         step = self.step(begun, spec, stream, path)
+        declared = _declared(spec)
         if step is None:
-            begun.lost |= {name for name, _ in getattr(spec, "fields", None) or ()}
-            return not (isinstance(spec, LookupSpec) and spec.fields is None)
+            begun.lost |= declared or set()
+            return declared is not None
         begun.volatile = _volatile(begun, step)
         begun.columns = step.columns_after(begun.columns)
         begun.lost -= {each.name for each in begun.columns}
         begun.steps += (step,)
-        if isinstance(spec, SelectSpec | WithColumnsSpec | LookupSpec) and spec.fields is not None:
-            begun.lost |= {name for name, _ in spec.fields} - begun.scope.keys()
+        begun.lost |= (declared or set()) - begun.scope.keys()
         return True
 
     def step(self, begun: _Begun, spec: StepSpec, stream: StreamSpec, path: Path) -> Step | None:
@@ -250,12 +251,23 @@ class _Streams:
         return Union(replace(other, sinks=(), group=None))
 
 
+def _declared(spec: StepSpec) -> set[str] | None:
+    """Return the columns that a step names as its own; None where the table's row has them."""
+    match spec:
+        case LookupSpec(fields=fields):
+            return None if fields is None else {name for name, _ in fields}
+        case SelectSpec(fields) | WithColumnsSpec(fields) | MapSpec(_, fields):
+            return {name for name, _ in fields}
+        case FilterSpec() | UnionSpec():
+            return set()
+
+
 def _differs(begun: _Begun, other: Stream) -> str:
     """Return why the events of two streams cannot be one; empty where they can."""
     mine = Stream("", begun.relation)
     if mine.key != other.key:
         return f"Their events are identified by {mine.key} and {other.key}."
-    if any(isinstance(each, Lookup) and each.read == "database" for each in other.steps):
+    if any(stage_of(each) == "store" for each in other.steps):
         return f'"{other.name}" reads a store, which comes after everything else.'
     columns = Struct(begun.columns)
     return (
@@ -273,10 +285,10 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
             added = {each.name for each in step.fields}
             moved = step.corrects or any(pair.parent in before for pair in step.on)
             return before | added if moved else before - added
-        case Select(fields) | WithColumns(fields):
-            made = {each.name for each in fields}
-            found = {e.name for e in fields if not before.isdisjoint(e.expression.references)}
-            return found if isinstance(step, Select) else (before - made) | found
+        case Select(fields):
+            return _moved(before, fields)
+        case WithColumns(fields):
+            return (before - {each.name for each in fields}) | _moved(before, fields)
         case MapRows(_, output):
             return {each.name for each in output.fields} if before else set()
         case Union(other):
@@ -284,3 +296,7 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
             return {each.name for each in begun.columns} if corrected else before
         case Filter():
             return before
+
+
+def _moved(before: set[str], fields: tuple[Computed, ...]) -> set[str]:
+    return {each.name for each in fields if not before.isdisjoint(each.expression.references)}

@@ -17,7 +17,7 @@ from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
 from joinery.project.load import load_parts
 from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
-from joinery.project.stream import LookupSpec, StreamSpec, UnionSpec
+from joinery.project.stream import StreamSpec
 from joinery.project.tree import Path as SpecPath
 
 _PARTS = ("relations", "products", "streams")
@@ -56,18 +56,9 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
 
 def _streams(spec: ProjectSpec, lost: set[str | int]) -> tuple[StreamSpec, ...]:
     """Return the streams that read nothing lost, not even through another stream."""
-    streams = tuple(each for each in spec.streams if lost.isdisjoint({each.name, *_reads(each)}))
+    streams = tuple(each for each in spec.streams if lost.isdisjoint({each.name} | each.reads))
     gone = {each.name for each in spec.streams} - {each.name for each in streams}
     return streams if gone <= lost else _streams(spec, lost | gone)
-
-
-def _reads(stream: StreamSpec) -> set[str]:
-    tables = {each.table for each in stream.steps if isinstance(each, LookupSpec)}
-    return {
-        stream.origin,
-        *tables,
-        *(each.stream for each in stream.steps if isinstance(each, UnionSpec)),
-    }
 
 
 def _part(spec: ProjectSpec, place: Location | None) -> SpecPath:

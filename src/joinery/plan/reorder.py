@@ -22,6 +22,8 @@ from joinery.plan.stream import (
     Select,
     Step,
     Union,
+    WithColumns,
+    stage_of,
 )
 
 
@@ -44,15 +46,15 @@ def state_first(
     """
     order, notes = list(steps), list[str]()
     for index, step in enumerate(steps):
-        first = next((i for i, each in enumerate(order) if _stored(each)), len(order))
-        if index < first or not (isinstance(step, Union) or _kept(step)):
+        first = next((i for i, each in enumerate(order) if stage_of(each) == "store"), len(order))
+        if index < first or stage_of(step) != "state":
             continue
         store = order[first]
-        assert isinstance(store, Lookup)  # what `first` looks for
+        assert isinstance(store, Lookup)  # nothing else queries a store
         reason = _obstacle(step, order[first:index], _columns(columns, order[:first]))
         if reason:
             return tuple(steps), (), Conflict(_message(step, store), reason)
-        assert isinstance(step, Lookup)  # a union is an obstacle of its own
+        assert isinstance(step, Lookup)  # anything else is an obstacle of its own
         order[first : index + 1] = [step, *(_showing(each, step) for each in order[first:index])]
         notes.append(
             f"lookup {step.table.name} goes before lookup {store.table.name}:"
@@ -70,29 +72,36 @@ def _in_place(
     return (*order, Select(tuple(_itself(each) for each in declared)))
 
 
-def _stored(step: Step) -> bool:
-    return isinstance(step, Lookup) and step.read == "database"
-
-
-def _kept(step: Step) -> bool:
-    return isinstance(step, Lookup) and step.read == "state"
-
-
 def _columns(columns: tuple[Field, ...], steps: Sequence[Step]) -> tuple[Field, ...]:
     return reduce(lambda had, step: step.columns_after(had), steps, columns)
 
 
 def _message(step: Step, store: Lookup) -> str:
-    told = f'the union with "{step.other.name}"' if isinstance(step, Union) else ""
-    if isinstance(step, Lookup):
-        told = f'the lookup of "{step.table.name}" in state'
-    return f'{told} comes after the lookup of "{store.table.name}" in a store'
+    return f'{_told(step)} comes after the lookup of "{store.table.name}" in a store'
+
+
+def _told(step: Step) -> str:
+    match step:
+        case Lookup(read="state"):
+            return f'the lookup of "{step.table.name}" in state'
+        case Union(other):
+            return f'the union with "{other.name}"'
+        case Lookup() | Filter() | Select() | WithColumns() | MapRows():
+            raise AssertionError(step)  # may come after a store is queried
 
 
 def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -> str:
     """Return why `step` cannot go before `between`, where events have `columns`."""
-    if not isinstance(step, Lookup):
-        return "The events of both streams must be there before a store is queried."
+    match step:
+        case Lookup():
+            return _obstacle_to_lookup(step, between, columns)
+        case Union():
+            return "The events of both streams must be there before a store is queried."
+        case Filter() | Select() | WithColumns() | MapRows():
+            raise AssertionError(step)  # may come after a store is queried
+
+
+def _obstacle_to_lookup(step: Lookup, between: Sequence[Step], columns: tuple[Field, ...]) -> str:
     if step.remembers:
         return "An event that it sends later, or again, would query the store again."
     known = {each.name: each.type for each in columns}
@@ -110,25 +119,32 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
 
 
 def _between(step: Lookup, other: Step, needed: set[str]) -> str:
-    made = other.made
-    if isinstance(other, MapRows):
-        return f'The function "{other.name}" is between them and may use any column.'
-    if isinstance(other, Filter) and step.on_miss == "dead_letter":
-        return "A filter between them decides which events may become dead letters."
-    touched = sorted(needed & made)
+    giver = "step"
+    match other:
+        case MapRows():
+            return f'The function "{other.name}" is between them and may use any column.'
+        case Filter():
+            if step.on_miss == "dead_letter":
+                return "A filter between them decides which events may become dead letters."
+        case Lookup():
+            giver = f'lookup of "{other.table.name}"'
+        case Select() | WithColumns() | Union():
+            pass
+    touched = sorted(needed & other.made)
     if touched:
-        where = f'lookup of "{other.table.name}"' if isinstance(other, Lookup) else "step"
-        return f'It needs the column "{touched[0]}", which the {where} before it gives.'
-    again = sorted(made & {each.name for each in step.fields})
+        return f'It needs the column "{touched[0]}", which the {giver} before it gives.'
+    again = sorted(other.made & {each.name for each in step.fields})
     return f'It gives the column "{again[0]}", as a step before it does.' if again else ""
 
 
 def _showing(step: Step, moved: Lookup) -> Step:
     """Return `step` with the columns that now come before it shown as well."""
-    if not isinstance(step, Select):
-        return step
-    made = (Field(each.name, each.expression.type) for each in moved.fields)
-    return Select(step.fields + tuple(_itself(each) for each in made))
+    match step:
+        case Select(fields):
+            made = (Field(each.name, each.expression.type) for each in moved.fields)
+            return Select(fields + tuple(_itself(each) for each in made))
+        case Lookup() | Filter() | WithColumns() | MapRows() | Union():
+            return step
 
 
 def _itself(column: Field) -> Computed:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from joinery.expression.typed import Expression
 from joinery.model.type import BOOLEAN, STRING, Atomic, Field, Struct
@@ -33,6 +34,7 @@ from joinery.project.stream import StoreRead as StoreRead
 PLACE = Field("place", STRING)
 Columns = tuple[Field, ...]
 Names = frozenset[str]
+Stage = Literal["event", "state", "store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,29 @@ class Union:
 Step = Lookup | Filter | Select | WithColumns | MapRows | Union
 
 
+def stage_of(step: Step) -> Stage:
+    """Return what a step runs on: the event alone, what the stream keeps or reads, or a store.
+
+    Steps that run in the stream (`state`) stand before those that query a store.
+    """
+    match step:
+        case Lookup(read="state") | Union():
+            return "state"
+        case Lookup(read="database"):
+            return "store"
+        case Lookup() | Filter() | Select() | WithColumns() | MapRows():
+            return "event"
+
+
+def beside(step: Step) -> Lookup | Union | None:
+    """Return a step that brings in what is not in the event: a table's row, other events."""
+    match step:
+        case Lookup(read="event") | Filter() | Select() | WithColumns() | MapRows():
+            return None
+        case Lookup() | Union():
+            return step
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """Events of one relation, what happens to them, and where they go.
@@ -303,6 +328,19 @@ class Stream:
         """All relations this stream reads, events first, each once."""
         others = (each for other in self.united for each in other.relations)
         return tuple(dict.fromkeys((self.relation, *self.tables, *others)))
+
+    @property
+    def stored_tables(self) -> tuple[Relation, ...]:
+        """The tables that are queried in stores, in order, those of united streams included."""
+        mine = (each.table for each in self.lookups if stage_of(each) == "store")
+        return (*mine, *(table for other in self.united for table in other.stored_tables))
+
+    @property
+    def named_relations(self) -> tuple[Relation, ...]:
+        """All relations whose columns it names, read or not, events first, each once."""
+        tables = (each.table for each in self.lookups)
+        others = (each for other in self.united for each in other.named_relations)
+        return tuple(dict.fromkeys((self.relation, *tables, *others)))
 
 
 def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:

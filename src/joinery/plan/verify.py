@@ -26,6 +26,7 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
+    stage_of,
 )
 
 Names = dict[str, DataType]
@@ -140,14 +141,14 @@ def verify_stream(stream: Stream) -> None:
     """
     _verify_stream_require(stream.relation.append, stream, "it begins at a log of events")
     columns = stream.relation.row.fields
-    asked = False
+    stored = False
     for step in stream.steps:
         _step(stream, step, columns)
-        kept = isinstance(step, Union) or (isinstance(step, Lookup) and step.read == "state")
+        stage = stage_of(step)
         _verify_stream_require(
-            not (asked and kept), stream, "state is read before a store is queried"
+            not (stored and stage == "state"), stream, "state is read before a store is queried"
         )
-        asked = asked or (isinstance(step, Lookup) and step.read == "database")
+        stored = stored or stage == "store"
         columns = step.columns_after(columns)
         names = [each.name for each in columns]
         _verify_stream_require(len(set(names)) == len(names), stream, "each column is there once")

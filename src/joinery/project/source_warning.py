@@ -15,7 +15,6 @@ from pathlib import Path
 from joinery.errors import Location
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec, RelationSpec, SourceSpec
-from joinery.project.stream import UnionSpec
 
 _ALIKE = 0.7
 _MOST = 3
@@ -140,10 +139,7 @@ def _without_sink(spec: ProjectSpec) -> Iterator[RunWarning]:
         if not product.sinks:
             location = spec.locate(("products", product.name), key=True)
             yield _nowhere(f'product "{product.name}"', location)
-    steps = [step for each in spec.streams for step in each.steps]
-    read = {each.origin for each in spec.streams} | {
-        step.stream for step in steps if isinstance(step, UnionSpec)
-    }
+    read = {name for each in spec.streams for name in each.reads}
     for stream in spec.streams:
         if not stream.sinks and stream.name not in read:
             location = spec.locate(("streams", stream.name), key=True)

@@ -149,6 +149,17 @@ class UnionSpec:
 StepSpec = LookupSpec | FilterSpec | SelectSpec | WithColumnsSpec | MapSpec | UnionSpec
 
 
+def _read_by(step: StepSpec) -> str | None:
+    """Return the relation or stream that a step reads beside its events."""
+    match step:
+        case LookupSpec(table):
+            return table
+        case UnionSpec(stream):
+            return stream
+        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec():
+            return None
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """Events, what happens to them in order, and where they go.
@@ -164,3 +175,9 @@ class StreamSpec:
     sinks: tuple[SinkSpec, ...] = ()
     group: str | None = None
     correction: str | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of all relations and streams that it reads."""
+        beside = (_read_by(each) for each in self.steps)
+        return frozenset((self.origin, *(each for each in beside if each is not None)))

@@ -19,7 +19,6 @@ from joinery.project.reader import Reader
 from joinery.project.tree import ListTree, MapTree, Scalar, Tree
 from joinery.semantics.read_change import typed
 from joinery.testing.changes import fits
-from joinery.testing.stream_driver import relations_of
 
 DELETED = "__deleted"
 POSITION = "__position"
@@ -50,7 +49,7 @@ class Target:
     def relations(self) -> Mapping[str, Relation]:
         """Those it reads, by name; those of stores included."""
         plan = self.plan
-        found = relations_of(plan) if isinstance(plan, Stream) else plan.relations
+        found = plan.named_relations if isinstance(plan, Stream) else plan.relations
         return {each.name: each for each in found}
 
     def __str__(self) -> str:

@@ -12,7 +12,6 @@ from copy import deepcopy
 from typing import Protocol
 
 from joinery.model.change import Change, DocumentChange
-from joinery.plan.nodes import Relation
 from joinery.plan.stream import Stream
 from joinery.project.quantity import duration_ms
 from joinery.semantics.stream_reference import StreamReference
@@ -43,7 +42,7 @@ class StreamDriver:
         self._solution = StreamReference(self.stream)
         self._before: StreamReference | None = None
         self._last: tuple[tuple[Change, ...], int] | None = None
-        self._relations = {each.name: each for each in relations_of(self.stream)}
+        self._relations = {each.name: each for each in self.stream.named_relations}
         self._time_us = 0
 
     def send(
@@ -81,14 +80,6 @@ class StreamDriver:
                 detail=f"It reads {', '.join(self._relations)}.",
             )
         return told.change(self._relations[told.relation])
-
-
-def relations_of(stream: Stream) -> list[Relation]:
-    """Return the events' relation and all tables, those of stores and unions included."""
-    found = [stream.relation, *(each.table for each in stream.lookups)]
-    for each in stream.united:
-        found += relations_of(each)
-    return found
 
 
 def _emission(document: DocumentChange) -> Emission:

@@ -19,7 +19,7 @@ from joinery.plan.explain.text import (
     switches,
 )
 from joinery.plan.nodes import Node, Product
-from joinery.plan.stream import Lookup, Stream, Union
+from joinery.plan.stream import Lookup, Step, Stream, Union, beside
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;
@@ -227,14 +227,17 @@ def _flow(stream: Stream, prefix: str) -> tuple[list[str], str]:
     lines = [f"{last}([{label(f'{stream.relation.name}<br/>events')}])"]
     for index, step in enumerate(stream.steps, 1):
         name = f"{prefix}{index}"
-        lines.append(f"{name}[{label(_explain_stream_box(step))}]")
+        lines.append(f"{name}[{label(_step_box(step))}]")
         lines.append(f"{last} --> {name}")
-        if isinstance(step, Lookup) and step.read != "event":
-            kind = f"{step.table.name}<br/>{'changes' if step.read == 'state' else 'store'}"
-            lines.append(f"{name}t[({label(kind)})] --> {name}")
-        elif isinstance(step, Union):
-            inner, end = _flow(step.other, f"{name}_")
-            lines += [*inner, f"{end} --> {name}"]
+        match beside(step):
+            case Lookup() as lookup:
+                kind = f"{lookup.table.name}<br/>{_table_kind(lookup)}"
+                lines.append(f"{name}t[({label(kind)})] --> {name}")
+            case Union(other):
+                inner, end = _flow(other, f"{name}_")
+                lines += [*inner, f"{end} --> {name}"]
+            case None:
+                pass
         last = name
     sinks = ", ".join(each.kind for each in stream.sinks)
     if sinks:
@@ -245,8 +248,13 @@ def _flow(stream: Stream, prefix: str) -> tuple[list[str], str]:
     return lines, last
 
 
-def _explain_stream_box(step: object) -> str:
+def _table_kind(lookup: Lookup) -> str:
+    return "changes" if lookup.read == "state" else "store"
+
+
+def _step_box(step: Step) -> str:
+    """Return a step's line; a lookup's without its columns, with what it adds."""
     if isinstance(step, Lookup):
         shown = ", ".join(each.name for each in step.fields)
         return "<br/>".join([f"Lookup {step.table.name}", shown, *switches(step)])
-    return step_text(step)  # type: ignore[arg-type]
+    return step_text(step)

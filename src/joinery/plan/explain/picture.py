@@ -17,7 +17,7 @@ from html import escape
 from joinery.model.type import LONG, Field
 from joinery.plan.explain.text import edge_parts, step_text, switches
 from joinery.plan.nodes import Node, Product
-from joinery.plan.stream import Lookup, Step, Stream, Union
+from joinery.plan.stream import Lookup, Step, Stream, Union, beside
 
 LINE, PAD = 17, 10
 _CHARACTER = 6.7  # the mean width of a character in pixels, with some to spare
@@ -234,23 +234,27 @@ def _flow(drawing: _Drawing, stream: Stream, x: int, y: int) -> tuple[Card, int]
     )
     bottom = last.bottom
     for step in stream.steps:
-        if isinstance(step, Union):
-            other, bottom = _flow(drawing, step.other, x + _picture_stream_INDENT, bottom + _GAP_Y)
-            card = _step(drawing, step, x, bottom + _GAP_Y)
-            drawing.parts.append(_down(other, card))
-        else:
-            card = _step(drawing, step, x, bottom + _GAP_Y)
-        drawing.parts.append(_down(last, card))
-        last, bottom = card, card.bottom
-        if isinstance(step, Lookup) and step.read != "event":
-            bottom = max(bottom, _table(drawing, step, card))
+        match beside(step):
+            case None:
+                last = _step(drawing, step, x, bottom + _GAP_Y, above=(last,))
+                bottom = last.bottom
+            case Lookup() as lookup:
+                last = _step(drawing, step, x, bottom + _GAP_Y, above=(last,))
+                bottom = max(last.bottom, _table(drawing, lookup, last))
+            case Union(other):
+                end, bottom = _flow(drawing, other, x + _picture_stream_INDENT, bottom + _GAP_Y)
+                last = _step(drawing, step, x, bottom + _GAP_Y, above=(end, last))
+                bottom = last.bottom
     return last, bottom
 
 
-def _step(drawing: _Drawing, step: Step, x: int, y: int) -> Card:
+def _step(drawing: _Drawing, step: Step, x: int, y: int, *, above: Iterable[Card]) -> Card:
+    """Draw a step and the ways to it."""
     kind = "many" if isinstance(step, Lookup) else "retract"
     title, *notes = _step_lines(step)
-    return drawing.add(Card(kind, title, tuple(notes), x, y, _picture_stream_WIDTH))
+    card = drawing.add(Card(kind, title, tuple(notes), x, y, _picture_stream_WIDTH))
+    drawing.parts += [_down(each, card) for each in above]
+    return card
 
 
 def _table(drawing: _Drawing, lookup: Lookup, card: Card) -> int:
@@ -284,6 +288,7 @@ def _key(stream: Stream) -> str:
 
 
 def _step_lines(step: Step) -> Iterator[str]:
+    """Yield a step's line, from its word on; a lookup's part by part."""
     if not isinstance(step, Lookup):
         word, _, rest = step_text(step).partition(" ")
         yield from (word, rest)

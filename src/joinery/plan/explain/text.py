@@ -25,6 +25,7 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
+    beside,
     whole_ms,
     why_no_filter,
     why_not_whole,
@@ -249,11 +250,14 @@ def _render_stream_lines(stream: Stream) -> Iterator[str]:
     )
     for step in stream.steps:
         yield step_text(step)
-        if isinstance(step, Lookup) and step.read != "event":
-            yield from (_INDENT + line for line in _table(step))
-            yield f"{_INDENT}Project {computed_text(step.fields) or 'nothing'}"
-        elif isinstance(step, Union):
-            yield from (_INDENT + line for line in _render_stream_lines(step.other))
+        match beside(step):
+            case Lookup() as lookup:
+                yield from (_INDENT + line for line in _table(lookup))
+                yield f"{_INDENT}Project {computed_text(lookup.fields) or 'nothing'}"
+            case Union(other):
+                yield from (_INDENT + line for line in _render_stream_lines(other))
+            case None:
+                pass
 
 
 def _table(lookup: Lookup) -> Iterator[str]:

@@ -50,7 +50,8 @@ class LoweredQuery:
     def relations(self) -> tuple[Relation, ...]:
         """All relations that are read, tables of stores included, each once."""
         if self.streams is not None:
-            return relations_of(streams_of(self.products))
+            streams = streams_of(self.products)
+            return tuple(dict.fromkeys(each for one in streams for each in one.named_relations))
         return tuple(dict.fromkeys(each for one in self.products for each in one.relations))
 
 
@@ -137,15 +138,6 @@ def open_level_kernel(
         folder = spec.path_of(".")
         return open_stream_kernel(spark, query.streams, query.relations, folder, lookups)
     return open_kernel(spark, query.program, query.relations)
-
-
-def relations_of(streams: Sequence[Stream]) -> tuple[Relation, ...]:
-    """Return all relations of streams, tables of stores included, each once."""
-    found: list[Relation] = []
-    for stream in streams:
-        found += [stream.relation, *(each.table for each in stream.lookups)]
-        found += relations_of(stream.united)
-    return tuple(dict.fromkeys(found))
 
 
 _RELAY = "dev.joinery.kernel.door.Relay"

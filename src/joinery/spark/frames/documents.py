@@ -17,7 +17,7 @@ from joinery.plan.stream import Stream, product_of
 from joinery.project.product import ProjectSpec, RunSpec
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
-from joinery.spark.batch.query_kernel import lowered_streams, relations_of
+from joinery.spark.batch.query_kernel import lowered_streams
 from joinery.spark.frames.frame import FrameError, RawFrame, TypedFrame, read_frame, usable
 from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
 from joinery.spark.session import STATE_SETTINGS, clone_session
@@ -171,7 +171,7 @@ def frame_of(
             f'stream "{stream.name}" has steps outside the JVM, which need batches',
             hint="Run it into a sink, or leave its functions and stores to what follows.",
         )
-    relations = {each.name: each for each in relations_of([stream])}
+    relations = {each.name: each for each in stream.named_relations}
     for name in frames:
         if name not in relations:
             raise FrameError(
@@ -207,7 +207,7 @@ def source_frame_of(spec: ProjectSpec, stream: Stream, spark: SparkSession) -> D
             hint="Run it into a sink.",
         )
     clone = clone_session(spark, STATE_SETTINGS)
-    made = open_stream_kernel(clone, lowered, relations_of([stream]), spec.path_of("."))
+    made = open_stream_kernel(clone, lowered, stream.named_relations, spec.path_of("."))
     raw = open_sources(clone, spec, sources_of(spec, [product_of(stream)]))
     chain = made.chain(raw.frame, raw.topics)
     return _events(DataFrame(made.kernel.streams().documents(chain._jdf), clone))

@@ -100,12 +100,12 @@ def previewable(spec: ProjectSpec, stream: Stream) -> bool:
         _readable(spec, stream)
     except PreviewError:
         return False
-    return not _stores(stream)
+    return not stream.stored_tables
 
 
 def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]:
     """Return the relations that are read; those of stores too, where a source has them."""
-    stores = [] if isinstance(plan, Product) else _stores(plan)
+    stores = () if isinstance(plan, Product) else plan.stored_tables
     relations = tuple(dict.fromkeys((*plan.relations, *stores)))
     kinds = {each.name: each.kind for each in spec.sources}
     for each in relations:
@@ -117,13 +117,6 @@ def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]
                 hint="Run it: joinery run --once; or give rows by hand: joinery test.",
             )
     return relations
-
-
-def _stores(stream: Stream) -> list[Relation]:
-    found = [each.table for each in stream.lookups if each.read == "database"]
-    for each in stream.united:
-        found += _stores(each)
-    return found
 
 
 def _missing(spec: ProjectSpec, relations: Sequence[Relation]) -> tuple[Path, ...]:
@@ -151,7 +144,7 @@ def _streamed(stream: Stream, records: FileChanges, time_us: int) -> FilePreview
         emitted.counters,
         waiting,
         _filtered(stream, records.changes, emitted, waiting),
-        stores=tuple(dict.fromkeys(each.name for each in _stores(stream))),
+        stores=tuple(dict.fromkeys(each.name for each in stream.stored_tables)),
     )
 
 

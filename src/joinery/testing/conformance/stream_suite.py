@@ -34,7 +34,6 @@ from joinery.testing.conformance.runner import GROUP, load_text, prefixed_relati
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep
 from joinery.testing.conformance.stream_cases import stream_cases
 from joinery.testing.conformance.suite import ConformanceError, parse, versions_problem
-from joinery.testing.stream_driver import relations_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def examine_streams(
     relations: dict[str, Relation] = {
         relation.name: relation
         for stream in build_plan(project).streams
-        for relation in relations_of(stream)
+        for relation in stream.named_relations
     }
     batches = [
         StreamBatch(
