@@ -102,8 +102,10 @@ chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 churn: setup ## Insert and delete over 100,000 live rows; state must stay flat: make churn [CHANGES=1000000]
 	@JOINERY_CHURN=$(CHANGES) $(PYTEST) -s -m churn tests/churn
 
-bench: setup ## Measure Joinery against its peers: make bench [ARGS="--workload profile-1m"]
-	@$(BIN)/python bench/run.py $(ARGS)
+bench: setup ## Measure in turns with a commit and peers: make bench [ROWS="kafka once"] [BASE=64b2a0d] [ROUNDS=3] [PROFILE=1]
+	@$(BIN)/python bench/run.py $(if $(ROWS),--rows "$(ROWS)") $(if $(SIDES),--sides "$(SIDES)") \
+		$(if $(BASE),--base $(BASE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SET),--set "$(SET)") \
+		$(if $(PROFILE),--profile) $(ARGS)
 
 docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py

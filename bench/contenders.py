@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 import venv
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import expected
+from builds import BENCH, ROOT, Build
 from measure import Measured, measure
 
-BENCH = Path(__file__).resolve().parent
-ROOT = BENCH.parent
 TIMEOUT_S = 3 * 3600.0
 
 
@@ -68,20 +66,34 @@ def finished(measured: Measured, log: Path) -> Measured:
 
 @dataclass(frozen=True, slots=True)
 class Joinery:
-    """This project, as a user would start it."""
+    """This project, as a user would start it.
+
+    Attributes:
+        settings: `dotted.key=value`, put into the project file.
+    """
 
     name: str = "joinery"
+    build: Build = field(default_factory=Build)
+    settings: tuple[str, ...] = ()
 
     def install(self) -> None:
-        """`make bench` has set it up."""
+        """Set the build up."""
+        self.build.install()
 
     def version(self) -> str:
-        """Name Joinery's and Spark's version."""
+        """Name the commit, or this checkout's version and Spark's."""
+        if self.build.commit is not None:
+            return f"{self.name}: commit {self.build.commit}"
         import pyspark
 
         import joinery
 
-        return f"Joinery {joinery.__version__}, Spark {pyspark.__version__}"
+        put = f" with {' '.join(self.settings)}" if self.settings else ""
+        return f"{self.name}: Joinery {joinery.__version__}, Spark {pyspark.__version__}{put}"
+
+    def options(self) -> list[str]:
+        """Return the settings as the command line has them."""
+        return [f"--set={each}" for each in self.settings]
 
     def run(
         self,
@@ -94,8 +106,8 @@ class Joinery:
         settings: Sequence[str] = (),
     ) -> Run:
         """Run the project once over the folder."""
-        command = [str(Path(sys.executable).with_name("joinery")), "run", str(BENCH / project)]
-        command += ["--once", *(part for each in settings for part in ("--set", each))]
+        command = [str(self.build.joinery), "run", str(BENCH / project), "--once"]
+        command += [*self.options(), *(f"--set={each}" for each in settings)]
         env = {
             **os.environ,
             "BENCH_CHANGES": str(changes),
@@ -208,10 +220,9 @@ class Pathway(Peer):
 
 FLINK = ("requirements-flink.txt", "flink_profile.py")
 PATHWAY = ("requirements-pathway.txt", "pathway_profile.py")
-CONTENDERS: dict[str, Contender] = {
+PEERS: dict[str, Contender] = {
     each.name: each
     for each in (
-        Joinery(),
         Flink("flink-rocksdb", *FLINK, ("--backend", "rocksdb")),
         Flink("flink-heap", *FLINK, ("--backend", "hashmap")),
         Pathway("pathway", *PATHWAY, ("--mode", "streaming")),

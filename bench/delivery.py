@@ -32,6 +32,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import expected
 import workloads
+from builds import BENCH, add_joinery
 from contenders import batches_of
 from joinery.dev.kafka import kafka
 from joinery.dev.postgres import postgres
@@ -41,7 +42,6 @@ from latency import wait
 from measure import Tree
 from measure import measure as measured_command
 
-BENCH = Path(__file__).resolve().parent
 PARTITIONS = 2
 OUT = "user_profile"
 SINKS = {
@@ -105,9 +105,9 @@ def produce(bootstrap: str, rows: Iterator[tuple[str, str, str]], rate: float = 
     return count
 
 
-def command(path: Path, *more: str) -> list[str]:
+def command(path: Path, chosen: argparse.Namespace, *more: str) -> list[str]:
     """Return how the project is run."""
-    return [str(Path(sys.executable).with_name("joinery")), "run", str(path), *more]
+    return [str(chosen.joinery), "run", str(path), *more, *chosen.set]
 
 
 def whole_run(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[str, Any]:
@@ -115,10 +115,12 @@ def whole_run(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> di
     folder = workload(chosen.changes)
     count = produce(env["KAFKA"], records(folder))
     output = work / "run.log"
-    once = command(project(work, chosen.part), "--once", *chosen.set)
+    once = command(project(work, chosen.part), chosen, "--once")
     run = measured_command(once, output=output, cwd=work, env=env, timeout_s=3600)
     if run.returncode:
         raise SystemExit(output.with_suffix(".err").read_text(errors="replace")[-3000:])
+    if chosen.compare:
+        compare(chosen, env, folder)
     batches = batches_of(output)
     documents = sum(
         counts.get(kind, 0)
@@ -142,12 +144,37 @@ def whole_run(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> di
     }
 
 
+def compare(chosen: argparse.Namespace, env: dict[str, str], folder: Path) -> None:
+    """Refuse documents that a plain computation does not have."""
+    found = (
+        _documents(env["DATABASE_URL"]) if chosen.part == "postgres" else committed(env["KAFKA"])
+    )
+    if wrong := expected.difference(expected.expected_profiles(folder), found):
+        raise SystemExit(wrong)
+
+
+def committed(bootstrap: str) -> dict[str, expected.Profile]:
+    """Return the documents that a reader of committed records finds: the last of a key."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "compare"}
+    consumer = Consumer({**settings, "isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(OUT, each, 0) for each in range(PARTITIONS)])
+    found: dict[bytes, bytes | None] = {}
+    quiet = 0
+    while quiet < 3:
+        messages = [each for each in consumer.consume(10_000, 1.0) if each.error() is None]
+        found.update((each.key(), each.value()) for each in messages)
+        quiet = 0 if messages else quiet + 1
+    consumer.close()
+    documents = (json.loads(value) for value in found.values() if value)
+    return {each["email"]: expected.from_objects(each) for each in documents}
+
+
 def restart(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[str, Any]:
     """Kill a run that has read everything, and time the next one's first document."""
     folder = workload(chosen.changes)
     count = produce(env["KAFKA"], records(folder))
     path, log = project(work, "kafka"), work / "run.log"
-    first = _start(command(path, *chosen.set), log, env)
+    first = _start(command(path, chosen), log, env)
     wait(lambda: sum(each["rows"] for each in batches_of(log)) >= count, first, log)
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
@@ -157,7 +184,7 @@ def restart(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict
     change["source"] |= {"lsn": 1 << 60, "ts_ms": 1 << 41}
     produce(env["KAFKA"], iter([(topic, json.dumps({"email": user["email"]}), json.dumps(change))]))
     started = time.monotonic()
-    second = _start(command(path, *chosen.set), work / "again.log", env)
+    second = _start(command(path, chosen), work / "again.log", env)
     try:
         took = _first_document(env["KAFKA"], b"new@example.com", started)
     finally:
@@ -192,7 +219,7 @@ def outage(work: Path, chosen: argparse.Namespace, env: dict[str, str]) -> dict[
     path, log = project(work, "postgres"), work / "run.log"
     count = produce(env["KAFKA"], records(base))
     total = count + sum(1 for _ in records(load))
-    process = _start(command(path, *chosen.set), log, env)
+    process = _start(command(path, chosen), log, env)
     memory = _Memory(process.pid)
     try:
         wait(lambda: _read(log) >= count, process, log)
@@ -292,9 +319,10 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=5000.0)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--outage", type=float, default=120.0)
-    parser.add_argument("--set", action="append", default=[], type=lambda each: f"--set={each}")
+    parser.add_argument("--compare", action="store_true", help="kafka, postgres: the documents")
+    add_joinery(parser)
     chosen = parser.parse_args()
-    work = BENCH / ".runs" / f"delivery-{chosen.part}"
+    work = chosen.work or BENCH / ".runs" / f"delivery-{chosen.part}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     database: Service = postgres(work / "postgres")

@@ -1,34 +1,14 @@
-"""Figures from runs: medians of whole runs, and what the batches of one run tell."""
+"""What the batches of one run tell: rates and times, as its lines of progress have them."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
-
-from contenders import Run
 
 WARM_UP = 2
 Batch = Mapping[str, Any]
-
-
-def whole_run(changes: int, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the medians over whole runs, start-up included; empty where there is none."""
-    if not runs:
-        return {}
-    seconds = statistics.median(run.facts["seconds"] for run in runs)
-    told: dict[str, Any] = {
-        "rounds": len(runs),
-        "seconds": round(seconds, 2),
-        "all_seconds": [run.facts["seconds"] for run in runs],
-        "rate": round(changes / seconds),
-        "cpu_seconds": round(statistics.median(run.measured.cpu_seconds for run in runs), 1),
-        "peak_gib": round(max(run.measured.peak_bytes for run in runs) / 2**30, 2),
-    }
-    steady = [rate for run in runs if (rate := steady_rate(run.batches))]
-    if steady:
-        told["steady_rate"] = round(statistics.median(steady))
-    return told
 
 
 def steady_rate(batches: Sequence[Batch]) -> float | None:
@@ -39,6 +19,21 @@ def steady_rate(batches: Sequence[Batch]) -> float | None:
         return None
     started = batches[WARM_UP - 1]["ended_at"]
     return float(sum(batch["rows"] for batch in measured) / (measured[-1]["ended_at"] - started))
+
+
+def rate_between(batches: Sequence[Batch], first: int, last: int) -> float:
+    """Return rows a second from the `first` row to the `last`; within a batch rows are even."""
+    return (last - first) / (_time_of(batches, last) - _time_of(batches, first))
+
+
+def _time_of(batches: Sequence[Batch], row: int) -> float:
+    busy = [batch for batch in batches if batch["rows"]]
+    times = [busy[0]["ended_at"] - busy[0]["seconds"], *(batch["ended_at"] for batch in busy)]
+    read = [0, *accumulate(batch["rows"] for batch in busy)]
+    for (begun, ended), (before, after) in zip(pairwise(times), pairwise(read), strict=True):
+        if row <= after:
+            return float(begun + (ended - begun) * (row - before) / (after - before))
+    return float(times[-1])
 
 
 def batches(batches: Sequence[Batch]) -> dict[str, Any]:

@@ -26,9 +26,9 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from builds import BENCH, add_joinery
 from joinery.dev.kafka import kafka
 
-BENCH = Path(__file__).resolve().parent
 TOPICS = ("user", "repo", "star", "github.public.pull_request", "payment_info")
 SENT = re.compile(rb"sent=(\d+)")
 TIME = "2026-01-01T00:00:00.000000Z"
@@ -171,7 +171,7 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
         made.result(30)
     world = World(chosen.users)
     base = produce(bootstrap, world.base(), rate=0, seconds=0)
-    command = [str(Path(sys.executable).with_name("joinery")), "run", str(BENCH / "latency.yaml")]
+    command = [str(chosen.joinery), "run", str(BENCH / "latency.yaml")]
     command += [f"--set=run.checkpoint_interval={chosen.interval}"] + chosen.set
     command += ["--real-time"] if chosen.mode == "real-time" else []
     log, reader = work / "run.log", Reader(bootstrap)
@@ -216,9 +216,9 @@ def main() -> int:
     parser.add_argument("--warm", type=float, default=60.0)
     parser.add_argument("--interval", default="5m")
     parser.add_argument("--users", type=int, default=2_000)
-    parser.add_argument("--set", action="append", default=[], type=lambda each: f"--set={each}")
+    add_joinery(parser)
     chosen = parser.parse_args()
-    work = BENCH / ".runs" / f"latency-{chosen.mode}"
+    work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with kafka(work / "kafka").started() as broker:

@@ -1,17 +1,29 @@
-"""Results as a page: the machine, the versions, and a table with ratios."""
+"""Results as a page: the machine, the versions, and a table with ratios a row."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rows import Figure, Row, Told
+
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the sides of a row told, round by round, and who failed, with what it said."""
+
+    row: Row
+    told: Mapping[str, Sequence[Told]]
+    failed: Mapping[str, str]
 
 
 def machine(versions: Sequence[str]) -> dict[str, Any]:
@@ -38,66 +50,76 @@ def _read(path: str) -> str:
 
 
 def markdown(machine: Mapping[str, Any], results: Sequence[Result]) -> str:
-    """Return the results as Markdown."""
+    """Return the results as Markdown, a table a row."""
     lines = [
         f"Measured on {machine['cores']} cores of {machine['processor']},"
         f" {machine['memory_gib']} GiB, {machine['system']}; {machine['java']};"
         f" Python {machine['python']}; {'; '.join(machine['versions'])}.",
+        *speed(results),
         "",
     ]
-    whole = [row for row in results if "rate" in row or row["failed"]]
-    if whole:
-        lines += [
-            "| workload | format | contender | changes/s, whole run | steady | processor s"
-            " | peak memory | Joinery is |",
-            "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
-            *(whole_row(row, results) for row in whole),
-            "",
-        ]
-    phases = [row for row in results if "batch_median_ms" in row]
-    if phases:
-        lines += [
-            "| workload | phase | batches | median | 90 % within | steady changes/s |",
-            "| --- | --- | ---: | ---: | ---: | ---: |",
-            *map(phase_row, phases),
-            "",
-        ]
+    for result in results:
+        lines += [*table(result), ""]
     return "\n".join(lines)
 
 
-def whole_row(row: Result, results: Sequence[Result]) -> str:
-    """Return one line about whole runs."""
-    head = f"| {row['title']} | {row['format']} | {row['contender']} |"
-    if row["failed"]:
-        return f"{head} failed: {row['failed'].splitlines()[0][:80]} | | | | |"
-    steady = f"{row['steady_rate']:,}" if "steady_rate" in row else ""
-    return (
-        f"{head} {row['rate']:,} | {steady} | {row['cpu_seconds']:,.0f} |"
-        f" {row['peak_gib']:.2f} GiB | {ratio(row, results)} |"
-    )
+def speed(results: Sequence[Result]) -> list[str]:
+    """Say how fast the machine was: the base commit's UserProfile in the same sitting."""
+    for result in results:
+        taken = [each["seconds"] for each in result.told.get("base", ())]
+        if result.row.name == "user-profile" and taken:
+            return [f"The base commit's UserProfile took {shown(statistics.median(taken))} s."]
+    return []
 
 
-def ratio(row: Result, results: Sequence[Result]) -> str:
-    """Return how many times as fast Joinery was on the same workload."""
-    ours = [
-        each["rate"]
-        for each in results
-        if each["contender"] == "joinery"
-        and (each["workload"], each["format"]) == (row["workload"], row["format"])
-        and "rate" in each
-    ]
-    if row["contender"] == "joinery" or not ours:
+def table(result: Result) -> list[str]:
+    """Return a row's table: medians over its rounds, and what this checkout is beside each."""
+    figures = [each for each in result.row.figures if any(each.key in one for one in every(result))]
+    judged = next((each for each in figures if each.judged), None)
+    beside = "ours" in result.told and len(result.told) > 1 and judged is not None
+    head = [result.row.title, "rounds", *(each.title for each in figures)]
+    head += ["ours is"] if beside else []
+    lines = [line(head), line(["---", *["---:"] * (len(head) - 1)])]
+    for name, told in result.told.items():
+        if name in result.failed:
+            lines.append(line([name, f"failed: {result.failed[name].splitlines()[0][:80]}"]))
+            continue
+        cells = [name, str(len(told)), *(shown(median(told, each)) for each in figures)]
+        if beside and judged is not None:
+            cells.append("" if name == "ours" else ratio(result, name, judged))
+        lines.append(line(cells))
+    return lines
+
+
+def ratio(result: Result, name: str, figure: Figure) -> str:
+    """Return how many times as good this checkout's median is."""
+    ours, other = (median(result.told[each], figure) for each in ("ours", name))
+    if not ours or not other:
         return ""
-    return f"{ours[0] / row['rate']:.2f} × as fast"
+    return f"{ours / other if figure.more else other / ours:.2f} ×"
 
 
-def phase_row(row: Result) -> str:
-    """Return one line about a phase's batches."""
-    steady = f"{row['steady_rate']:,}" if "steady_rate" in row else ""
-    return (
-        f"| {row['title']} | {row['phase']} | {row['batches']} | {row['batch_median_ms']} ms |"
-        f" {row['batch_p90_ms']} ms | {steady} |"
-    )
+def every(result: Result) -> list[Told]:
+    """Return what all turns told."""
+    return [each for told in result.told.values() for each in told]
+
+
+def median(told: Sequence[Told], figure: Figure) -> float | None:
+    """Return the median of a figure over rounds."""
+    values = [each[figure.key] for each in told if each.get(figure.key) is not None]
+    return statistics.median(values) if values else None
+
+
+def shown(value: float | None) -> str:
+    """Write a figure."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
+
+
+def line(cells: Sequence[str]) -> str:
+    """Write a line of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def into_page(page: Path, text: str) -> None:

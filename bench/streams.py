@@ -29,11 +29,11 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from builds import BENCH, add_joinery
 from joinery.dev.kafka import kafka
 from latency import Row, percentiles, produce, wait
 from measure import measure as measured_command
 
-BENCH = Path(__file__).resolve().parent
 PARTITIONS = 2
 SENT = re.compile(rb"sent=(\d+)")
 RELATIONS = """\
@@ -95,17 +95,20 @@ def fill(bootstrap: str, chosen: argparse.Namespace) -> None:
 
 
 def committed(bootstrap: str) -> int:
-    """Return how many events a reader of committed records finds."""
+    """Return how many events a reader of committed records finds, each with its customer."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "count"}
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     consumer.assign([TopicPartition("enriched", each, 0) for each in range(PARTITIONS)])
-    found, quiet = 0, 0
+    found: set[int] = set()
+    count, quiet = 0, 0
     while quiet < 5:
         messages = [each for each in consumer.consume(10_000, 1.0) if each.error() is None]
-        found += len(messages)
+        for event in (json.loads(each.value()) for each in messages):
+            found.add(event["order_id"])
+            count += event["name"] == f"customer number {event['customer_id']}"
         quiet = 0 if messages else quiet + 1
     consumer.close()
-    return found
+    return count if count == len(found) else -1
 
 
 def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -114,8 +117,7 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
     steps = CUSTOMERS + (PRODUCTS if chosen.lookups > 1 else "")
     project.write_text(RELATIONS + steps + TAIL, encoding="utf-8")
     shutil.rmtree(work / "checkpoint", ignore_errors=True)
-    joinery = Path(sys.executable).with_name("joinery")
-    command = [str(joinery), "run", str(project), "--once", *chosen.set]
+    command = [str(chosen.joinery), "run", str(project), "--once", *chosen.set]
     env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
     output = work / "run.log"
     run = measured_command(command, output=output, cwd=work, env=env, timeout_s=3600)
@@ -123,7 +125,7 @@ def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str,
         raise SystemExit(output.read_text(errors="replace")[-3000:])
     found = committed(bootstrap)
     if found != chosen.events:
-        raise SystemExit(f"{found} events came out, {chosen.events} went in")
+        raise SystemExit(f"{found} events came out right, {chosen.events} went in")
     return {
         "lookups": chosen.lookups,
         "events": chosen.events,
@@ -185,8 +187,13 @@ def measure_latency(bootstrap: str, work: Path, chosen: argparse.Namespace) -> d
     """Let a run settle, load it, and return how soon events came out."""
     project = work / "joinery.yaml"
     project.write_text(RELATIONS + CUSTOMERS + TAIL, encoding="utf-8")
-    joinery = Path(sys.executable).with_name("joinery")
-    command = [str(joinery), "run", str(project), "--set=run.checkpoint_interval=5m", *chosen.set]
+    command = [
+        str(chosen.joinery),
+        "run",
+        str(project),
+        "--set=run.checkpoint_interval=5m",
+        *chosen.set,
+    ]
     command += ["--real-time"] if chosen.latency == "real-time" else []
     env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
     log, reader = work / "run.log", Reader(bootstrap)
@@ -234,13 +241,13 @@ def main() -> int:
     parser.add_argument("--lookups", type=int, choices=(1, 2), default=1)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--set", action="append", default=[], type=lambda each: f"--set={each}")
+    add_joinery(parser)
     parser.add_argument("--latency", choices=("real-time", "batches"))
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--warm", type=float, default=30.0)
     chosen = parser.parse_args()
-    work = BENCH / ".runs" / f"streams-{chosen.latency or chosen.lookups}"
+    work = chosen.work or BENCH / ".runs" / f"streams-{chosen.latency or chosen.lookups}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with kafka(work / "kafka").started() as broker:
