@@ -23,6 +23,7 @@ from joinery.solutions.spark_state.program import (
     MapEvents,
     Match,
     Onward,
+    OwnUse,
     ParentUse,
     RelationProgram,
     Retract,
@@ -31,6 +32,7 @@ from joinery.solutions.spark_state.program import (
     StreamNode,
     ToOne,
     Upward,
+    Use,
 )
 
 Part = tuple[str, str]
@@ -180,24 +182,38 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
     title = f'stream node "{node.name}"'
     yield f"{title}: kept by", f"{kept_title(node)} at level {node.level}"
     yield f"{title}: events", _types(node.event.fields)
-    if isinstance(node, Claim):
-        yield f"{title}: follows events to", claim_text(program, node)
-        return
-    if not isinstance(node, MapEvents):
-        yield f"{title}: rows", program.relations[node.relation].name
-        yield f"{title}: a missing row", node.miss
-        yield f"{title}: remembers", event_memory(node)
-    for number, onward in enumerate(node.onward):
+    onwards: tuple[Onward, ...] = ()
+    match node:
+        case Claim():
+            yield f"{title}: follows events to", claim_text(program, node)
+        case CurrentLookup() | AsOf():
+            yield f"{title}: rows", program.relations[node.relation].name
+            yield f"{title}: a missing row", node.miss
+            yield f"{title}: remembers", event_memory(node)
+            onwards = node.onward
+        case MapEvents():
+            onwards = node.onward
+    for number, onward in enumerate(onwards):
         yield f"{title}: goes on {number}", onward_text(program, onward, kept_title)
 
 
 def event_memory(node: CurrentLookup | AsOf) -> str:
     """Return which events a lookup of a stream remembers."""
-    if isinstance(node, AsOf):
-        what = "corrected" if node.corrects else "held"
-        past = f"events that are {what} until the table is {node.max_delay_micros // 1000} ms past"
-        kept = node.history_micros // 1000
-        return past if node.history_micros < 0 else f"{past}, and the versions of {kept} ms"
+    match node:
+        case AsOf():
+            return _waiting_events(node)
+        case CurrentLookup():
+            return _remembered_events(node)
+
+
+def _waiting_events(node: AsOf) -> str:
+    what = "corrected" if node.corrects else "held"
+    past = f"events that are {what} until the table is {node.max_delay_micros // 1000} ms past"
+    kept = node.history_micros // 1000
+    return past if node.history_micros < 0 else f"{past}, and the versions of {kept} ms"
+
+
+def _remembered_events(node: CurrentLookup) -> str:
     told = []
     if node.miss == "wait":
         told.append(f"events that wait up to {node.wait_micros // 1000} ms")
@@ -237,7 +253,7 @@ def _arm(node: Match, arm: Arm) -> Iterator[Part]:
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
-def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
+def _use(program: KernelProgram, node: Retract, use: Use) -> Iterator[Part]:
     row = visible_row(program, node.relation)
     match use:
         case ParentUse():
@@ -246,8 +262,8 @@ def _use(program: KernelProgram, node: Retract, use: object) -> Iterator[Part]:
         case ChildUse():
             assembler = program.assemblers[use.assembler]
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
-        case _:
-            pass
+        case OwnUse():
+            pass  # said of the Fold that it belongs to
 
 
 def _upward(program: KernelProgram, row: Sequence[Slot], upward: Upward) -> str:

@@ -25,6 +25,11 @@ from joinery.plan.stream import (
     WithColumns,
 )
 
+# What one assembler does with others, what has a node of its own, and either of the two.
+ShapingStep = Filter | Select | WithColumns
+NodeStep = Lookup | MapRows
+FlowStep = ShapingStep | NodeStep
+
 
 def needed_before(
     stream: Stream, columns: Sequence[Field], steps: Sequence[Step]
@@ -45,22 +50,22 @@ def needed_before(
     return needed
 
 
-def live(steps: Sequence[Step], needed: Iterable[str]) -> tuple[Step, ...]:
-    """Return steps between two lookups without the columns that nobody reads.
+def live(steps: Sequence[ShapingStep], needed: Iterable[str]) -> tuple[ShapingStep, ...]:
+    """Return steps between two nodes without the columns that nobody reads.
 
     What such a column is computed from may not be there: it is left behind, too.
 
     Args:
-        steps: None of them is a lookup.
+        steps: In order.
         needed: The columns that are read after them.
     """
-    kept: list[Step] = []
+    kept: list[ShapingStep] = []
     read = frozenset(needed)
     for step in reversed(steps):
         match step:
             case Select(fields) | WithColumns(fields):
                 step = replace(step, fields=tuple(e for e in fields if e.name in read))
-            case Lookup() | Filter() | MapRows() | Union():
+            case Filter():
                 pass
         kept.append(step)
         read = step.needed_before(read, read)
@@ -73,7 +78,7 @@ class Flow:
 
     relation: Relation
     stream: Stream
-    steps: tuple[Step, ...]
+    steps: tuple[FlowStep, ...]
 
 
 def flows_of(stream: Stream) -> Iterator[Flow]:
@@ -84,7 +89,7 @@ def flows_of(stream: Stream) -> Iterator[Flow]:
 
 def _flows(
     relation: Relation, steps: Sequence[Step]
-) -> Iterator[tuple[Relation, tuple[Step, ...]]]:
+) -> Iterator[tuple[Relation, tuple[FlowStep, ...]]]:
     yield relation, _worked(steps)
     for index, step in enumerate(steps):
         if isinstance(step, Union):
@@ -93,13 +98,30 @@ def _flows(
                 yield other, (*theirs, *rest)
 
 
-def _worked(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _worked(steps: Sequence[Step]) -> tuple[FlowStep, ...]:
     """Return the steps that do something to an event; a lookup in the event itself does not."""
-    return tuple(
-        each
-        for each in steps
-        if not isinstance(each, Union) and not (isinstance(each, Lookup) and each.read == "event")
-    )
+    worked: list[FlowStep] = []
+    for step in steps:
+        match step:
+            case Union() | Lookup(read="event"):
+                pass
+            case Lookup() | Filter() | Select() | WithColumns() | MapRows():
+                worked.append(step)
+    return tuple(worked)
+
+
+def split(
+    steps: tuple[FlowStep, ...],
+) -> tuple[tuple[ShapingStep, ...], NodeStep | None, tuple[FlowStep, ...]]:
+    """Return the steps before the first that has a node, that one, and the steps after it."""
+    before: list[ShapingStep] = []
+    for index, step in enumerate(steps):
+        match step:
+            case Filter() | Select() | WithColumns():
+                before.append(step)
+            case Lookup() | MapRows():
+                return tuple(before), step, steps[index + 1 :]
+    return tuple(before), None, ()
 
 
 def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozenset[str]]]:
@@ -114,8 +136,11 @@ def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozens
         columns = flow.relation.row.fields
         add(flow.relation, needed_before(flow.stream, columns, flow.steps))
         for step in flow.steps:
-            if isinstance(step, Lookup):
-                add(step.table, _read_of(step))
+            match step:
+                case Lookup():
+                    add(step.table, _read_of(step))
+                case Filter() | Select() | WithColumns() | MapRows():
+                    pass
     return needed
 
 

@@ -22,12 +22,19 @@ from joinery.plan.stream import (
     Lookup,
     MapRows,
     Select,
-    Step,
     Stream,
     WithColumns,
 )
 from joinery.solutions.spark_state.embedding import sql_over
-from joinery.solutions.spark_state.flow import flows_of, live, needed_before
+from joinery.solutions.spark_state.flow import (
+    FlowStep,
+    NodeStep,
+    ShapingStep,
+    flows_of,
+    live,
+    needed_before,
+    split,
+)
 from joinery.solutions.spark_state.program import (
     ROLE_PRIMARY,
     Address,
@@ -52,7 +59,10 @@ from joinery.solutions.spark_state.stream_node import (
     leveled,
     make_claim,
     make_node,
+    node_name,
     own_after,
+    slots_of,
+    struct_of,
 )
 
 Scope = dict[str, tuple[int, DataType]]
@@ -90,8 +100,8 @@ class Shape:
         """The columns after the steps so far."""
         return self._scope
 
-    def take(self, steps: Sequence[Step]) -> None:
-        """Add steps, none of which is a lookup."""
+    def take(self, steps: Sequence[ShapingStep]) -> None:
+        """Add steps."""
         for step in steps:
             match step:
                 case Filter(where):
@@ -100,8 +110,6 @@ class Shape:
                     self._scope = self._fields(fields)
                 case WithColumns(fields):
                     self._scope = self._scope | self._fields(fields)
-                case _:
-                    raise AssertionError(step)
 
     def _fields(self, fields: Sequence[Computed]) -> Scope:
         """Return where the values of `fields` are, over the columns before the step."""
@@ -160,8 +168,8 @@ class LoweredStreams:
     """
 
     program: KernelProgram
-    maps: Mapping[int, MapRows]
-    asked: Mapping[int, Lookup]
+    maps: dict[int, MapRows]
+    asked: dict[int, Lookup]
 
 
 def lower_streams(
@@ -180,16 +188,16 @@ def lower_streams(
         tombstone_retention_micros=tombstone_retention_micros,
         max_document_bytes=max_document_bytes,
     )
-    steps = dict(enumerate(lowering.steps))
-    return LoweredStreams(
-        program,
-        {index: each for index, each in steps.items() if isinstance(each, MapRows)},
-        {
-            index: each
-            for index, each in steps.items()
-            if isinstance(each, Lookup) and each.read == "database"
-        },
-    )
+    lowered = LoweredStreams(program, {}, {})
+    for index, step in enumerate(lowering.steps):
+        match step:
+            case MapRows():
+                lowered.maps[index] = step
+            case Lookup(read="database"):
+                lowered.asked[index] = step
+            case Lookup():
+                pass
+    return lowered
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +205,7 @@ class _Tail:
     """What is left of a stream."""
 
     stream: Stream
-    steps: tuple[Step, ...]
+    steps: tuple[FlowStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +227,7 @@ class _Lowering:
         self._known: list[tuple[object, int]] = []
         self._claims: dict[int, int | None] = {}
         self._routes: list[Route] = []
-        self.steps: list[Lookup | MapRows] = []
+        self.steps: list[NodeStep] = []
 
     def finish(self) -> KernelProgram:
         entries = tuple(self._entries())
@@ -249,10 +257,10 @@ class _Lowering:
 
     def _onwards(self, tails: Sequence[_Tail], given: _Given) -> tuple[Onward, ...]:
         """Return what follows on an event, once for tails that go on alike."""
-        alike: list[tuple[tuple[tuple[Step, ...], Lookup | MapRows], list[_Tail]]] = []
+        alike: list[tuple[tuple[tuple[ShapingStep, ...], NodeStep], list[_Tail]]] = []
         onwards: list[Onward] = []
         for tail in tails:
-            before, step, rest = _split(tail.steps)
+            before, step, rest = split(tail.steps)
             if step is None:
                 onwards.append(self._end(tail.stream, before, given))
                 continue
@@ -265,7 +273,7 @@ class _Lowering:
             onwards.append(self._onward(passed, next_step, found, given))
         return tuple(onwards)
 
-    def _end(self, stream: Stream, steps: Sequence[Step], given: _Given) -> Onward:
+    def _end(self, stream: Stream, steps: Sequence[ShapingStep], given: _Given) -> Onward:
         mark = Slot(stream.correction, BOOLEAN) if stream.correction else None
         shape = Shape(f"{stream.name}/", given.own, given.inputs, mark)
         columns = [each.name for each in stream.columns]
@@ -277,13 +285,12 @@ class _Lowering:
 
     def _onward(
         self,
-        passed: Sequence[Step],
-        step: Lookup | MapRows,
+        passed: Sequence[ShapingStep],
+        step: NodeStep,
         tails: Sequence[_Tail],
         given: _Given,
     ) -> Onward:
-        what = step.name if isinstance(step, MapRows) else step.table.name
-        name = f"{tails[0].stream.name}/{what}"
+        name = f"{tails[0].stream.name}/{node_name(step)}"
         shape = Shape(f"{name}/before", given.own, given.inputs)
         columns = tuple(Field(each, kind) for each, (_, kind) in shape.columns.items())
         columns = reduce(lambda had, each: each.columns_after(had), passed, columns)
@@ -291,19 +298,22 @@ class _Lowering:
         shape.take(live(passed, [each.name for each in event]))
         assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
         node = self._node(name, step, event, tails)
-        if isinstance(step, MapRows):
-            return Onward(assembler, node, _NOWHERE, None)
-        address = event_address(step, event)
-        claim = self._claim(node, step, address)
-        if claim is not None:
-            return Onward(assembler, claim, _NOWHERE, None)
-        return Onward(assembler, node, _NOWHERE, address)
+        match step:
+            case MapRows():
+                return Onward(assembler, node, _NOWHERE, None)
+            case Lookup():
+                address = event_address(step, event)
+                claim = self._claim(node, step, address)
+                if claim is not None:
+                    return Onward(assembler, claim, _NOWHERE, None)
+                return Onward(assembler, node, _NOWHERE, address)
 
     def _claim(self, lookup: int, step: Lookup, on: Address) -> int | None:
         """Return the claim before a lookup, made once; None where it needs none."""
         if lookup not in self._claims:
             node = self._nodes[lookup]
-            made = make_claim(node, lookup, on) if isinstance(node, CurrentLookup | AsOf) else None
+            assert isinstance(node, CurrentLookup | AsOf)  # as `make_node` gives for a lookup
+            made = make_claim(node, lookup, on)
             self._claims[lookup] = None if made is None else len(self._nodes)
             if made is not None:
                 self._nodes.append(made)
@@ -313,7 +323,7 @@ class _Lowering:
     def _node(
         self,
         name: str,
-        step: Lookup | MapRows,
+        step: NodeStep,
         event: tuple[Slot, ...],
         tails: Sequence[_Tail],
     ) -> int:
@@ -321,20 +331,21 @@ class _Lowering:
         for known, index in self._known:
             if known == sought:
                 return index
-        after = _after(step, event)
+        after = step.columns_after(struct_of(event).fields)
         place = Place(name, tails[0].stream, event, _needed(tails, after, ()))
         node = make_node(step, place, self._relations)
         index = len(self._nodes)
         self._nodes.append(node)
         self.steps.append(step)
         self._known.append((sought, index))
-        if isinstance(step, Lookup) and step.read == "state":
-            self._route(step, index)
-        given = _Given(own_after(step, place), added_by(step, place))
-        if isinstance(step, MapRows):
-            given = _Given(given.inputs)
-        onward = self._onwards(tails, given)
-        self._nodes[index] = replace(node, onward=onward)
+        match step:
+            case Lookup():
+                if step.read == "state":
+                    self._route(step, index)
+                given = _Given(own_after(step, place), added_by(step, place))
+            case MapRows():
+                given = _Given(slots_of(step.output))
+        self._nodes[index] = replace(node, onward=self._onwards(tails, given))
         return index
 
     def _route(self, lookup: Lookup, node: int) -> None:
@@ -345,18 +356,8 @@ class _Lowering:
         self._routes.append(Route(rows.index, node, role, rows.address(lookup)))
 
 
-def _split(
-    steps: tuple[Step, ...],
-) -> tuple[tuple[Step, ...], Lookup | MapRows | None, tuple[Step, ...]]:
-    """Return the steps before the first that has a node, that one, and the steps after it."""
-    for index, step in enumerate(steps):
-        if isinstance(step, Lookup | MapRows):
-            return steps[:index], step, steps[index + 1 :]
-    return steps, None, ()
-
-
 def _needed(
-    tails: Sequence[_Tail], columns: Sequence[Field], steps: tuple[Step, ...]
+    tails: Sequence[_Tail], columns: Sequence[Field], steps: tuple[FlowStep, ...]
 ) -> frozenset[str]:
     """Return which columns are needed by `steps` and whatever follows on them."""
     return frozenset[str]().union(
@@ -368,12 +369,3 @@ def _event(columns: Sequence[Field], needed: frozenset[str]) -> tuple[Slot, ...]
     """Return the needed columns in the order of their names, so that united events agree."""
     ordered = sorted(columns, key=lambda each: each.name)
     return tuple(Slot(each.name, each.type) for each in ordered if each.name in needed)
-
-
-def _after(step: Lookup | MapRows, event: Sequence[Slot]) -> tuple[Field, ...]:
-    """Return the columns after a step, as far as the event still has them."""
-    if isinstance(step, MapRows):
-        return step.output.fields
-    added = {each.name: each.expression.type for each in step.fields}
-    types = {slot.name: slot.type for slot in event} | added
-    return tuple(Field(name, kind) for name, kind in types.items())

@@ -82,10 +82,12 @@ def keys(program: KernelProgram) -> tuple[str, ...]:
 
 
 def _own_key(program: KernelProgram, node: KernelNode) -> str:
-    if not isinstance(node, Retract | Fold):
-        return ""
-    relation = program.relations[node.relation]
-    return ", ".join(relation.columns[each].name for each in relation.key)
+    match node:
+        case Retract() | Fold():
+            relation = program.relations[node.relation]
+            return ", ".join(relation.columns[each].name for each in relation.key)
+        case ToOne() | Match() | CurrentLookup() | AsOf() | Claim() | MapEvents():
+            return ""  # what comes to it says by what
 
 
 def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
@@ -210,7 +212,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             memory = event_memory(node)
             if memory != "no events":
                 yield f"remembers {memory}"
-        case _:
+        case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"
 

@@ -16,7 +16,7 @@ from joinery.model.type import Field, Struct
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
 from joinery.solutions.spark_state.embedding import closed_columns, sql_over
-from joinery.solutions.spark_state.flow import Flow, needed_relations
+from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.program import (
     Address,
     AsOf,
@@ -106,6 +106,11 @@ def struct_of(slots: Sequence[Slot]) -> Struct:
     return Struct(tuple(Field(slot.name, slot.type) for slot in slots))
 
 
+def slots_of(type_: Struct) -> tuple[Slot, ...]:
+    """Return the columns of a row."""
+    return tuple(Slot(each.name, each.type) for each in type_.fields)
+
+
 NEVER = -1
 # Every change of a versioned table tells as many addresses the time.
 _BUCKETS = 32
@@ -130,10 +135,8 @@ class Place:
     needed: frozenset[str]
 
 
-def added_by(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
-    """Return the columns that a node gives events; of a lookup, those that are needed."""
-    if isinstance(step, MapRows):
-        return tuple(Slot(each.name, each.type) for each in step.output.fields)
+def added_by(step: Lookup, place: Place) -> tuple[Slot, ...]:
+    """Return the columns that a lookup's node gives events: those that are needed."""
     keeps = step.on_change == "keep" and step.late == "hold"
     return tuple(
         Slot(each.name, each.expression.type)
@@ -142,13 +145,11 @@ def added_by(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
     )
 
 
-def own_after(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
-    """Return the columns of an event that its node passes on.
+def own_after(step: Lookup, place: Place) -> tuple[Slot, ...]:
+    """Return the columns of an event that a lookup's node passes on.
 
     One that the lookup replaces keeps its place, under no name.
     """
-    if isinstance(step, MapRows):
-        return ()
     names = {slot.name for slot in added_by(step, place)}
     return tuple(
         Slot(f"__hidden_{index}", slot.type) if slot.name in names else slot
@@ -156,21 +157,31 @@ def own_after(step: Lookup | MapRows, place: Place) -> tuple[Slot, ...]:
     )
 
 
+def node_name(step: NodeStep) -> str:
+    """Return what the node of a step is called, below its stream."""
+    match step:
+        case Lookup(table):
+            return table.name
+        case MapRows():
+            return step.name
+
+
 def make_node(
-    step: Lookup | MapRows, place: Place, relations: Relations
+    step: NodeStep, place: Place, relations: Relations
 ) -> CurrentLookup | AsOf | MapEvents:
     """Return the node of a step, without what follows on it."""
-    if isinstance(step, MapRows):
-        event = struct_of(place.event)
-        owner = place.stream.name
-        return MapEvents(place.name, 0, owner, place.stream.key, event, step.output, ())
+    match step:
+        case MapRows(_, output):
+            event, owner = struct_of(place.event), place.stream.name
+            return MapEvents(place.name, 0, owner, place.stream.key, event, output, ())
+        case Lookup(as_of="event"):
+            return _as_of(step, place, relations)
+        case Lookup():
+            return _current_lookup(step, place, relations)
+
+
+def _current_lookup(step: Lookup, place: Place, relations: Relations) -> CurrentLookup:
     rows = relations.rows[step.table.name]
-    if step.as_of == "event":
-        return _as_of(step, place, rows, relations)
-    return _enrich(step, place, rows, relations)
-
-
-def _enrich(step: Lookup, place: Place, rows: Rows, relations: Relations) -> CurrentLookup:
     return CurrentLookup(
         name=place.name,
         level=0,
@@ -189,7 +200,8 @@ def _enrich(step: Lookup, place: Place, rows: Rows, relations: Relations) -> Cur
     )
 
 
-def _as_of(step: Lookup, place: Place, rows: Rows, relations: Relations) -> AsOf:
+def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:
+    rows = relations.rows[step.table.name]
     assert step.event_time is not None  # the plan's, under `as_of: event`
     assert step.valid_from is not None
     places = {slot.name: index for index, slot in enumerate(place.event)}
@@ -217,23 +229,33 @@ def _as_of(step: Lookup, place: Place, rows: Rows, relations: Relations) -> AsOf
 
 def make_claim(lookup: CurrentLookup | AsOf, target: int, on: Address) -> Claim | None:
     """Return what follows events that are told again; None where none is, or none remembered."""
-    versioned = isinstance(lookup, AsOf)
-    keep = 0 if isinstance(lookup, AsOf) else _kept_micros(lookup)
-    if lookup.key.fields == (PLACE,) or (keep == 0 and not versioned):
+    if lookup.key.fields == (PLACE,):
         return None
-    return Claim(
+    claim = Claim(
         name=f"{lookup.name}/claim",
         level=0,
         owner=lookup.owner,
         event=lookup.event,
         on=on,
         target=target,
-        buckets=lookup.buckets if isinstance(lookup, AsOf) else _CLAIM_BUCKETS,
-        keep_micros=NEVER if versioned else keep,
-        event_time=lookup.event_time if isinstance(lookup, AsOf) else NEVER,
-        max_delay_micros=lookup.max_delay_micros if isinstance(lookup, AsOf) else 0,
-        idle_micros=lookup.idle_micros if isinstance(lookup, AsOf) else NEVER,
+        buckets=_CLAIM_BUCKETS,
+        keep_micros=NEVER,
+        event_time=NEVER,
+        max_delay_micros=0,
+        idle_micros=NEVER,
     )
+    match lookup:
+        case CurrentLookup():
+            keep = _kept_micros(lookup)
+            return replace(claim, keep_micros=keep) if keep else None
+        case AsOf():
+            return replace(
+                claim,
+                buckets=lookup.buckets,
+                event_time=lookup.event_time,
+                max_delay_micros=lookup.max_delay_micros,
+                idle_micros=lookup.idle_micros,
+            )
 
 
 def _kept_micros(lookup: CurrentLookup) -> int:
@@ -294,7 +316,7 @@ def leveled(
             if index < 0:
                 continue
             node = nodes[index]
-            asked = behind or (isinstance(node, CurrentLookup) and node.asked)
+            asked = behind or _asks(node)
             if depth > depths[index] or (asked and index not in late):
                 depths[index] = max(depth, depths[index])
                 late.update({index} if asked else ())
@@ -303,7 +325,7 @@ def leveled(
     for entry in entries:
         visit([each.target for each in entry.onward], 1, behind=False)
     places = [
-        (index in late, depth, isinstance(node, MapEvents))
+        (index in late, depth, _calls(node))
         for index, (node, depth) in enumerate(zip(nodes, depths, strict=True))
     ]
     order = sorted(set(places))
@@ -315,7 +337,27 @@ def leveled(
     return placed, early
 
 
+def _asks(node: StreamNode) -> bool:
+    """Return whether a store is asked for the node, after all levels that keep state."""
+    match node:
+        case CurrentLookup():
+            return node.asked
+        case AsOf() | Claim() | MapEvents():
+            return False
+
+
+def _calls(node: StreamNode) -> bool:
+    """Return whether a function is called for the node, which needs a level without state."""
+    match node:
+        case MapEvents():
+            return True
+        case CurrentLookup() | AsOf() | Claim():
+            return False
+
+
 def _targets(node: StreamNode) -> list[int]:
-    if isinstance(node, Claim):
-        return [node.target]
-    return [each.target for each in node.onward]
+    match node:
+        case Claim():
+            return [node.target]
+        case CurrentLookup() | AsOf() | MapEvents():
+            return [each.target for each in node.onward]

@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec
-from joinery.solutions.spark_state.program import AsOf, CurrentLookup, KernelProgram
+from joinery.solutions.spark_state.program import (
+    AsOf,
+    Claim,
+    CurrentLookup,
+    Fold,
+    KernelNode,
+    KernelProgram,
+    MapEvents,
+    Match,
+    Retract,
+    ToOne,
+)
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
@@ -137,11 +148,17 @@ class QueryStarter:
 
 def has_timers(program: KernelProgram) -> bool:
     """Return whether a node of a program has something to do when a time comes."""
-    return any(
-        (isinstance(each, CurrentLookup) and (each.miss == "wait" or each.every_micros > 0))
-        or (isinstance(each, AsOf) and each.idle_micros >= 0)
-        for each in program.nodes
-    )
+    return any(_has_timer(each) for each in program.nodes)
+
+
+def _has_timer(node: KernelNode) -> bool:
+    match node:
+        case CurrentLookup():
+            return node.miss == "wait" or node.every_micros > 0
+        case AsOf():
+            return node.idle_micros >= 0
+        case Retract() | ToOne() | Match() | Fold() | Claim() | MapEvents():
+            return False
 
 
 @contextmanager
