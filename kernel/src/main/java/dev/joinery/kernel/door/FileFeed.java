@@ -7,7 +7,7 @@ import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.files.FilesSource;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.ingress.Ingress;
-import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
 import java.io.IOException;
@@ -72,10 +72,10 @@ public final class FileFeed {
     Iterator<Tuple2<byte[], byte[]>> sent = ingress.call(records().iterator());
     Stage stage = new Stage(List.of(), program.relations(), request.get("output").asText());
     stage.open();
-    List<Count> counts = stage.keep(List.of(stage.write(0, 0, messages(sent))));
+    Counters counts = stage.keep(List.of(stage.write(0, 0, messages(sent))));
     stage.clear();
     ObjectNode told = JSON.createObjectNode();
-    told.set("counts", JSON.readTree(Kernel.summary(counts)));
+    told.set("counts", JSON.readTree(counts.toJson()));
     for (long each : taken) {
       told.withArray("left").add(Math.max(0, each - request.get("maxRecords").asLong()));
     }

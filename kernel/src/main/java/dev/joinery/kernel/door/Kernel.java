@@ -1,7 +1,5 @@
 package dev.joinery.kernel.door;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.chain.Counting;
 import dev.joinery.kernel.chain.Level;
 import dev.joinery.kernel.chain.SharedProgram;
@@ -11,7 +9,6 @@ import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.ingress.PendingRoots;
-import dev.joinery.kernel.message.Count;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
@@ -188,18 +185,9 @@ public final class Kernel {
               .toJavaRDD()
               .mapPartitions(stage)
               .collect();
-      return summary(stage.keep(parts));
+      return stage.keep(parts).toJson();
     } finally {
       stage.clear();
     }
-  }
-
-  static String summary(List<Count> counts) {
-    ObjectNode result = JsonNodeFactory.instance.objectNode();
-    for (Count count : counts) {
-      ObjectNode owner = result.withObjectProperty(count.kind()).withObjectProperty(count.owner());
-      owner.put(count.counter(), owner.path(count.counter()).asLong() + count.count());
-    }
-    return result.toString();
   }
 }

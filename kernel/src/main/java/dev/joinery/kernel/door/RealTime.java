@@ -1,17 +1,13 @@
 package dev.joinery.kernel.door;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.egress.Fence;
 import dev.joinery.kernel.egress.SinkRows;
 import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.Calls;
 import dev.joinery.kernel.spark.WallClock;
-import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
@@ -97,14 +93,8 @@ public final class RealTime implements AutoCloseable {
    * What was counted since the start, as JSON, in the form of {@link Kernel#stage}: as of the last
    * heartbeat of each task.
    */
-  public String counts() throws JsonProcessingException {
-    ObjectMapper mapper = new ObjectMapper();
-    ObjectNode result = mapper.createObjectNode();
-    counting.totals().forEach((name, count) -> result
-        .withObjectProperty(name.get(0))
-        .withObjectProperty(name.get(1))
-        .put(name.get(2), count));
-    return mapper.writeValueAsString(result);
+  public String counts() {
+    return counting.totals().toJson();
   }
 
   @Override
@@ -114,8 +104,8 @@ public final class RealTime implements AutoCloseable {
 
   /** Remembers the newest counts of each task. */
   private final class Counting extends SparkListener {
-    private final Map<Long, Map<List<String>, Long>> byTask = new ConcurrentHashMap<>();
-    private final Map<List<String>, Long> ended = new ConcurrentHashMap<>();
+    private final Map<Long, Counters> byTask = new ConcurrentHashMap<>();
+    private final Counters ended = new Counters();
 
     @Override
     public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate update) {
@@ -127,25 +117,24 @@ public final class RealTime implements AutoCloseable {
     public synchronized void onTaskEnd(SparkListenerTaskEnd end) {
       long task = end.taskInfo().taskId();
       note(task, CollectionConverters.asJava(end.taskInfo().accumulables()));
-      Map<List<String>, Long> counts = byTask.remove(task);
+      Counters counts = byTask.remove(task);
       if (counts != null) {
-        counts.forEach((name, count) -> ended.merge(name, count, Long::sum));
+        ended.addAll(counts);
       }
     }
 
-    @SuppressWarnings("unchecked")
     private void note(long task, Iterable<AccumulableInfo> infos) {
       for (AccumulableInfo info : infos) {
         if (info.id() == tally.id() && info.update().isDefined()) {
-          byTask.put(task, (Map<List<String>, Long>) info.update().get());
+          byTask.put(task, (Counters) info.update().get());
         }
       }
     }
 
-    synchronized Map<List<String>, Long> totals() {
-      Map<List<String>, Long> totals = new HashMap<>(ended);
-      byTask.values().forEach(
-          counts -> counts.forEach((name, count) -> totals.merge(name, count, Long::sum)));
+    synchronized Counters totals() {
+      Counters totals = new Counters();
+      totals.addAll(ended);
+      byTask.values().forEach(totals::addAll);
       return totals;
     }
   }

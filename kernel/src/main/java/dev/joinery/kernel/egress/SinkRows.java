@@ -3,10 +3,10 @@ package dev.joinery.kernel.egress;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
-import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.DeadLetter;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.program.Program;
@@ -97,6 +97,7 @@ public final class SinkRows
     private final JsonWriter[] keys = new JsonWriter[products.size()];
     private final JsonWriter[] values = new JsonWriter[products.size()];
     private final ByteSink text = new ByteSink(4096);
+    private final Counters counters = tally.counters();
 
     Records(Iterator<Tuple2<byte[], byte[]>> rows) {
       this.rows = rows;
@@ -128,7 +129,7 @@ public final class SinkRows
       switch (Message.kind(message)) {
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
         case Message.DEAD_LETTER -> deadLetter(in.rest().toBytes());
-        case Message.COUNT -> tally.add(Count.read(in));
+        case Message.COUNT -> counters.addMessage(in);
         default -> throw new IllegalStateException("message kind " + Message.kind(message));
       }
     }
@@ -152,11 +153,12 @@ public final class SinkRows
         value = text.toByteArray();
       }
       String counter = kind == Message.DOCUMENT ? "upserts" : "tombstones";
-      tally.add("documents", program.name(), counter, 1);
-      tally.add("documents", program.name(), "bytes", value == null ? 0 : value.length);
+      counters.add(Counters.DOCUMENTS, program.name(), counter, 1);
+      counters.add(
+          Counters.DOCUMENTS, program.name(), "bytes", value == null ? 0 : value.length);
       for (Place place : target.topics().get(product)) {
         if (value != null && key.length + value.length + OVERHEAD > place.maxBytes()) {
-          tally.add("counters", program.name(), "refused", 1);
+          counters.product(program.name(), "refused", 1);
           deadLetter(refusal(program.name(), place, key, value, version));
         } else {
           ready.add(new Tuple5<>(place.topic(), key, value, VERSION, version));
@@ -165,7 +167,7 @@ public final class SinkRows
     }
 
     private void deadLetter(byte[] letter) {
-      tally.add(Stage.DEAD_LETTERS, "", "count", 1);
+      counters.add(Counters.DEAD_LETTERS, "", "count", 1);
       ready.add(new Tuple5<>(target.deadLetters(), null, letter, REASON, utf8(reasonOf(letter))));
     }
   }
@@ -181,18 +183,16 @@ public final class SinkRows
   /** The letter of a document that its topic would never take, with the beginning of it. */
   private static byte[] refusal(
       String product, Place place, byte[] key, byte[] value, byte[] version) {
-    ObjectNode letter = new ObjectMapper().createObjectNode();
-    letter.put("reason", "document_too_large");
-    letter.put(
-        "detail",
-        "Topic \"" + place.topic() + "\" takes at most " + place.maxBytes() + " bytes.");
-    letter.put("product", product).put("sink", "kafka topic " + place.topic());
-    letter.put("time", Instant.now().toString());
-    letter.put("key", text(key, key.length));
-    letter.put("value", text(value, Math.min(value.length, KEPT_BYTES)));
-    letter.put("cut", true);
-    letter.put("version", Long.parseLong(text(version, version.length)));
-    return utf8(letter.toString());
+    String detail = "Topic \"" + place.topic() + "\" takes at most " + place.maxBytes() + " bytes.";
+    return new DeadLetter("document_too_large", detail)
+        .put("product", product)
+        .put("sink", "kafka topic " + place.topic())
+        .put("time", Instant.now().toString())
+        .put("key", text(key, key.length))
+        .put("value", text(value, Math.min(value.length, KEPT_BYTES)))
+        .put("cut", true)
+        .put("version", Long.parseLong(text(version, version.length)))
+        .toBytes();
   }
 
   private static byte[] utf8(String text) {

@@ -3,7 +3,7 @@ package dev.joinery.kernel.egress;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.message.Count;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.Program;
@@ -56,7 +56,7 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       long attempt,
       List<String> names,
       Map<String, byte[]> indexes,
-      List<Count> counts)
+      Counters counts)
       implements Serializable {}
 
   private final List<Program.ProductProgram> products;
@@ -103,8 +103,8 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
    *
    * @return what was counted
    */
-  public List<Count> keep(List<Part> parts) throws IOException {
-    List<Count> counts = new ArrayList<>();
+  public Counters keep(List<Part> parts) throws IOException {
+    Counters counts = new Counters();
     for (Part part : parts) {
       Path left = attempts(folder).resolve(Long.toString(part.attempt()));
       for (String name : part.names()) {
@@ -123,7 +123,7 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
     return Path.of(folder, name, String.format("part-%05d.jsonl", part.partition()));
   }
 
-  private void removeRepeats(List<Part> parts, List<Count> counts) throws IOException {
+  private void removeRepeats(List<Part> parts, Counters counts) throws IOException {
     for (Program.ProductProgram product : products) {
       String name = product.name();
       List<Repeats.Listed> listed = new ArrayList<>();
@@ -134,9 +134,9 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       }
       Repeats removed = Repeats.remove(listed);
       if (removed.lines() > 0) {
-        counts.add(new Count("counters", name, "superseded", removed.lines()));
-        counts.add(new Count("documents", name, "upserts", -removed.lines()));
-        counts.add(new Count("documents", name, "bytes", -removed.bytes()));
+        counts.product(name, "superseded", removed.lines());
+        counts.add(Counters.DOCUMENTS, name, "upserts", -removed.lines());
+        counts.add(Counters.DOCUMENTS, name, "bytes", -removed.bytes());
       }
     }
   }
@@ -153,7 +153,7 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
   private final class Parts implements AutoCloseable {
     private final Path place;
     private final Map<String, OutputStream> streams = new HashMap<>();
-    private final Map<List<String>, Long> counts = new HashMap<>();
+    private final Counters counts = new Counters();
     private final Lines[] lines = new Lines[products.size()];
     private final ChangeLines changes = new ChangeLines(relations);
     private final ByteSink line = new ByteSink(4096);
@@ -167,7 +167,7 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       switch (Message.kind(message)) {
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
         case Message.DEAD_LETTER -> deadLetter(in.rest());
-        case Message.COUNT -> count(Count.read(in));
+        case Message.COUNT -> counts.addMessage(in);
         case Message.RAW -> change(RawChange.read(message));
         default -> throw new IllegalStateException("message kind " + Message.kind(message));
       }
@@ -189,21 +189,13 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       OutputStream out = stream(DEAD_LETTERS);
       out.write(json.array(), json.offset(), json.length());
       out.write('\n');
-      add("dead_letters", "", "count", 1);
+      counts.add(Counters.DEAD_LETTERS, "", "count", 1);
     }
 
     private void change(RawChange change) throws IOException {
       line.clear();
       changes.write(change, line);
       stream(CHANGES).write(line.array(), 0, line.size());
-    }
-
-    private void count(Count count) {
-      add(count.kind(), count.owner(), count.counter(), count.count());
-    }
-
-    private void add(String kind, String owner, String counter, long count) {
-      counts.merge(List.of(kind, owner, counter), count, Long::sum);
     }
 
     private OutputStream stream(String name) throws IOException {
@@ -237,21 +229,13 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       return indexes;
     }
 
-    List<Count> counts() {
+    Counters counts() {
       for (int i = 0; i < lines.length; i++) {
         if (lines[i] != null) {
-          lines[i].tell(products.get(i).name(), this);
+          lines[i].tell(products.get(i).name(), counts);
         }
       }
-      return counts.entrySet().stream()
-          .map(
-              each ->
-                  new Count(
-                      each.getKey().get(0),
-                      each.getKey().get(1),
-                      each.getKey().get(2),
-                      each.getValue()))
-          .toList();
+      return counts;
     }
 
     @Override
@@ -296,14 +280,14 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
       bytes += line.size();
     }
 
-    void tell(String name, Parts parts) {
+    void tell(String name, Counters counts) {
       if (upserts > 0) {
-        parts.add("documents", name, "upserts", upserts);
+        counts.add(Counters.DOCUMENTS, name, "upserts", upserts);
       }
       if (tombstones > 0) {
-        parts.add("documents", name, "tombstones", tombstones);
+        counts.add(Counters.DOCUMENTS, name, "tombstones", tombstones);
       }
-      parts.add("documents", name, "bytes", bytes);
+      counts.add(Counters.DOCUMENTS, name, "bytes", bytes);
     }
 
     private static int columns(StructType type) {

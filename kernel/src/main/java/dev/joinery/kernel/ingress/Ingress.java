@@ -199,7 +199,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       }
       if (tally != null) {
         count();
-        counters.drainTo(tally);
+        counters.drainTo(tally.counters());
       }
     }
 
@@ -301,9 +301,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       } else if (reason.equals("wrong_format")) {
         count(relation, "wrong_format");
       }
-      byte[] letter =
-          RecordLetter.of(record, sources[relation], topicOf(relation), reason, detail);
-      outbox.emit(Message.deadLetter(timestamp, letter));
+      outbox.emit(
+          RecordLetter.of(record, sources[relation], topicOf(relation), reason, detail)
+              .toMessage(timestamp));
     }
 
     @Override

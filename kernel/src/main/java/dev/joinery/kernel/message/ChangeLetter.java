@@ -1,15 +1,8 @@
 package dev.joinery.kernel.message;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.Program;
-import dev.joinery.kernel.render.ByteSink;
-import dev.joinery.kernel.render.JsonWriter;
-import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -27,14 +20,14 @@ public final class ChangeLetter {
   /** {@code row} has all decoded columns; {@code value} is left null where the row goes. */
   public byte[] of(String reason, String detail, Slice row, boolean delete, long timestamp) {
     int columns = relation.columns().size();
-    ObjectNode letter = JsonNodeFactory.instance.objectNode();
-    letter.put("reason", reason);
-    letter.put("detail", detail);
-    letter.put("relation", relation.name());
-    letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
-    letter.put("key", text(keyType(), keyOf(BinaryRow.of(row, columns))));
-    letter.put("value", delete ? null : text(relation.decoded(), BinaryRow.of(row, columns)));
-    return Message.deadLetter(timestamp, letter.toString().getBytes(StandardCharsets.UTF_8));
+    UnsafeRow decoded = BinaryRow.of(row, columns);
+    DeadLetter letter =
+        new DeadLetter(reason, detail)
+            .put("relation", relation.name())
+            .time(timestamp)
+            .put("key", keyType(), keyOf(decoded));
+    return (delete ? letter.put("value", (String) null) : letter.put("value", relation.decoded(), decoded))
+        .toMessage(timestamp);
   }
 
   private StructType keyType() {
@@ -54,11 +47,5 @@ public final class ChangeLetter {
       key[i] = row.isNullAt(ordinal) ? null : row.get(ordinal, type);
     }
     return new GenericInternalRow(key);
-  }
-
-  private static String text(StructType type, InternalRow row) {
-    ByteSink out = new ByteSink(256);
-    new JsonWriter(type).write(row, out);
-    return new String(out.array(), 0, out.size(), StandardCharsets.UTF_8);
   }
 }

@@ -1,22 +1,53 @@
 package dev.joinery.kernel.message;
 
-import java.util.HashMap;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import java.io.Serializable;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
-/** Counts what was not simply applied: remembers counts by owner and name until they are sent. */
-public final class Counters {
+/**
+ * How often something happened: remembers counts by kind, owner and name until they are sent on.
+ *
+ * <p>May be added to while another thread reads.
+ */
+public final class Counters implements Serializable {
+  /** What an owner is: a relation, or a product or stream that counts, or one that was written. */
+  public static final String RELATIONS = "relations";
+
+  public static final String PRODUCTS = "counters";
+  public static final String DOCUMENTS = "documents";
+  public static final String DEAD_LETTERS = "dead_letters";
+
   private static final String EXPRESSION_ERRORS = "expression_errors";
 
-  private record Name(boolean relation, String owner, String counter) {}
+  private record Name(String kind, String owner, String counter) implements Serializable {}
 
-  private final Map<Name, Long> counts = new HashMap<>();
+  private final ConcurrentHashMap<Name, Long> counts = new ConcurrentHashMap<>();
+
+  public void add(String kind, String owner, String counter, long count) {
+    counts.merge(new Name(kind, owner, counter), count, Long::sum);
+  }
+
+  public void addAll(Counters others) {
+    others.counts.forEach((name, count) -> counts.merge(name, count, Long::sum));
+  }
+
+  /** Adds what a message of {@link #drainTo(Outbox, long)} tells. */
+  public void addMessage(ByteReader body) {
+    add(text(body.readBlob()), text(body.readBlob()), text(body.readBlob()), body.readLong());
+  }
 
   public void relation(String relation, String counter, long count) {
-    counts.merge(new Name(true, relation, counter), count, Long::sum);
+    add(RELATIONS, relation, counter, count);
   }
 
   public void product(String product, String counter, long count) {
-    counts.merge(new Name(false, product, counter), count, Long::sum);
+    add(PRODUCTS, product, counter, count);
   }
 
   /**
@@ -37,31 +68,49 @@ public final class Counters {
     }
   }
 
-  /** Adds the counts to others and starts again from zero. */
-  public void drainTo(Counters others) {
-    counts.forEach((name, count) -> others.counts.merge(name, count, Long::sum));
-    counts.clear();
-  }
-
   public boolean isEmpty() {
     return counts.isEmpty();
   }
 
-  /** Adds the counts to a tally and starts again from zero. */
-  public void drainTo(Tally tally) {
-    counts.forEach(
-        (name, count) ->
-            tally.add(
-                name.relation() ? "relations" : "counters", name.owner(), name.counter(), count));
+  public void clear() {
     counts.clear();
   }
 
-  /** Sends the counts out of the chain and starts again from zero. */
+  /** Adds the counts to others and starts again from zero. */
+  public void drainTo(Counters others) {
+    others.addAll(this);
+    clear();
+  }
+
+  /** Sends the counts out of the chain, a message each, and starts again from zero. */
   public void drainTo(Outbox outbox, long timestamp) {
     counts.forEach(
-        (name, count) ->
-            outbox.emit(
-                Message.count(timestamp, name.relation(), name.owner(), name.counter(), count)));
-    counts.clear();
+        (name, count) -> {
+          ByteWriter body = new ByteWriter(64);
+          body.writeBlob(bytes(name.kind())).writeBlob(bytes(name.owner()));
+          body.writeBlob(bytes(name.counter())).writeLong(count);
+          outbox.emit(Message.count(timestamp, body.toBytes()));
+        });
+    clear();
+  }
+
+  /** As JSON: {@code {kind: {owner: {counter: count}}}}. */
+  public String toJson() {
+    ObjectNode json = JsonNodeFactory.instance.objectNode();
+    for (Map.Entry<Name, Long> each : counts.entrySet()) {
+      Name name = each.getKey();
+      json.withObjectProperty(name.kind())
+          .withObjectProperty(name.owner())
+          .put(name.counter(), each.getValue());
+    }
+    return json.toString();
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static String text(Slice bytes) {
+    return new String(bytes.toBytes(), StandardCharsets.UTF_8);
   }
 }

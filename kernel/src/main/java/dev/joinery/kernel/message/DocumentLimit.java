@@ -1,15 +1,10 @@
 package dev.joinery.kernel.message;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
-import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 
 /** Says why a document cannot go to the sinks: an embed overflowed, or it is too large. */
 public final class DocumentLimit {
@@ -45,15 +40,12 @@ public final class DocumentLimit {
         : "the document has " + out.size() + " bytes, more than the " + maxBytes + " it may have";
   }
 
+  /** The letter of a document that may not go, as a message. */
   public byte[] deadLetter(String detail, boolean overflow, Slice key, long timestamp) {
-    ByteSink keyText = new ByteSink(256);
-    new JsonWriter(product.key()).write(BinaryRow.of(key, product.key().length()), keyText);
-    ObjectNode letter = JsonNodeFactory.instance.objectNode();
-    letter.put("reason", overflow ? "overflow" : "document_too_large");
-    letter.put("detail", detail);
-    letter.put("time", Instant.EPOCH.plus(timestamp, ChronoUnit.MICROS).toString());
-    letter.put("product", product.name());
-    letter.put("key", new String(keyText.array(), 0, keyText.size(), StandardCharsets.UTF_8));
-    return letter.toString().getBytes(StandardCharsets.UTF_8);
+    return new DeadLetter(overflow ? "overflow" : "document_too_large", detail)
+        .time(timestamp)
+        .put("product", product.name())
+        .put("key", product.key(), BinaryRow.of(key, product.key().length()))
+        .toMessage(timestamp);
   }
 }

@@ -168,14 +168,9 @@ public final class Message {
     return start(DEAD_LETTER, timestamp, json.length).writeRaw(json).toBytes();
   }
 
-  /** {@code owner}: a relation's or a product's name. */
-  static byte[] count(long timestamp, boolean relation, String owner, String counter, long count) {
-    return start(COUNT, timestamp, 64)
-        .writeByte(relation ? 1 : 0)
-        .writeBlob(owner.getBytes(java.nio.charset.StandardCharsets.UTF_8))
-        .writeBlob(counter.getBytes(java.nio.charset.StandardCharsets.UTF_8))
-        .writeLong(count)
-        .toBytes();
+  /** {@code body} is what {@link Counters} wrote. */
+  static byte[] count(long timestamp, byte[] body) {
+    return start(COUNT, timestamp, body.length).writeRaw(body).toBytes();
   }
 
   public static long timestamp(byte[] message) {

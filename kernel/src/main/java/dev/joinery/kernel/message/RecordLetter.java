@@ -1,12 +1,8 @@
 package dev.joinery.kernel.message;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.Base64;
 import org.apache.spark.sql.Row;
@@ -20,26 +16,19 @@ public final class RecordLetter {
   private RecordLetter() {}
 
   /** {@code record} has the columns of {@code Ingress.COLUMNS}. */
-  public static byte[] of(Row record, String source, String topic, String reason, String detail) {
-    ObjectNode letter = JsonNodeFactory.instance.objectNode();
-    letter.put("reason", reason);
-    letter.put("detail", detail);
-    letter.put("source", source);
-    letter.put("topic", topic);
+  public static DeadLetter of(
+      Row record, String source, String topic, String reason, String detail) {
+    DeadLetter letter = new DeadLetter(reason, detail).put("source", source).put("topic", topic);
     putPlace(letter, record);
-    Instant time = Instant.EPOCH.plus(record.getLong(7), ChronoUnit.MICROS);
-    letter.put("time", time.toString());
+    letter.time(record.getLong(7));
     boolean whole = record.isNullAt(6) || record.getString(6).equals(POISON);
     int most = whole ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
     put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
     put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
-    if (!whole) {
-      letter.put("cut", true);
-    }
-    return letter.toString().getBytes(StandardCharsets.UTF_8);
+    return whole ? letter : letter.put("cut", true);
   }
 
-  private static void putPlace(ObjectNode letter, Row record) {
+  private static void putPlace(DeadLetter letter, Row record) {
     long number = record.getLong(2);
     if (!record.isNullAt(3)) {
       letter.put("file", text((byte[]) record.get(3))).put("line", number);
@@ -48,9 +37,9 @@ public final class RecordLetter {
     }
   }
 
-  private static void put(ObjectNode letter, String name, byte[] raw, int most) {
+  private static void put(DeadLetter letter, String name, byte[] raw, int most) {
     if (raw == null) {
-      letter.putNull(name);
+      letter.put(name, (String) null);
       return;
     }
     byte[] kept = raw.length <= most ? raw : Arrays.copyOf(raw, most);

@@ -1,27 +1,22 @@
 package dev.joinery.kernel.message;
 
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * Counts what happens in tasks that run for minutes: remembers counts by kind, owner and name,
- * which Spark brings to the driver with each heartbeat.
- *
- * <p>Added to by a task while its heartbeat reads.
+ * Counts what happens in tasks that run for minutes: remembers counts, which Spark brings to the
+ * driver with each heartbeat, while the task adds to them.
  */
-public final class Tally extends AccumulatorV2<Count, Map<List<String>, Long>> {
-  private final ConcurrentHashMap<List<String>, Long> counts = new ConcurrentHashMap<>();
+public final class Tally extends AccumulatorV2<Counters, Counters> {
+  private final Counters counts = new Counters();
 
-  public void add(String kind, String owner, String counter, long count) {
-    counts.merge(List.of(kind, owner, counter), count, Long::sum);
+  /** The counts that a task adds to. */
+  public Counters counters() {
+    return counts;
   }
 
   @Override
-  public void add(Count count) {
-    add(count.kind(), count.owner(), count.counter(), count.count());
+  public void add(Counters more) {
+    counts.addAll(more);
   }
 
   @Override
@@ -32,7 +27,7 @@ public final class Tally extends AccumulatorV2<Count, Map<List<String>, Long>> {
   @Override
   public Tally copy() {
     Tally copy = new Tally();
-    copy.counts.putAll(counts);
+    copy.add(counts);
     return copy;
   }
 
@@ -42,14 +37,14 @@ public final class Tally extends AccumulatorV2<Count, Map<List<String>, Long>> {
   }
 
   @Override
-  public void merge(AccumulatorV2<Count, Map<List<String>, Long>> other) {
-    other.value().forEach((name, count) -> counts.merge(name, count, Long::sum));
+  public void merge(AccumulatorV2<Counters, Counters> other) {
+    add(other.value());
   }
 
   @Override
-  public Map<List<String>, Long> value() {
-    Map<List<String>, Long> value = new HashMap<>();
-    counts.forEach(value::put);
+  public Counters value() {
+    Counters value = new Counters();
+    value.addAll(counts);
     return value;
   }
 }

@@ -372,8 +372,7 @@ public final class Fold implements Node {
       if (failed) {
         if (!wasFailed) {
           boolean overflow = document.flags() != 0;
-          byte[] letter = limit.deadLetter(reason, overflow, keyRow(after), timestamp);
-          outbox.emit(Message.deadLetter(timestamp, letter));
+          outbox.emit(limit.deadLetter(reason, overflow, keyRow(after), timestamp));
         }
         return;
       }

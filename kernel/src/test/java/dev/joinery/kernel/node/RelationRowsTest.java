@@ -108,7 +108,7 @@ class RelationRowsTest {
     outbox.forEachRemaining(
         each -> {
           ByteReader in = Message.body(each._1());
-          in.readByte();
+          in.readBlob();
           in.readBlob();
           counts.put(new String(in.readBlob().toBytes()), in.readLong());
         });
