@@ -59,7 +59,8 @@ class AggregateFunction:
             None where documents with it are assembled from rows.
         documented: What `docs/expressions.md` says of it: over what, and what it gives.
         of_nothing: The result without a value.
-        of_rows: True where it takes the embed itself.
+        of_rows: True where it takes the embed itself, or `*` over a group.
+        gives_group: As `gives` over a group, where it differs.
     """
 
     name: str
@@ -71,6 +72,11 @@ class AggregateFunction:
     documented: tuple[str, str]
     of_nothing: Any = None
     of_rows: bool = False
+    gives_group: Callable[[DataType], DataType] | None = None
+
+    def of_group(self, kind: DataType) -> DataType:
+        """Return the type of the result over a group, whose rows may be any number."""
+        return (self.gives_group or self.gives)(kind)
 
 
 def aggregate(function: str, kind: DataType, values: Iterable[Any]) -> Any:
@@ -94,6 +100,10 @@ def _sum_type(kind: DataType) -> DataType:
     return LONG if integral(kind) else DOUBLE
 
 
+def _group_sum_type(kind: DataType) -> DataType:
+    return Decimal(38, kind.scale) if isinstance(kind, Decimal) else _sum_type(kind)
+
+
 def _average_type(kind: DataType) -> DataType:
     return bounded(kind.precision + 4, kind.scale + 4) if isinstance(kind, Decimal) else DOUBLE
 
@@ -114,6 +124,8 @@ def _average(values: Sequence[Any], kind: DataType) -> Any:
             return fit(_EXACT.divide(_decimal_sum(values), decimal.Decimal(len(values))), kind)
         case _, float():
             return _float_sum(values) / len(values)
+        case _, decimal.Decimal():
+            return float(Fraction(_decimal_sum(values)) / len(values))
         case _:
             return sum(values) / len(values)
 
@@ -162,6 +174,7 @@ _TABLE = (
             "`long` / `decimal(p+10,s)` / `double`, exact and rounded once, whatever the order"
             " of rows",
         ),
+        gives_group=_group_sum_type,
     ),
     AggregateFunction(
         "min",
@@ -192,6 +205,7 @@ _TABLE = (
             "whole numbers, `float`, `double` / `decimal(p,s)`",
             "`double` / `decimal(p+4,s+4)`",
         ),
+        gives_group=lambda kind: DOUBLE,
     ),
 )
 EMBED_AGGREGATES = {each.name: each for each in _TABLE}

@@ -19,7 +19,7 @@ from joinery.expression.functions import (
     WINDOWS,
     moving_word,
 )
-from joinery.expression.lift import Lifted, lift
+from joinery.expression.lift import Lifted, lift, lift_group
 from joinery.expression.parse import parse
 from joinery.expression.problem import ExpressionError, NotPortableError, refused, unknown_column
 from joinery.expression.resolve import resolve
@@ -43,6 +43,7 @@ def build_expression(
     scope: Mapping[str, DataType],
     *,
     embeds: Mapping[str, Struct] | None = None,
+    rows: Mapping[str, DataType] | None = None,
     first_aggregate: int = 0,
     analyser: Analyser | None = None,
 ) -> tuple[Expression, tuple[Aggregate, ...]]:
@@ -52,6 +53,7 @@ def build_expression(
         text: Spark SQL.
         scope: The names it may use; those of `embeds` too, as lists or maps.
         embeds: The outputs of each `many` embed; None where aggregates may not stand.
+        rows: The columns of a group's rows; None where no group is aggregated.
         first_aggregate: The number of the first placeholder `__agg_N`.
         analyser: Types what lies outside the portable subset.
 
@@ -77,7 +79,9 @@ def build_expression(
     def build(inner: str, outputs: Mapping[str, DataType]) -> Expression:
         return build_expression(inner, outputs, analyser=analyser)[0]
 
-    if embeds is None:
+    if rows is not None:
+        lifted = lift_group(text, tree, rows=rows, first=first_aggregate, build=build)
+    elif embeds is None:
         _refuse_aggregates(tree)
         lifted = Lifted(tree, text, ())
     else:
@@ -177,7 +181,7 @@ def _misplaced(name: str, offset: int) -> ExpressionError:
         f'the aggregate "{name}" cannot be used here',
         code="PLAN_AGGREGATE",
         offset=offset,
-        detail="Aggregates are kept over the rows of a many embed.",
-        hint="A product keeps aggregates, under values of the node that has the embed; a stream"
-        " keeps none.",
+        detail="Aggregates are kept over the rows of a many embed, or of a group.",
+        hint="A product keeps aggregates, under values of the node that has the embed, or of a"
+        " product with aggregate; a stream keeps none.",
     )

@@ -55,20 +55,104 @@ def lift(
         first: The number of the first placeholder.
         build: Builds the argument and the filter.
     """
+    return _lifted(
+        text,
+        tree,
+        first,
+        lambda call: _Lifter(text, call, embeds=embeds, scope=scope, build=build).aggregate(),
+    )
+
+
+def lift_group(
+    text: str, tree: Syntax, *, rows: Mapping[str, DataType], first: int, build: Build
+) -> Lifted:
+    """Return the expression `text`, parsed as `tree`, with its aggregates over a group apart.
+
+    Args:
+        text: The expression as written.
+        tree: Its syntax.
+        rows: The columns of the group's rows, which the aggregates alone may name.
+        first: The number of the first placeholder.
+        build: Builds the argument and the filter.
+    """
+    return _lifted(text, tree, first, lambda call: _group_aggregate(text, call, rows, build))
+
+
+def _lifted(text: str, tree: Syntax, first: int, read: Callable[[Call], Aggregate]) -> Lifted:
     calls = list(_outermost(tree))
     known: dict[tuple[object, ...], Aggregate] = {}
     names: dict[int, Name] = {}
     for call in calls:
-        found = _Lifter(text, call, embeds=embeds, scope=scope, build=build).aggregate()
-        facts = (found.embed, found.function, found.argument, found.filter)
+        found = read(call)
+        facts = (found.embed, found.function, found.argument, found.filter, found.distinct)
         kept = known.setdefault(facts, replace(found, name=f"__agg_{first + len(known)}"))
         names[call.start] = Name(kept.name, call.start, call.end)
     cuts = [((call.start, call.end), names[call.start].name) for call in calls]
     return Lifted(_substituted(tree, names), _cut(text, cuts), tuple(known.values()))
 
 
+def _group_aggregate(
+    text: str, call: Call, rows: Mapping[str, DataType], build: Build
+) -> Aggregate:
+    """Return one aggregate over a group's rows."""
+    function = EMBED_AGGREGATES.get(call.function)
+    if function is None:
+        *known, last = EMBED_AGGREGATES
+        raise ExpressionError(
+            f'the aggregate "{call.function}" is not kept over groups yet',
+            code="PLAN_AGGREGATE",
+            offset=call.start,
+            hint=nearest_hint(call.function, EMBED_AGGREGATES)
+            or f"Use {', '.join(known)} or {last}.",
+        )
+    if call.distinct or len(call.arguments) != 1:
+        raise ExpressionError(
+            f'"{call.function}" over a group takes one argument, without distinct',
+            code="PLAN_AGGREGATE",
+            offset=call.start,
+            hint="Distinct values are not kept yet; drop the word." if call.distinct else "",
+        )
+    (argument,) = call.arguments
+    if isinstance(argument, Star) and not function.of_rows:
+        raise ExpressionError(
+            f'"{call.function}" needs a column',
+            code="PLAN_AGGREGATE",
+            offset=call.start,
+            hint=f"Write {call.function}(column).",
+        )
+
+    def inner(span: Span) -> Expression:
+        try:
+            return build(text[slice(*span)], rows)
+        except ExpressionError as problem:
+            problem.offset += span[0]
+            raise
+
+    value = None if isinstance(argument, Star) else inner(call.spans[0])
+    condition = None if call.filter is None else inner(call.spans[-1])
+    _check_filter(condition, call)
+    kind = LONG if value is None else value.type
+    _check_taken(function, kind, call)
+    return Aggregate("", "", function.name, value, condition, function.of_group(kind))
+
+
+def _check_filter(condition: Expression | None, call: Call) -> None:
+    if condition is not None and condition.type != BOOLEAN:
+        raise type_error(
+            f"a filter needs a condition, and this is {condition.type}", offset=call.spans[-1][0]
+        )
+
+
+def _check_taken(function: AggregateFunction, kind: DataType, call: Call) -> None:
+    if not function.takes(kind):
+        raise type_error(
+            f'"{function.name}" needs {function.needs}, and this is {kind}',
+            offset=call.spans[0][0],
+        )
+
+
 class _Lifter:
-    """One call of an aggregate."""
+    """One call of an aggregate over an embed."""
 
     def __init__(
         self,
@@ -108,11 +192,7 @@ class _Lifter:
         condition = (
             self._inner(call.filter, call.spans[-1], embed) if call.filter is not None else None
         )
-        if condition is not None and condition.type != BOOLEAN:
-            raise type_error(
-                f"a filter needs a condition, and this is {condition.type}",
-                offset=call.spans[-1][0],
-            )
+        _check_filter(condition, call)
         return Aggregate("", embed, function.name, value, condition, self._type(function, value))
 
     def _embed(self, argument: Syntax) -> str:
@@ -165,11 +245,7 @@ class _Lifter:
 
     def _type(self, function: AggregateFunction, argument: Expression | None) -> DataType:
         kind = LONG if argument is None else argument.type
-        if not function.takes(kind):
-            raise type_error(
-                f'"{function.name}" needs {function.needs}, and this is {kind}',
-                offset=self._call.spans[0][0],
-            )
+        _check_taken(function, kind, self._call)
         return function.gives(kind)
 
     def _problem(self, message: str, *, detail: str = "", hint: str = "") -> ExpressionError:

@@ -128,15 +128,18 @@ def column_expression(name: str, kind: DataType) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A value kept over the rows of a `many` embed: after its `where`, before its `limit`.
+    """A value kept over the rows of a group, or of a `many` embed.
+
+    Of an embed they count after its `where` and before its `limit`.
 
     Attributes:
         name: The placeholder under which `values` read it (`__agg_0` …).
-        embed: The embed's name.
+        embed: The embed's name; empty over the rows of a group.
         function: A name of `joinery.expression.aggregate.EMBED_AGGREGATES`.
-        argument: Over the embed's output names; None counts rows.
-        filter: Over the embed's output names; None keeps all.
+        argument: Over the embed's output names, or the relation's columns; None counts rows.
+        filter: Over the same; None keeps all.
         type: The type of the result.
+        distinct: True where equal values count once.
     """
 
     name: str
@@ -145,3 +148,4 @@ class Aggregate:
     argument: Expression | None
     filter: Expression | None
     type: DataType
+    distinct: bool = False

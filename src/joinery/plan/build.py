@@ -11,11 +11,21 @@ from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.expression.expression import Analyser
 from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.build_aggregate import build_aggregate
 from joinery.plan.build_node import build_root
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, Node, Plan, Product, Relation
+from joinery.plan.nodes import (
+    Computed,
+    DocumentForm,
+    Node,
+    OutboxForm,
+    Plan,
+    Product,
+    Relation,
+)
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_position, check_topics, registry_of
 from joinery.plan.verify import verify, verify_stream
@@ -203,26 +213,36 @@ def _product(
     relations: dict[str, tuple[Relation, frozenset[str]]],
 ) -> Product | None:
     context.solution = planned_solution(spec)
-    path = ("products", spec.name)
     _check_ready(context, spec, relations)
     read = frozenset(node.relation for node in spec.root.walk())
     owner = Owner("products", spec.name, len(spec.sinks), read, outbox=spec.outbox is not None)
     sinks = tuple(build_sink(context, each, owner, index) for index, each in enumerate(spec.sinks))
-    root = build_root(context, spec.root, path, relations)
-    if root is None:
+    form = _form(context, spec, relations)
+    if form is None:
         return None
-    _check_keys(context, spec, root)
     return Product(
         name=spec.name,
-        root=root,
+        form=form,
         sinks=sinks,
         group=spec.group,
         solution=planned_solution(spec),
         solution_options=solution_options(context.spec, spec),
         settle_ms=spec.settle_ms,
         ready=spec.ready,
-        outbox=outbox_of(context, spec, root.relation),
     )
+
+
+def _form(
+    context: Context, spec: ProductSpec, relations: dict[str, tuple[Relation, frozenset[str]]]
+) -> DocumentForm | OutboxForm | AggregateForm | None:
+    if spec.aggregate is not None:
+        return build_aggregate(context, spec, spec.aggregate, relations)
+    root = build_root(context, spec.root, ("products", spec.name), relations)
+    if root is None:
+        return None
+    _check_keys(context, spec, root)
+    outbox = outbox_of(context, spec, root.relation)
+    return DocumentForm(root) if outbox is None else OutboxForm(root, outbox)
 
 
 def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:

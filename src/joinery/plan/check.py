@@ -15,6 +15,7 @@ from typing import Literal
 from joinery.errors import JoineryError, Location
 from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
+from joinery.plan.support import refusals
 from joinery.project.load import load_parts
 from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
 from joinery.project.stream import StreamSpec
@@ -113,7 +114,9 @@ def check(
     spec, unread = load_parts(path, settings=settings)
     found = problems_of(unread, str(path))
     if spec is not None:
-        _, problems, warnings = examine(sound_parts(spec, unread), analyser)
+        plan, problems, warnings = examine(sound_parts(spec, unread), analyser)
+        if plan is not None:
+            problems += refusals(spec, plan)
         found += problems_of(problems, str(path)) + problems_of(warnings, str(path), "warning")
     return sorted(found, key=lambda each: (each.file, each.line, each.column))
 

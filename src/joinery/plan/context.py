@@ -76,6 +76,7 @@ class Context:
         *,
         failed: Collection[str] = (),
         embeds: Mapping[str, Struct] | None = None,
+        rows: Mapping[str, DataType] | None = None,
         first_aggregate: int = 0,
         elsewhere: Mapping[str, str] | None = None,
     ) -> tuple[Expression, tuple[Aggregate, ...]] | None:
@@ -87,6 +88,7 @@ class Context:
             scope: The names it sees.
             failed: Names whose own problem is noted; what uses them is not judged.
             embeds: The `many` embeds that aggregates may read.
+            rows: The columns of a group's rows, which aggregates may read.
             first_aggregate: The number of the first aggregate it may make.
             elsewhere: Hints for names that are known, and that it does not see.
         """
@@ -97,6 +99,7 @@ class Context:
                 named(text, scope),
                 scope,
                 embeds=embeds,
+                rows=rows,
                 first_aggregate=first_aggregate,
                 analyser=self.analyser,
             )

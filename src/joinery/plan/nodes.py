@@ -14,17 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from joinery.errors import JoineryError
+from joinery.errors import JoineryError, PlanError
 from joinery.expression.typed import Aggregate, Expression, Read
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.project.product import OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
 
 if TYPE_CHECKING:
+    from joinery.plan.aggregate import AggregateForm
     from joinery.plan.stream import Stream
     from joinery.project.stream import WatermarkSpec
+
+    Form: TypeAlias = "DocumentForm | OutboxForm | Stream | AggregateForm"
+    """What a product is. Each form tells its key, its output and the relations that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,36 +224,86 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class _RootForm:
+    """What begins at a root."""
+
+    root: Node
+
+    @property
+    def key(self) -> Struct:
+        """The root key's columns and types."""
+        relation = self.root.relation
+        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
+
+    @property
+    def output(self) -> Struct:
+        """The type of a root's object."""
+        return self.root.output
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """All relations of the tree, each once, in its order."""
+        return tuple(dict.fromkeys(node.relation for node in self.root.walk()))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentForm(_RootForm):
+    """One document a row of the root's relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxForm(_RootForm):
+    """The inserted rows of the root's relation, sent as events.
+
+    Attributes:
+        columns: Which columns make an event, its headers told.
+    """
+
+    columns: OutboxSpec
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
-    """One document a root row, kept in its sinks; or the events of a stream.
+    """What is kept in sinks under a key: documents, events of an outbox or a stream, groups.
 
     Attributes:
         solution_options: Its own, and the project's for this solution below them.
     """
 
     name: str
-    root: Node
+    form: Form
     sinks: tuple[Sink, ...] = ()
     group: str | None = None
     solution: str = "spark-state"
     solution_options: tuple[tuple[str, object], ...] = ()
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
-    outbox: OutboxSpec | None = None
-    stream: Stream | None = None
+
+    @property
+    def root(self) -> Node:
+        """The root of its documents, or of its outbox.
+
+        Raises:
+            PlanError: It has another form.
+        """
+        if isinstance(self.form, DocumentForm | OutboxForm):
+            return self.form.root
+        raise PlanError(f'product "{self.name}" has no root')
+
+    @property
+    def outbox(self) -> OutboxSpec | None:
+        """Which columns of its rows are sent as events; None where it has no outbox."""
+        return self.form.columns if isinstance(self.form, OutboxForm) else None
 
     @property
     def key(self) -> Struct:
-        """What identifies a document: the root key's columns and types."""
-        if self.stream is not None:
-            return self.stream.key
-        relation = self.root.relation
-        return Struct(tuple(Field(name, relation.type_of(name)) for name in relation.key))
+        """What identifies what a sink receives: columns and types."""
+        return self.form.key
 
     @property
     def output(self) -> Struct:
         """What a sink receives as value."""
-        return self.root.output if self.stream is None else self.stream.output
+        return self.form.output
 
     @property
     def query(self) -> str:
@@ -258,10 +312,8 @@ class Product:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """The relations this product reads, each once, in tree order."""
-        if self.stream is not None:
-            return self.stream.relations
-        return tuple(dict.fromkeys(node.relation for node in self.root.walk()))
+        """The relations this product reads, each once, in the order of its form."""
+        return self.form.relations
 
 
 @dataclass(frozen=True, slots=True)

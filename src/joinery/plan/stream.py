@@ -24,7 +24,7 @@ from typing import Literal
 
 from joinery.expression.typed import Expression
 from joinery.model.type import BOOLEAN, STRING, Atomic, Field, Struct
-from joinery.plan.nodes import Computed, JoinPair, Node, Plan, Product, Relation, Sink
+from joinery.plan.nodes import Computed, JoinPair, Plan, Product, Relation, Sink
 from joinery.project.quantity import duration_text
 from joinery.project.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
 from joinery.project.stream import Cache as Cache
@@ -364,8 +364,7 @@ def _replaced(columns: tuple[Field, ...], more: tuple[Field, ...]) -> tuple[Fiel
 
 def product_of(stream: Stream) -> Product:
     """Return a stream as a product: its events are the documents."""
-    root = Node(stream.name, stream.name, "root", stream.relation)
-    return Product(stream.name, root, sinks=stream.sinks, group=stream.group, stream=stream)
+    return Product(stream.name, stream, sinks=stream.sinks, group=stream.group)
 
 
 def outputs_of(plan: Plan) -> tuple[Product, ...]:

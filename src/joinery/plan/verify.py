@@ -11,12 +11,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import assert_never
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.join import common_type, comparable
-from joinery.plan.nodes import Computed, Node, Plan, Product, Relation
+from joinery.plan.nodes import (
+    Computed,
+    DocumentForm,
+    Node,
+    OutboxForm,
+    Plan,
+    Product,
+    Relation,
+)
 from joinery.plan.stream import (
     Filter,
     Lookup,
@@ -45,6 +55,34 @@ def verify(plan: Plan) -> None:
 
 def verify_product(product: Product) -> None:
     """Check the invariants of one product."""
+    match product.form:
+        case DocumentForm() | OutboxForm():
+            _tree(product)
+        case AggregateForm():
+            _aggregate(product.name, product.form)
+        case Stream():
+            verify_stream(product.form)
+        case _:
+            assert_never(product.form)
+
+
+def _aggregate(name: str, form: AggregateForm) -> None:
+    def require(holds: bool, invariant: str) -> None:
+        if not holds:
+            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
+
+    columns = {each.name for each in form.relation.row.fields}
+    outer = [each.expression for each in form.by] + ([form.where] if form.where else [])
+    inner = [each for one in form.aggregates for each in (one.argument, one.filter) if each]
+    require(all(each.references <= columns for each in outer + inner), "rows have what is read")
+    for place, value in enumerate(form.values):
+        known = form.values_scope(before=place).keys()
+        require(value.expression.references <= known, "a group has what its values read")
+    _distinct(name, (each.name for each in form.output.fields))
+    require(form.window is None or form.relation.time is not None, "a window needs a time")
+
+
+def _tree(product: Product) -> None:
     nodes = tuple(product.root.walk())
     _distinct(product.name, (node.path for node in nodes))
     _require(product.root.cardinality == "root", product.root, "a product begins with a root")

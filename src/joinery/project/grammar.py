@@ -20,7 +20,10 @@ OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "auto")
-RESERVED_PROJECT = ("windows", "functions")
+RESERVED_PROJECT = ("functions",)
+WHENS = ("changed", "closed")
+LATE_ROWS = ("correct", "dead_letter", "drop")
+WINDOW_KINDS = ("tumbling", "hopping", "cumulative", "session", "sliding")
 
 
 def _text(description: str, **more: Any) -> Fragment:
@@ -61,6 +64,7 @@ PROJECT: Names = {
     "relations": _map("relation", "The tables whose changes are read, by name."),
     "products": _map("product", "The documents to keep up to date, by name."),
     "streams": _map("stream", "Logs of events to enrich, by name."),
+    "windows": _map("window", "Windows of time that several products share, by name."),
     "sinks": _map("sink_map", "Sinks that several products or streams share, by name."),
     "run": _ref("run", "How the project runs."),
 }
@@ -158,7 +162,13 @@ PRODUCT: Names = {
             {"type": "object", "additionalProperties": False, "properties": OUTBOX},
         ],
     },
+    "aggregate": _text("Instead of `root`: the relation whose rows are put into groups."),
     **_SHOWN,
+    "by": _ref("fields", "Of `aggregate`: what its rows are grouped by; by default one group."),
+    "window": {
+        "description": "Of `aggregate`: the windows of time that rows are put into.",
+        "anyOf": [_text("The name of one of `windows`."), _ref("window")],
+    },
     "sink": _ref("sinks", "Where documents are written."),
     "group": _text("Products of one group share a query: they read their sources once."),
     "solution": _ref("solution", "How join state is kept.", default="spark-state"),
@@ -168,7 +178,49 @@ PRODUCT: Names = {
     ),
 }
 EMIT: Names = {
-    "settle": _ref("duration", "Send a document once its key has not changed for this long.")
+    "settle": _ref("duration", "Send a document once its key has not changed for this long."),
+    "when": {
+        "enum": list(WHENS),
+        "default": "changed",
+        "description": "Of `aggregate`: send a window after each change, or once it is closed.",
+    },
+    "late": {
+        "enum": list(LATE_ROWS),
+        "default": "correct",
+        "description": "Of `aggregate`: what a row does that comes below the watermark.",
+    },
+    "allowed": _ref(
+        "span",
+        "Of `aggregate`: how far below the watermark a row is not late yet.",
+        default="0s",
+    ),
+    "retention": _ref(
+        "span",
+        "Of `aggregate`: how long after a window's end rows still correct it.",
+        default="7d",
+    ),
+}
+_ALIGNED: Names = {
+    "zone": _text("The time zone of days, weeks and months.", examples=["Europe/Berlin"]),
+    "offset": _ref("span", "How long after midnight, or 1970, windows begin.", default="0s"),
+}
+WINDOW: Mapping[str, Names] = {
+    "tumbling": {"tumbling": _ref("span", "The size of windows side by side."), **_ALIGNED},
+    "hopping": {
+        "hopping": _ref("span", "The size of windows that overlap."),
+        "every": _ref("span", "How far apart they begin."),
+        **_ALIGNED,
+    },
+    "cumulative": {
+        "cumulative": _ref("span", "The longest window from each start."),
+        "every": _ref("span", "How far apart the ends of the windows from one start are."),
+        **_ALIGNED,
+    },
+    "session": {
+        "session": _ref("span", "The gap without a row that ends a session."),
+        "max": _ref("span", "Where a longer session is cut; by default nowhere."),
+    },
+    "sliding": {"sliding": _ref("span", "How far before the watermark a row still counts.")},
 }
 RUN: Names = {
     "checkpoint": _text("The folder of Spark's checkpoints.", default=".joinery/checkpoint"),
@@ -290,6 +342,10 @@ WATERMARK: Names = {
     ),
     "idle": _ref(
         "duration", "Without a row for this long, the relation is not waited for; by default never."
+    ),
+    "ahead": _ref(
+        "duration",
+        "A time further ahead of the log's own does not move the watermark; by default all do.",
     ),
 }
 CACHE: Names = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from joinery.errors import Location
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
+from joinery.project.window import AS_CHANGED, Emit, Window
 
 if TYPE_CHECKING:
     from joinery.project.stream import StreamSpec, WatermarkSpec
@@ -138,11 +139,30 @@ class OutboxSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ProductSpec:
-    """One document a root row, and where it goes.
+class AggregateSpec:
+    """What is kept of the groups of a relation's rows.
 
     Attributes:
+        by: Names and expressions over a row.
+        window: A window, or the name of one of the project.
+        values: Names and expressions over the aggregates of a group.
+    """
+
+    by: Pairs = ()
+    where: str | None = None
+    window: Window | str | None = None
+    values: Pairs = ()
+    emit: Emit = AS_CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSpec:
+    """One document a root row, and where it goes; or what `outbox` or `aggregate` says.
+
+    Attributes:
+        root: Of another form than documents, the relation alone.
         outbox: Set where the root's inserted rows are sent as events, instead of documents.
+        aggregate: Set where groups of the root's rows are kept, instead of documents.
     """
 
     name: str
@@ -154,6 +174,7 @@ class ProductSpec:
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
     outbox: OutboxSpec | None = None
+    aggregate: AggregateSpec | None = None
 
 
 AUTO_ROWS = 200_000
@@ -199,6 +220,7 @@ class ProjectSpec:
 
     Attributes:
         sinks: The project's named sinks.
+        windows: The project's named windows.
         folder: Where relative paths begin.
         locations: Where the parts stand in their file.
     """
@@ -210,6 +232,7 @@ class ProjectSpec:
     products: tuple[ProductSpec, ...] = ()
     streams: tuple[StreamSpec, ...] = ()
     sinks: tuple[tuple[str, SinkSpec], ...] = ()
+    windows: tuple[tuple[str, Window], ...] = ()
     run: RunSpec = RunSpec()
     folder: Path = field(default=Path(), compare=False)
     locations: Locations = field(default_factory=Locations, compare=False, repr=False)

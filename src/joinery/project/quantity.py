@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from joinery.project.window import DAY_US, Span, Unit
+
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
@@ -19,6 +21,67 @@ def duration_ms(text: str) -> int | None:
     """
     found = _DURATION.fullmatch(text.strip())
     return int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
+
+
+_SPAN = re.compile(r"(\d+)\s*([a-z]+)")
+_WORDS: dict[str, tuple[int, Unit]] = {
+    "us": (1, "micros"),
+    "ms": (1000, "micros"),
+    "s": (1_000_000, "micros"),
+    "m": (60_000_000, "micros"),
+    "h": (3_600_000_000, "micros"),
+    "d": (1, "days"),
+    "w": (1, "weeks"),
+    "second": (1_000_000, "micros"),
+    "minute": (60_000_000, "micros"),
+    "hour": (3_600_000_000, "micros"),
+    "day": (1, "days"),
+    "week": (1, "weeks"),
+    "month": (1, "months"),
+}
+
+
+def span_of(text: str) -> Span | None:
+    """Return a length of time, or None where it is none.
+
+    Example:
+        >>> span_of("90 s"), span_of("2 weeks"), span_of("soon")
+        (Span(count=90000000, unit='micros'), Span(count=2, unit='weeks'), None)
+    """
+    found = _SPAN.fullmatch(text.strip())
+    if found is None:
+        return None
+    word = found.group(2)
+    size = _WORDS.get(word) or _WORDS.get(word.removesuffix("s") if len(word) > 3 else word)
+    return None if size is None else Span(int(found.group(1)) * size[0], size[1])
+
+
+def span_text(span: Span) -> str:
+    """Return a length of time in the largest unit that tells it exactly.
+
+    Example:
+        >>> span_text(Span(90_000_000, "micros")), span_text(Span(1, "months"))
+        ('90s', '1 month')
+    """
+    if span.unit == "months":
+        return f"{span.count} month" + ("" if span.count == 1 else "s")
+    if span.unit != "micros":
+        return f"{span.count}{span.unit[0]}"
+    for unit in ("h", "m", "s", "ms"):
+        if span.count and span.count % _WORDS[unit][0] == 0:
+            return f"{span.count // _WORDS[unit][0]}{unit}"
+    return f"{span.count}us"
+
+
+def micros_text(micros: int) -> str:
+    """Return an elapsed time, whole days as such.
+
+    Example:
+        >>> micros_text(7 * 86_400_000_000), micros_text(1500)
+        ('7d', '1500us')
+    """
+    whole = micros and micros % DAY_US == 0
+    return span_text(Span(micros // DAY_US, "days") if whole else Span(micros, "micros"))
 
 
 def duration_text(milliseconds: int) -> str:

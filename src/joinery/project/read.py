@@ -18,6 +18,7 @@ from joinery.project.product import (
     RunSpec,
     SinkSpec,
 )
+from joinery.project.read_aggregate import read_window
 from joinery.project.read_node import read_product
 from joinery.project.read_sink import read_sink, read_source
 from joinery.project.read_solution import read_solutions
@@ -25,6 +26,7 @@ from joinery.project.read_stream import read_stream, read_type, read_watermark
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
+from joinery.project.window import Window
 
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
 
@@ -95,8 +97,17 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
         sinks=tuple(
             (each.name, _named_sink(reader, each)) for each in _entries(reader, parts, "sinks")
         ),
+        windows=_windows(reader, parts),
         run=_run(reader, parts["run"]) if "run" in parts else RunSpec(),
     )
+
+
+def _windows(reader: Reader, parts: Mapping[str, Tree]) -> tuple[tuple[str, Window], ...]:
+    found: list[tuple[str, Window]] = []
+    for entry in _entries(reader, parts, "windows"):
+        window = read_window(reader, entry.value, f'window "{entry.name}"')
+        found += [] if window is None else [(entry.name, window)]
+    return tuple(found)
 
 
 def _named_sink(reader: Reader, entry: Entry) -> SinkSpec:

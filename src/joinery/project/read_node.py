@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from joinery.project import grammar
-from joinery.project.product import NodeSpec, OrderSpec, OutboxSpec, Pairs, ProductSpec
+from joinery.project.product import (
+    AggregateSpec,
+    NodeSpec,
+    OrderSpec,
+    OutboxSpec,
+    Pairs,
+    ProductSpec,
+)
+from joinery.project.read_aggregate import read_emit, read_product_window
 from joinery.project.read_sink import read_sinks
 from joinery.project.read_solution import read_solution
 from joinery.project.reader import Reader
@@ -67,6 +75,13 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
     parts = reader.named(entry.value, what, grammar.PRODUCT)
     if "outbox" in parts:
         return _outbox_product(reader, parts, entry, path)
+    if "aggregate" in parts:
+        return _aggregate_product(reader, parts, entry, path)
+    for name in ("by", "window"):
+        if name in parts:
+            message = f'{what} has "{name}" without "aggregate"'
+            hint = "Write aggregate: RELATION instead of root."
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
     if "root" not in parts:
         _no_root(reader, entry, what)
     root = reader.text(parts["root"], f'"root" of {what}') if "root" in parts else ""
@@ -74,6 +89,10 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
     if group:
         reader.folder_name(group, "a group", parts["group"].mark.value)
     solution, options = read_solution(reader, parts.get("solution"), what)
+    emit = _emit(reader, parts, what)
+    for name in emit.keys() - {"settle"}:
+        message = f'"{name}" of "emit" is of products with "aggregate"'
+        reader.refuse("SPEC_VALUE", message, emit[name].mark.value, hint=f'Remove "{name}".')
     return ProductSpec(
         name=entry.name,
         root=_shown(reader, parts, what, path, NodeSpec(entry.name, "root", root)),
@@ -81,7 +100,7 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         group=group,
         solution=solution,
         solution_options=options,
-        settle_ms=_settle(reader, parts.get("emit"), what),
+        settle_ms=_settle(reader, emit),
         ready=_texts(reader, parts, "ready", what, path),
     )
 
@@ -107,14 +126,54 @@ def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> P
 
 
 def _no_root(reader: Reader, entry: Entry, what: str) -> None:
-    hint = "Write root: RELATION, or outbox: RELATION."
+    hint = "Write root: RELATION, outbox: RELATION or aggregate: RELATION."
     reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place, hint=hint)
 
 
-def _settle(reader: Reader, tree: Tree | None, what: str) -> int | None:
-    if tree is None:
-        return None
-    parts = reader.named(tree, f'"emit" of {what}', grammar.EMIT)
+def _aggregate_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in ("root", "outbox", "fields", "embed"):
+        if name in parts:
+            message = f'{what} has both "aggregate" and "{name}"'
+            hint = "Write them under by and values." if name == "fields" else f'Remove "{name}".'
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
+    relation = reader.text(parts["aggregate"], f'"aggregate" of {what}')
+    reader.alias((*path, "root"), parts["aggregate"])
+    group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
+    if group:
+        reader.folder_name(group, "a group", parts["group"].mark.value)
+    solution, options = read_solution(reader, parts.get("solution"), what)
+    emit = _emit(reader, parts, what)
+    where = parts.get("where")
+    window = parts.get("window")
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        group=group,
+        solution=solution,
+        solution_options=options,
+        settle_ms=_settle(reader, emit),
+        ready=_texts(reader, parts, "ready", what, path),
+        aggregate=AggregateSpec(
+            by=read_fields(reader, parts["by"], what, (*path, "by"), word="by")
+            if "by" in parts
+            else (),
+            where=None if where is None else reader.expression(where, f'"where" of {what}'),
+            window=None if window is None else read_product_window(reader, window, what),
+            values=_values(reader, parts["values"], what) if "values" in parts else (),
+            emit=read_emit(reader, emit),
+        ),
+    )
+
+
+def _emit(reader: Reader, parts: Parts, what: str) -> Parts:
+    if "emit" not in parts:
+        return {}
+    return reader.named(parts["emit"], f'"emit" of {what}', grammar.EMIT)
+
+
+def _settle(reader: Reader, parts: Parts) -> int | None:
     return reader.duration_ms(parts["settle"], '"settle"') if "settle" in parts else None
 
 

@@ -346,4 +346,4 @@ def read_watermark(reader: Reader, tree: Tree, what: str) -> WatermarkSpec:
     """Return the watermark of a relation."""
     parts = reader.named(tree, what, grammar.WATERMARK)
     times = {name: reader.duration_ms(each, f'"{name}" of {what}') for name, each in parts.items()}
-    return WatermarkSpec(times.get("delay", 0), times.get("idle"))
+    return WatermarkSpec(times.get("delay", 0), times.get("idle"), times.get("ahead"))

@@ -13,16 +13,16 @@ from dataclasses import replace
 
 from joinery.errors import Location, SpecError
 from joinery.project.product import Options
-from joinery.project.quantity import duration_ms, size_bytes
+from joinery.project.quantity import duration_ms, size_bytes, span_of
 from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
+from joinery.project.window import Span
 
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _MOST = 2**31 - 1
 
 _MEANT = {
-    "group_by": "Grouping by a column is not there yet; make what it groups by a relation, and"
-    " the rows an embed of it.",
+    "group_by": "Write aggregate: RELATION with by: [column].",
 }
 
 
@@ -172,6 +172,26 @@ class Reader:
             self.shape(tree, what, "a duration", "Write one such as 500ms, 2s, 5m, 1h or 7d.")
             return 0
         return found
+
+    def span(self, tree: Tree, what: str) -> Span:
+        """Return a length of time above nothing, such as `90s`, `1 week` or `1 month`."""
+        found = span_of(tree.text) if isinstance(tree, Scalar) else None
+        if found is None or found.count == 0:
+            hint = "Write one such as 10s, 5m, 1h, 7d, 1 week or 1 month."
+            self.shape(tree, what, "a length of time", hint)
+            return Span(1, "days")
+        return found
+
+    def elapsed_us(self, tree: Tree, what: str, *, least: int = 0) -> int:
+        """Return a length of time without months in microseconds."""
+        found = span_of(tree.text) if isinstance(tree, Scalar) else None
+        micros = None if found is None else found.elapsed_us
+        if micros is None or micros < least:
+            hint = "A month has no fixed length; write days." if found and micros is None else ""
+            wanted = "a length of time" + (" above nothing" if micros == 0 else "")
+            self.shape(tree, what, wanted, hint or "Write one such as 10s, 5m, 1h or 7d.")
+            return max(least, 1)
+        return micros
 
     def size_bytes(self, tree: Tree, what: str) -> int:
         """Return a size such as `8 MiB`, or a number of bytes."""

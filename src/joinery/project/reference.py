@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Names] = {
     "product": grammar.PRODUCT,
     "embed": grammar.EMBED,
     "emit": grammar.EMIT,
+    **{f"window {kind}": names for kind, names in grammar.WINDOW.items()},
     "outbox": grammar.OUTBOX,
     "stream": grammar.STREAM,
     "step": grammar.STEP,
@@ -45,6 +46,10 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "relation": ("key", "fields"),
     "product": ("root",),
     "embed": ("on",),
+    **{
+        f"window {kind}": [each for each in (kind, "every") if each in names]
+        for kind, names in grammar.WINDOW.items()
+    },
     "outbox": ("relation",),
     "stream": ("from",),
     "lookup": ("lookup", "on"),
@@ -62,6 +67,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
 # What a referenced shape is called on the page, with the section that describes it.
 _SHAPES: Mapping[str, str] = {
     "duration": "[duration](#values)",
+    "span": "[duration](#values)",
     "size": "[size](#values)",
     "expression": "[expression](expressions.md)",
     "expressions": "map of names to [expressions](expressions.md)",
@@ -72,6 +78,7 @@ _SHAPES: Mapping[str, str] = {
     "product": "[product](#products)",
     "embed": "[embed](#embeds)",
     "emit": "[map](#emit)",
+    "window": "[window](#windows)",
     "stream": "[stream](#streams)",
     "step": "[step](#steps)",
     "watermark": "[map](#relations)",

@@ -13,6 +13,7 @@ from joinery.project.option import Fragment, Names, Option, fragments
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
 _OPTIONS = {"type": ["object", "null"]}
+_SPAN = r"^(\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week|month)s?)|.*\$\{.*)$"
 
 
 def schema_text() -> str:
@@ -42,13 +43,23 @@ def _definitions() -> dict[str, Any]:
         },
         "product": {
             **_object(grammar.PRODUCT),
-            "oneOf": [{"required": ["root"]}, {"required": ["outbox", "sink"]}],
+            "oneOf": [
+                {"required": ["root"]},
+                {"required": ["outbox", "sink"]},
+                {"required": ["aggregate"]},
+            ],
         },
         "embed": {
             **_object(grammar.EMBED, required=("on",)),
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
         "emit": _object(grammar.EMIT),
+        "window": {
+            "anyOf": [
+                _object(names, required=_window_needs(kind))
+                for kind, names in grammar.WINDOW.items()
+            ]
+        },
         **_stream_definitions(),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
@@ -83,6 +94,7 @@ def _definitions() -> dict[str, Any]:
             ],
         },
         "duration": {"type": "string", "pattern": r"^(\d+\s*(ms|s|m|h|d)|.*\$\{.*)$"},
+        "span": {"type": "string", "pattern": _SPAN},
         "size": {
             "anyOf": [
                 {"type": "integer", "minimum": 1},
@@ -90,6 +102,10 @@ def _definitions() -> dict[str, Any]:
             ],
         },
     }
+
+
+def _window_needs(kind: str) -> tuple[str, ...]:
+    return (kind, "every") if "every" in grammar.WINDOW[kind] else (kind,)
 
 
 def _stream_definitions() -> dict[str, Any]:

@@ -28,10 +28,12 @@ class WatermarkSpec:
     Attributes:
         delay_ms: How much older than the newest time a row may still come.
         idle_ms: After so long without a row the relation holds nobody up; None waits on.
+        ahead_ms: A time that is further ahead of the log's own moves nothing; None trusts all.
     """
 
     delay_ms: int = 0
     idle_ms: int | None = None
+    ahead_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

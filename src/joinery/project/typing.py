@@ -33,6 +33,7 @@ class WatermarkMap(TypedDict, total=False):
 
     delay: str
     idle: str
+    ahead: str
 
 
 class CacheMap(TypedDict, total=False):
@@ -53,9 +54,27 @@ class LimitsMap(TypedDict, total=False):
 
 
 class EmitMap(TypedDict, total=False):
-    """When documents are sent; `settle` is a duration such as `2s`."""
+    """When documents are sent; durations such as `2s`; all but `settle` are of aggregates."""
 
     settle: str
+    when: Literal["changed", "closed"]
+    late: Literal["correct", "dead_letter", "drop"]
+    allowed: str
+    retention: str
+
+
+class WindowMap(TypedDict, total=False):
+    """One window of time: one of the first five keys; durations such as `1h` or `1 month`."""
+
+    tumbling: str
+    hopping: str
+    cumulative: str
+    session: str
+    sliding: str
+    every: str
+    max: str
+    zone: str
+    offset: str
 
 
 class RegistryMap(TypedDict, total=False):

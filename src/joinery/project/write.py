@@ -15,6 +15,7 @@ from typing import Any
 
 from joinery.errors import SpecError
 from joinery.project.product import (
+    AggregateSpec,
     DefaultsSpec,
     NodeSpec,
     Options,
@@ -27,7 +28,7 @@ from joinery.project.product import (
     RunSpec,
     SinkSpec,
 )
-from joinery.project.quantity import duration_text
+from joinery.project.quantity import duration_text, micros_text, span_text
 from joinery.project.stream import (
     Cache,
     FilterSpec,
@@ -41,6 +42,15 @@ from joinery.project.stream import (
     UnionSpec,
     WatermarkSpec,
     WithColumnsSpec,
+)
+from joinery.project.window import (
+    Cumulative,
+    Emit,
+    Hopping,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
 )
 
 Data = dict[str, Any]
@@ -109,8 +119,9 @@ def watermark_data(spec: WatermarkSpec | None) -> Data:
     """Return a relation's watermark under its name, or nothing."""
     if spec is None:
         return {}
-    data = {"delay": duration_text(spec.delay_ms)} if spec.delay_ms or spec.idle_ms is None else {}
-    return {"watermark": data | _some("idle", spec.idle_ms)}
+    rest = _some("idle", spec.idle_ms) | _some("ahead", spec.ahead_ms)
+    data = {"delay": duration_text(spec.delay_ms)} if spec.delay_ms or not rest else {}
+    return {"watermark": data | rest}
 
 
 def step_data(spec: StepSpec) -> Data:
@@ -211,6 +222,7 @@ def project_data(spec: ProjectSpec) -> Data:
     if spec.products or not spec.streams:
         data["products"] = {each.name: product_data(each) for each in spec.products}
     data |= section("streams", {each.name: stream_data(each) for each in spec.streams})
+    data |= section("windows", {name: window_data(each) for name, each in spec.windows})
     data |= section("sinks", {name: sink_data(each) for name, each in spec.sinks})
     return data | section("run", _run(spec.run))
 
@@ -230,22 +242,67 @@ def relation_data(spec: RelationSpec) -> Data:
 
 def product_data(spec: ProductSpec) -> Data:
     """Return a product as the map under its name."""
-    data: Data = _outbox(spec) if spec.outbox else {"root": spec.root.relation}
-    data |= _shown(spec.root)
+    data: Data = _form(spec)
     data |= sinks_data(spec.sinks)
     data |= section("group", spec.group)
     if spec.solution_options:
         data["solution"] = {spec.solution: plain(spec.solution_options)}
     elif spec.solution != "spark-state":
         data["solution"] = spec.solution
-    if spec.settle_ms is not None:
-        data["emit"] = {"settle": f"{spec.settle_ms}ms"}
+    settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
+    data |= section("emit", {**(_emit(spec.aggregate.emit) if spec.aggregate else {}), **settle})
     return data | section("ready", list(spec.ready))
 
 
-def _outbox(spec: ProductSpec) -> Data:
-    default, outbox = OutboxSpec(), spec.outbox
-    assert outbox is not None  # asked for before
+def _form(spec: ProductSpec) -> Data:
+    if spec.aggregate is not None:
+        return {"aggregate": spec.root.relation, **_aggregate(spec.aggregate)}
+    if spec.outbox is not None:
+        return _outbox(spec, spec.outbox)
+    return {"root": spec.root.relation, **_shown(spec.root)}
+
+
+def _aggregate(spec: AggregateSpec) -> Data:
+    window = spec.window if isinstance(spec.window, str | None) else window_data(spec.window)
+    data: Data = section("by", fields_data(spec.by)) | section("where", spec.where)
+    return data | section("window", window) | section("values", dict(spec.values))
+
+
+def window_data(window: Window) -> Data:
+    """Return a window as the map that declares it."""
+    match window:
+        case Tumbling(size, zone, offset_us):
+            return {"tumbling": span_text(size), **_aligned(zone, offset_us)}
+        case Hopping(size, every, zone, offset_us):
+            told = {"hopping": span_text(size), "every": span_text(every)}
+            return told | _aligned(zone, offset_us)
+        case Cumulative(size, every, zone, offset_us):
+            told = {"cumulative": span_text(size), "every": span_text(every)}
+            return told | _aligned(zone, offset_us)
+        case Session(gap_us, max_us):
+            longest = {} if max_us is None else {"max": micros_text(max_us)}
+            return {"session": micros_text(gap_us), **longest}
+        case Sliding(size_us):
+            return {"sliding": micros_text(size_us)}
+
+
+def _aligned(zone: str | None, offset_us: int) -> Data:
+    return section("zone", zone) | ({"offset": micros_text(offset_us)} if offset_us else {})
+
+
+def _emit(emit: Emit) -> Data:
+    default, data = Emit(), Data()
+    data |= {"when": emit.when} if emit.when != default.when else {}
+    data |= {"late": emit.late} if emit.late != default.late else {}
+    if emit.allowed_us != default.allowed_us:
+        data["allowed"] = micros_text(emit.allowed_us)
+    if emit.retention_us != default.retention_us:
+        data["retention"] = micros_text(emit.retention_us)
+    return data
+
+
+def _outbox(spec: ProductSpec, outbox: OutboxSpec) -> Data:
+    default = OutboxSpec()
     told: Data = {"relation": spec.root.relation}
     told |= section("key", outbox.key if outbox.key != default.key else None)
     told |= section("value", outbox.value if outbox.value != default.value else None)

@@ -31,7 +31,7 @@ KIDS = "embed: {kids: {many: customer, on: {parent_id: id}}}"
         ("products: {a: {root: customer, where: id = 1 || id = 9}}", "write or"),
         ("products: {a: {root: customer, values: {t: published_at + status}}}", "date_add"),
         ("products: {a: {root: customer, values: {t: \"' ' + published_at\"}}}", "date_add"),
-        ("products: {a: {root: customer, group_by: [status]}}", "not there yet"),
+        ("products: {a: {root: customer, group_by: [status]}}", "aggregate: RELATION"),
         (
             "products: {a: {root: customer, embed: {k: {many: customer, on: parent_id = id}}}}",
             "Write {parent_id: id}.",

@@ -9,7 +9,16 @@ import pytest
 from joinery.errors import PlanError
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, LONG, STRING, Array, Field
-from joinery.plan.nodes import Computed, JoinPair, Node, OrderKey, Plan, Product, Relation
+from joinery.plan.nodes import (
+    Computed,
+    DocumentForm,
+    JoinPair,
+    Node,
+    OrderKey,
+    Plan,
+    Product,
+    Relation,
+)
 from joinery.plan.verify import verify
 
 ID = Expression("id", LONG, frozenset({"id"}))
@@ -29,7 +38,7 @@ ROOT = Node("p", "p", "root", USER, fields=(Computed("id", ID),), embeds=(CHILD,
 
 def plan_of(root: Node, **parts: object) -> Plan:
     """Return a plan of one product."""
-    return Plan((replace(Product("p", root), **parts),))  # type: ignore[arg-type]
+    return Plan((replace(Product("p", DocumentForm(root)), **parts),))  # type: ignore[arg-type]
 
 
 def with_child(**parts: object) -> Node:
@@ -78,7 +87,7 @@ def test_a_plan_that_breaks_an_invariant_is_refused(root: Node) -> None:
 
 def test_two_products_of_one_name_are_refused() -> None:
     with pytest.raises(PlanError):
-        verify(Plan((Product("p", ROOT), Product("p", ROOT))))
+        verify(Plan((Product("p", DocumentForm(ROOT)), Product("p", DocumentForm(ROOT)))))
 
 
 def test_a_product_cannot_wait_for_what_it_does_not_read() -> None:

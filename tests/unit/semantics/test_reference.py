@@ -6,7 +6,7 @@ from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
-from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
 from joinery.semantics.reference import ReferenceSolution
 from joinery.testing.conformance.runner import load_text
 
@@ -33,7 +33,9 @@ NAMESAKE = Node(
     on=(JoinPair("name", "name", STRING),),
     fields=(column("id"),),
 )
-PRODUCT = Product("p", Node("p", "p", "root", USER, fields=(column("name"),), embeds=(NAMESAKE,)))
+PRODUCT = Product(
+    "p", DocumentForm(Node("p", "p", "root", USER, fields=(column("name"),), embeds=(NAMESAKE,)))
+)
 
 
 def put(key: int, name: str | None, position: int | None = None) -> Change:
@@ -118,7 +120,7 @@ def test_changes_of_relations_that_no_product_reads_change_nothing() -> None:
 
 
 def test_two_products_share_their_relations() -> None:
-    second = Product("q", Node("q", "q", "root", USER, fields=(column("id"),)))
+    second = Product("q", DocumentForm(Node("q", "q", "root", USER, fields=(column("id"),))))
     solution = ReferenceSolution([PRODUCT, second])
 
     emitted = solution.apply([put(1, "a")], 1)

@@ -13,7 +13,7 @@ import joinery.testing as kit
 from joinery.expression.typed import column_expression
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, TIMESTAMP, Decimal, Field
-from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
 from joinery.testing import ChangeError, Driver, delete, gone, insert, tombstone, update, upsert
 from joinery.testing.driver import DriverError
 
@@ -49,7 +49,9 @@ ORDERS = Node(
 )
 PROFILE = Product(
     "profile",
-    Node("profile", "profile", "root", USER, fields=(column(USER, "name"),), embeds=(ORDERS,)),
+    DocumentForm(
+        Node("profile", "profile", "root", USER, fields=(column(USER, "name"),), embeds=(ORDERS,))
+    ),
 )
 
 

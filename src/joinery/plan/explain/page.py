@@ -5,13 +5,15 @@ One stream explained: its plan as text, as Mermaid, and as a page with a picture
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.explain.picture import stream_svg, svg
 from joinery.plan.explain.text import (
     edge_parts,
+    group_text,
     render_product,
     render_stream,
     runs,
@@ -81,14 +83,7 @@ class Explanation:
 
     def to_mermaid(self) -> str:
         """Return the tree, and what the sections draw, as a Mermaid flowchart."""
-        lines = ["flowchart RL"]
-        names = {node.path: f"n{index}" for index, node in enumerate(self.product.root.walk())}
-        for node in self.product.root.walk():
-            lines.append(f"  {names[node.path]}{_box(node)}")
-            lines += [
-                f"  {names[embed.path]} -->|{label(_edge(embed))}| {names[node.path]}"
-                for embed in node.embeds
-            ]
+        lines = ["flowchart RL", *_flowchart(self.product)]
         lines += [f"  {line}" for section in self.sections for line in section.mermaid]
         return "\n".join(lines) + "\n"
 
@@ -105,6 +100,20 @@ class Explanation:
     def to_html(self) -> str:
         """Return one page that needs nothing beside itself."""
         return html_page(f"Plan of {self.name}", [("", self.page_sections())])
+
+
+def _flowchart(product: Product) -> Iterator[str]:
+    """Yield the boxes of a product and their edges."""
+    form = product.form
+    if isinstance(form, AggregateForm):
+        yield f"  n0[{label(product.name)}]"
+        yield f"  n1[{label(form.relation.name)}] -->|{label(group_text(form))}| n0"
+        return
+    names = {node.path: f"n{index}" for index, node in enumerate(product.root.walk())}
+    for node in product.root.walk():
+        yield f"  {names[node.path]}{_box(node)}"
+        for embed in node.embeds:
+            yield f"  {names[embed.path]} -->|{label(_edge(embed))}| {names[node.path]}"
 
 
 def explain(product: Product, sections: Iterable[Section] = ()) -> Explanation:

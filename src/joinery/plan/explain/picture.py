@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from joinery.model.type import LONG, Field
-from joinery.plan.explain.text import edge_parts, step_text, switches
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.explain.text import aggregate_text, edge_parts, group_text, step_text, switches
 from joinery.plan.nodes import Node, Product
 from joinery.plan.stream import Lookup, Step, Stream, Union, beside
 
@@ -122,10 +123,13 @@ _LEGEND = (
     ("one", "one: an object or null"),
     ("many", "many: a list or a map"),
 )
+_GROUP_LEGEND = (("root", "group"), ("many", "its rows"))
 
 
 def svg(product: Product) -> str:
     """Return the picture of a product as one `svg` element."""
+    if isinstance(product.form, AggregateForm):
+        return _group_svg(product, product.form)
     cards = list(_cards(product.root, None, 0, PAD))
     parts = [arrow(_way(card, parent)) for card, parent in cards if parent is not None]
     parts += [card.draw() for card, _ in cards]
@@ -133,6 +137,17 @@ def svg(product: Product) -> str:
     parts += legend(_LEGEND, bottom)
     width = max(card.right for card, _ in cards) + PAD
     return picture(f"The plan of {product.name}", parts, width, bottom + LINE + PAD)
+
+
+def _group_svg(product: Product, form: AggregateForm) -> str:
+    aggregates = tuple(aggregate_text(each) for each in form.aggregates)
+    told = (group_text(form), *aggregates, typed_names(product.output.fields))
+    end = Card("root", product.name, told, PAD, PAD, _WIDTH)
+    rows = Card("many", form.relation.name, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
+    parts = [arrow(_way(rows, end)), end.draw(), rows.draw()]
+    parts += legend(_GROUP_LEGEND, rows.bottom + PAD)
+    height = rows.bottom + LINE + 2 * PAD
+    return picture(f"The plan of {product.name}", parts, rows.right + PAD, height)
 
 
 def _cards(

@@ -12,10 +12,21 @@ below a Lookup or a Union is its other side. Pairs of `on` name the table's colu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
-from joinery.plan.nodes import Computed, Node, OrderKey, Plan, Product, Relation
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.nodes import (
+    Computed,
+    DocumentForm,
+    Node,
+    OrderKey,
+    OutboxForm,
+    Plan,
+    Product,
+    Relation,
+)
 from joinery.plan.stream import (
     Filter,
     Lookup,
@@ -31,7 +42,8 @@ from joinery.plan.stream import (
     why_not_whole,
 )
 from joinery.project.product import OutboxSpec
-from joinery.project.quantity import duration_text
+from joinery.project.quantity import duration_text, micros_text, span_text
+from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 
 _INDENT = "  "
 
@@ -49,15 +61,24 @@ def render_product(product: Product) -> str:
         >>> from joinery.expression.typed import Expression
         >>> user = Relation("user", "", "user", "json", ("id",), (Field("id", STRING),))
         >>> shown = (Computed("id", Expression("id", STRING, frozenset({"id"}))),)
-        >>> print(render_product(Product("users", Node("users", "users", "root", user, (), shown))))
+        >>> root = Node("users", "users", "root", user, (), shown)
+        >>> print(render_product(Product("users", DocumentForm(root))))
         Emit users by id
           Project id
           Scan user [id]
     """
-    if product.outbox:
-        head, steps = _relay(product, product.outbox), _scan(product.root, ())
-    else:
-        head, steps = _emit(product), _lines(product.root, ())
+    steps: Iterable[str]
+    match product.form:
+        case DocumentForm(root):
+            head, steps = _emit(product), _lines(root, ())
+        case OutboxForm(root, columns):
+            head, steps = _relay(product, columns), _scan(root, ())
+        case AggregateForm():
+            head, steps = _emit(product), _aggregated(product.form)
+        case Stream():
+            return render_stream(product.form)
+        case _:
+            assert_never(product.form)
     lines = [head, *(_INDENT + line for line in steps)]
     return "\n".join(lines) + "\n"
 
@@ -68,7 +89,8 @@ def _relay(product: Product, outbox: OutboxSpec) -> str:
 
 
 def _emit(product: Product) -> str:
-    parts = [f"Emit {product.name} by {', '.join(product.root.relation.key)}"]
+    key = ", ".join(each.name for each in product.key.fields)
+    parts = [f"Emit {product.name} by {key or 'nothing'}"]
     if product.sinks:
         parts.append("to " + ", ".join(sink.kind for sink in product.sinks))
     if product.settle_ms is not None:
@@ -76,6 +98,59 @@ def _emit(product: Product) -> str:
     if product.ready:
         parts.append(f"ready after {', '.join(product.ready)}")
     return " ".join(parts)
+
+
+def _aggregated(form: AggregateForm) -> Iterator[str]:
+    """Yield the steps of a product that aggregates, last first."""
+    emit = form.emit
+    if emit.when == "closed":
+        yield f"Close after {micros_text(emit.allowed_us)}"
+    if form.values:
+        yield f"Compute {computed_text(form.values)}"
+    for aggregate in form.aggregates:
+        yield f"Aggregate {aggregate.name} = {aggregate_text(aggregate)}"
+    yield group_text(form)
+    if form.window is not None:
+        kept = f"kept {micros_text(emit.retention_us)}"
+        yield f"Watermark of {form.relation.name}: late rows {_LATE[emit.late]}, {kept}"
+    if form.where is not None:
+        yield f"Filter {form.where.sql}"
+    yield from _scan_relation(form.relation, _used_by(form))
+
+
+def group_text(form: AggregateForm) -> str:
+    """Return in words how rows are grouped."""
+    by = computed_text(form.by) if form.by else "nothing"
+    return f"Group by {by}" + (f" in {window_text(form.window)}" if form.window else "")
+
+
+_LATE = {"correct": "correct", "dead_letter": "are dead letters", "drop": "are dropped"}
+
+
+def window_text(window: Window) -> str:
+    """Return a window in words."""
+    match window:
+        case Tumbling(size):
+            text = f"windows of {span_text(size)}"
+        case Hopping(size, every):
+            text = f"windows of {span_text(size)} every {span_text(every)}"
+        case Cumulative(size, every):
+            text = f"windows up to {span_text(size)}, longer by {span_text(every)}"
+        case Session(gap_us, max_us):
+            most = "" if max_us is None else f", at most {micros_text(max_us)}"
+            return f"sessions with gaps below {micros_text(gap_us)}{most}"
+        case Sliding(size_us):
+            return f"the last {micros_text(size_us)}"
+    zone = f" in {window.zone}" if window.zone else ""
+    return text + zone + (f" from {micros_text(window.offset_us)}" if window.offset_us else "")
+
+
+def _used_by(form: AggregateForm) -> frozenset[str]:
+    expressions = [each.expression for each in form.by] + ([form.where] if form.where else [])
+    expressions += [each for one in form.aggregates for each in (one.argument, one.filter) if each]
+    used = {*form.relation.key, *(name for each in expressions for name in each.references)}
+    used |= {form.relation.time} if form.relation.time else set()
+    return frozenset(with_sources(form.relation, used))
 
 
 def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
@@ -95,14 +170,17 @@ def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
 
 
 def _scan(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
-    used = used_columns(node, joined)
-    if node.relation.where is not None:
-        yield f"Filter {node.relation.where.sql}"
-    derived = tuple(each for each in node.relation.derived if each.name in used)
+    yield from _scan_relation(node.relation, used_columns(node, joined))
+
+
+def _scan_relation(relation: Relation, used: frozenset[str]) -> Iterator[str]:
+    if relation.where is not None:
+        yield f"Filter {relation.where.sql}"
+    derived = tuple(each for each in relation.derived if each.name in used)
     if derived:
         yield f"Derive {computed_text(derived)}"
-    columns = (each.name for each in node.relation.columns if each.name in used)
-    yield f"Scan {node.relation.name} [{', '.join(columns)}]"
+    columns = (each.name for each in relation.columns if each.name in used)
+    yield f"Scan {relation.name} [{', '.join(columns)}]"
 
 
 def used_columns(node: Node, joined: Iterable[str] = ()) -> frozenset[str]:
@@ -173,10 +251,11 @@ def _assignment(each: Computed) -> str:
 
 
 def aggregate_text(aggregate: Aggregate) -> str:
-    """Return an aggregate as its call, over the names of its embed."""
-    argument = aggregate.argument.sql if aggregate.argument else aggregate.embed
-    call = f"{aggregate.function}({argument})"
-    over = f"{call} over {aggregate.embed}" if aggregate.argument else call
+    """Return an aggregate as its call, over the names of its embed or its group."""
+    argument = aggregate.argument.sql if aggregate.argument else aggregate.embed or "*"
+    distinct = "distinct " if aggregate.distinct else ""
+    call = f"{aggregate.function}({distinct}{argument})"
+    over = f"{call} over {aggregate.embed}" if aggregate.argument and aggregate.embed else call
     return f"{over} where {aggregate.filter.sql}" if aggregate.filter else over
 
 

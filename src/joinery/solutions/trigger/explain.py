@@ -20,6 +20,7 @@ from joinery.clients.postgres import connect
 from joinery.clients.sql import listed, quoted
 from joinery.plan.explain.page import Section
 from joinery.plan.nodes import Product, Relation
+from joinery.plan.support import unsupported
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
 from joinery.solutions.relational.sqlite_database import failure
 from joinery.solutions.trigger.open import (
@@ -193,7 +194,7 @@ def explain_statements(
     Raises:
         StoreError: The database cannot be asked.
     """
-    if any(each.solution != SOLUTION or each.outbox for each in products):
+    if any(each.solution != SOLUTION or each.outbox or unsupported(each)[0] for each in products):
         return ()
     options: Mapping[str, object] = dict(products[0].solution_options)
     if database:

@@ -80,7 +80,7 @@ def lowered_streams(streams: Sequence[Stream], run: RunSpec) -> LoweredStreams:
 
 def streams_of(products: Sequence[Product]) -> list[Stream]:
     """Return the streams among the members of a query: all of them or none."""
-    return [each.stream for each in products if each.stream is not None]
+    return [each.form for each in products if isinstance(each.form, Stream)]
 
 
 def lookups_of(

@@ -16,7 +16,8 @@ from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_w
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.plan.nodes import Plan
-from joinery.plan.stream import outputs_of
+from joinery.plan.stream import Stream, outputs_of
+from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.progress import (
@@ -122,6 +123,7 @@ class Run:
             else None
         )
         self._stores: dict[str, StoreThread] = {}
+        refuse_unsupported(spec, plan)
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)
@@ -195,7 +197,8 @@ class Run:
         sent = SentMark(checkpoint, folder)
         members = [each for each in query.members if not each.product.outbox]  # has no rebuild
         for product, sinks in ((each.product, each.sinks) for each in members):
-            about = f'{"stream" if product.stream else "product"} "{product.name}"'
+            kind = "stream" if isinstance(product.form, Stream) else "product"
+            about = f'{kind} "{product.name}"'
             for declared, sink in zip(product.sinks, sinks, strict=True):
                 has = sent.has(product.name, sink.target)
                 if has is False:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.model.warning import RunWarning
+from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.program import (
     AsOf,
@@ -127,7 +128,7 @@ class QueryStarter:
         query.lost = raw.lost
         for warning in raw.warnings:
             self.warn(warning)
-        documents = [each for each in query.products if each.stream is None]
+        documents = [each for each in query.products if not isinstance(each.form, Stream)]
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
         records = quarantine.apply(raw.frame, raw.topics)

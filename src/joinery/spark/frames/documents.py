@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream, product_of
 from joinery.project.product import ProjectSpec, RunSpec
@@ -68,6 +69,8 @@ def documents(
     require_classic(spark)
     if product.outbox:
         raise FrameError(f'product "{product.name}" has an outbox, and no documents')
+    if isinstance(product.form, AggregateForm):
+        raise FrameError(f'product "{product.name}" keeps groups, which frames cannot yet')
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
     limits = run or RunSpec()

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from joinery.clients.kafka import Brokers
 from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
-from joinery.plan.nodes import Product, Sink
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
 from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
 from joinery.project.option import plain
 from joinery.project.product import Pairs, ProjectSpec
@@ -144,8 +145,7 @@ def _reasons(
 
 def _reasons_of(product: Product) -> Iterator[str]:
     name = product.name
-    if product.outbox:
-        yield f'product "{name}" has an outbox, which needs batches'
+    yield from _form_against(product)
     if product.solution != "spark-state":
         yield f'product "{name}" has the solution {product.solution}, which needs batches'
     if any(dict(sink.options).get("spool") for sink in product.sinks):
@@ -154,10 +154,6 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
     if product.ready:
         yield f'product "{name}" waits for relations (ready), which needs batches'
-    if product.outbox is not None:
-        yield f'product "{name}" sends the events of an outbox, which needs batches'
-    if product.stream is not None:
-        yield from _steps_against(product.stream)
     if not product.sinks:
         yield f'product "{name}" has no sink; real time writes to Kafka'
     for sink in product.sinks:
@@ -167,6 +163,22 @@ def _reasons_of(product: Product) -> Iterator[str]:
         other = sorted(set(dict(sink.options)) - _SINK_OPTIONS)
         if other:
             yield f'the kafka sink of "{name}" has {", ".join(other)}, which real time has not'
+
+
+def _form_against(product: Product) -> Iterator[str]:
+    """Yield what of a product's form needs whole batches."""
+    match product.form:
+        case DocumentForm():
+            pass
+        case OutboxForm():
+            yield f'product "{product.name}" has an outbox, which needs batches'
+        case Stream():
+            yield from _steps_against(product.form)
+        case AggregateForm():
+            if product.form.emit.when == "closed":
+                yield f'product "{product.name}" waits for windows to close, which needs batches'
+        case _:
+            assert_never(product.form)
 
 
 def _steps_against(stream: Stream) -> Iterator[str]:

@@ -26,7 +26,7 @@ from joinery.model.type import (
     Map,
     Struct,
 )
-from joinery.plan.nodes import Computed, JoinPair, Node, Product, Relation
+from joinery.plan.nodes import Computed, DocumentForm, JoinPair, Node, Product, Relation
 from joinery.semantics.document import SentDocument
 from joinery.solutions.relational.sqlite import SqliteState
 from joinery.solutions.stored.state import Batch, Emitted, StoredRow, StoreError, StoreFencedError
@@ -46,7 +46,10 @@ def shown(relation: Relation, *names: str) -> tuple[Computed, ...]:
 def product(user: Relation, star: Relation) -> Product:
     pair = JoinPair("user_id", "id", LONG)
     stars = Node("stars", "p/stars", "many", star, (pair,), shown(star, "user_id", "repo"))
-    return Product("p", Node("p", "p", "root", user, fields=shown(user, "id"), embeds=(stars,)))
+    return Product(
+        "p",
+        DocumentForm(Node("p", "p", "root", user, fields=shown(user, "id"), embeds=(stars,))),
+    )
 
 
 USER = relation("user", "id", Field("id", LONG), Field("name", STRING))

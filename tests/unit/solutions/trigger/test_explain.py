@@ -11,7 +11,7 @@ from tests.unit.solutions.trigger.test_trigger import product
 
 from joinery.expression.expression import build_expression
 from joinery.model.type import STRING
-from joinery.plan.nodes import Product
+from joinery.plan.nodes import DocumentForm, Product
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
@@ -50,7 +50,7 @@ def test_it_tells_what_has_no_sql(triggered: Product) -> None:
     )
     root = replace(root, fields=(root.fields[0], odd))
 
-    text = told(replace(triggered, root=root))
+    text = told(replace(triggered, form=DocumentForm(root)))
 
     assert "Documents are assembled from rows: SQLite cannot do" in text
     assert 'the function "split_part"' in text

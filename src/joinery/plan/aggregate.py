@@ -1,0 +1,110 @@
+"""The plan of a product that aggregates: one row a group, or a group and a window.
+
+Which names its expressions may use:
+    by, where     the relation's columns, derived too
+    values        `values_scope`: the outputs of `by`, the window's bounds, values above; inside
+                  an aggregate the relation's columns
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from joinery.expression.typed import Aggregate, Expression
+from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
+from joinery.plan.nodes import Computed, Relation
+from joinery.project.window import (
+    AS_CHANGED,
+    Cumulative,
+    Emit,
+    Hopping,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
+
+WINDOW_START = Field("window_start", TIMESTAMP)
+WINDOW_END = Field("window_end", TIMESTAMP)
+WINDOW_SECONDS = Field("__window_seconds", DOUBLE)
+"""How long a group's window is: what `rate` divides by, never in the output."""
+FINAL = Field("final", BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateForm:
+    """Groups of the rows of one relation, by `by` and by window.
+
+    Attributes:
+        by: Over the relation's columns; a null is a group of its own.
+        where: Rows for which it is not true are in no group.
+        aggregates: Those that `values` read, over the relation's columns.
+        values: What a group shows, after `by` and the window's bounds.
+    """
+
+    relation: Relation
+    by: tuple[Computed, ...] = ()
+    where: Expression | None = None
+    window: Window | None = None
+    aggregates: tuple[Aggregate, ...] = ()
+    values: tuple[Computed, ...] = ()
+    emit: Emit = AS_CHANGED
+
+    @property
+    def key(self) -> Struct:
+        """The outputs of `by`, and what of the window's bounds identifies it."""
+        return Struct((*self._by, *_identity(self.window)))
+
+    @property
+    def output(self) -> Struct:
+        """The outputs of `by`, the window's bounds, `values`, and `final` where it is closed."""
+        values = tuple(Field(each.name, each.type) for each in self.values)
+        final = (FINAL,) if self.emit.when == "closed" else ()
+        return Struct((*self._by, *self.bounds, *values, *final))
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relation."""
+        return (self.relation,)
+
+    @property
+    def bounds(self) -> tuple[Field, ...]:
+        """The bounds that a group shows."""
+        return window_bounds(self.window)
+
+    @property
+    def _by(self) -> tuple[Field, ...]:
+        return tuple(Field(each.name, each.type) for each in self.by)
+
+    def values_scope(self, before: int | None = None) -> dict[str, DataType]:
+        """Return the types of what `values` may name, their aggregates included.
+
+        Args:
+            before: The place of the value that asks: it sees those above it. None for all.
+        """
+        scope = group_scope(self.by, self.window)
+        scope |= {each.name: each.type for each in self.aggregates}
+        return scope | {each.name: each.type for each in self.values[:before]}
+
+
+def window_bounds(window: Window | None) -> tuple[Field, ...]:
+    """Return the bounds that a group of `window` shows."""
+    return () if window is None or isinstance(window, Sliding) else (WINDOW_START, WINDOW_END)
+
+
+def group_scope(by: tuple[Computed, ...], window: Window | None) -> dict[str, DataType]:
+    """Return the types of what tells a group: the outputs of `by`, and its window."""
+    scope = {each.name: each.type for each in by}
+    scope |= {each.name: each.type for each in window_bounds(window)}
+    return scope if window is None else scope | {WINDOW_SECONDS.name: WINDOW_SECONDS.type}
+
+
+def _identity(window: Window | None) -> tuple[Field, ...]:
+    """Return what of a window's bounds is in the key."""
+    match window:
+        case None | Sliding():
+            return ()
+        case Tumbling() | Hopping() | Session():
+            return (WINDOW_START,)
+        case Cumulative():
+            return (WINDOW_START, WINDOW_END)

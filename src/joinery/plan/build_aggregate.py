@@ -1,0 +1,160 @@
+"""From a declared aggregate to its plan: groups, window and values, names resolved.
+
+Invariant: every problem stands at the word that causes it, and what follows from a problem
+is not told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from joinery.expression.typed import Aggregate
+from joinery.model.type import DataType
+from joinery.plan.aggregate import (
+    FINAL,
+    AggregateForm,
+    group_scope,
+    window_bounds,
+)
+from joinery.plan.context import Context
+from joinery.plan.join import comparable
+from joinery.plan.nodes import Computed, Relation
+from joinery.project.product import AggregateSpec, ProductSpec
+from joinery.project.tree import Path
+from joinery.project.window import Sliding, Window
+
+
+def build_aggregate(
+    context: Context,
+    product: ProductSpec,
+    spec: AggregateSpec,
+    relations: Mapping[str, tuple[Relation, frozenset[str]]],
+) -> AggregateForm | None:
+    """Return the plan of an aggregate, or None where its relation is not there.
+
+    Args:
+        context: Takes the problems.
+        product: The product.
+        spec: What it aggregates.
+        relations: All relations, each with the columns whose own problem is noted.
+    """
+    path: Path = ("products", product.name)
+    name = product.root.relation
+    if name not in relations:
+        message = f'there is no relation "{name}"'
+        place = (*path, "aggregate")
+        context.unknown("PLAN_UNKNOWN_RELATION", message, place, name=name, known=relations)
+        return None
+    relation, failed = relations[name]
+    columns = {each.name: each.type for each in relation.row.fields}
+    _check_relation(context, relation, path)
+    window = _window(context, spec, relation, path)
+    by = _by(context, spec, columns, failed, path)
+    where = None
+    if spec.where is not None:
+        where = context.condition(spec.where, (*path, "where"), columns, failed)
+    values, aggregates = _values(context, spec, columns, group_scope(by, window), failed, path)
+    form = AggregateForm(relation, by, where, window, aggregates, values, spec.emit)
+    _check_emit(context, form, path)
+    _check_names(context, spec, form, path)
+    return form
+
+
+def _check_relation(context: Context, relation: Relation, path: Path) -> None:
+    if not relation.key and not relation.append:
+        message = f'relation "{relation.name}" has no key'
+        context.refuse("PLAN_KEY", message, (*path, "aggregate"), hint="Declare its key.")
+
+
+def _window(context: Context, spec: AggregateSpec, relation: Relation, path: Path) -> Window | None:
+    place = (*path, "window")
+    window = spec.window
+    if isinstance(window, str):
+        named = dict(context.spec.windows)
+        if window not in named:
+            message = f'there is no window "{window}"'
+            context.unknown("PLAN_WINDOW", message, place, name=window, known=named)
+            return None
+        window = named[window]
+    if window is not None and relation.time is None:
+        message = f'a window needs a time, and relation "{relation.name}" has none'
+        hint = f'Name its column: "time" of relation "{relation.name}".'
+        context.refuse("PLAN_WINDOW", message, place, hint=hint)
+    return window
+
+
+def _by(
+    context: Context,
+    spec: AggregateSpec,
+    columns: Mapping[str, DataType],
+    failed: frozenset[str],
+    path: Path,
+) -> tuple[Computed, ...]:
+    made: list[Computed] = []
+    for name, text in spec.by:
+        place = (*path, "by", name)
+        found = context.expression(text, place, columns, failed=failed)
+        if found is None:
+            continue
+        if not comparable(found[0].type):
+            message = f'rows cannot be grouped by "{name}", which is {found[0].type}'
+            hint = "Group by columns of simple types."
+            context.refuse("PLAN_TYPE_MISMATCH", message, place, hint=hint)
+        made.append(Computed(name, found[0]))
+    return tuple(made)
+
+
+def _values(
+    context: Context,
+    spec: AggregateSpec,
+    columns: Mapping[str, DataType],
+    scope: dict[str, DataType],
+    failed: frozenset[str],
+    path: Path,
+) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
+    lost = {name for name, _ in spec.by} - scope.keys()
+    values: list[Computed] = []
+    aggregates: list[Aggregate] = []
+    for name, text in spec.values:
+        place = (*path, "values", name)
+        outside = {each: f"Put it into an aggregate, such as max({each})." for each in columns}
+        found = context.expression(
+            text,
+            place,
+            scope,
+            failed={*failed, *lost},
+            rows=columns,
+            first_aggregate=len(aggregates),
+            elsewhere=outside,
+        )
+        if found is None:
+            lost.add(name)
+            continue
+        values.append(Computed(name, found[0]))
+        aggregates += found[1]
+        scope[name] = found[0].type
+    return tuple(values), tuple(aggregates)
+
+
+def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:
+    place = (*path, "emit", "when")
+    if form.emit.when != "closed" or context.problems:
+        return
+    if form.window is None:
+        hint = "Add a window, or leave when out."
+        context.refuse("PLAN_WINDOW", "a group without a window is never closed", place, hint=hint)
+    elif isinstance(form.window, Sliding):
+        hint = "Leave when out: the value changes as the watermark moves."
+        context.refuse("PLAN_WINDOW", "a sliding window is never closed", place, hint=hint)
+
+
+def _check_names(context: Context, spec: AggregateSpec, form: AggregateForm, path: Path) -> None:
+    """Refuse an output that has the name of another."""
+    taken = {each.name for each in window_bounds(form.window)}
+    taken |= {FINAL.name} if form.emit.when == "closed" else set()
+    for word, pairs in (("by", spec.by), ("values", spec.values)):
+        for name, _ in pairs:
+            if name in taken:
+                message = f'there are two outputs "{name}"'
+                context.refuse("PLAN_DUPLICATE_OUTPUT", message, (*path, word, name), key=True)
+            taken.add(name)

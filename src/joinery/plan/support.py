@@ -1,0 +1,57 @@
+"""What of a plan its solution cannot run yet, told before anything starts.
+
+Building a plan does not ask: the reference, the test driver and `explain` take every form.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from joinery.errors import JoineryError, PlanError, ProjectErrors
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
+from joinery.plan.stream import Stream
+from joinery.project.product import ProjectSpec
+from joinery.project.tree import Path
+
+REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
+
+
+def unsupported(product: Product) -> tuple[str, Path]:
+    """Return what a product's solution cannot do yet, and below which key; empty where all."""
+    match product.form:
+        case DocumentForm() | OutboxForm() | Stream():
+            return "", ()
+        case AggregateForm():
+            return _aggregate(product)
+        case _:
+            assert_never(product.form)
+
+
+def _aggregate(product: Product) -> tuple[str, Path]:
+    return "groups (aggregate)", ("aggregate",)
+
+
+def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:
+    """Return a problem for each product that its solution cannot run yet."""
+    return tuple(_refusal(spec, each) for each in plan.products if unsupported(each)[0])
+
+
+def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:
+    """Refuse a project with products that their solutions cannot run yet.
+
+    Raises:
+        ProjectErrors: With each of them.
+    """
+    if found := refusals(spec, plan):
+        raise ProjectErrors(found)
+
+
+def _refusal(spec: ProjectSpec, product: Product) -> JoineryError:
+    what, path = unsupported(product)
+    return PlanError(
+        f'the solution {product.solution} cannot run "{product.name}" yet: {what}',
+        code="PLAN_NOT_YET",
+        detail=f"Of such products, {REFERENCE_ALONE}.",
+        location=spec.locate(("products", product.name, *path)),
+    )

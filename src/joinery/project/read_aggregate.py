@@ -1,0 +1,170 @@
+"""Reads a product that aggregates: its groups, its window of time, and when it is sent.
+
+A window is checked where it is read, since all that it must hold stands in itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never, cast
+from zoneinfo import ZoneInfo
+
+from joinery.project import grammar
+from joinery.project.reader import Reader
+from joinery.project.tree import MapTree, Scalar, Tree
+from joinery.project.window import (
+    DAY_US,
+    Cumulative,
+    Emit,
+    Grid,
+    Hopping,
+    LateRows,
+    Session,
+    Sliding,
+    Span,
+    Tumbling,
+    When,
+    Window,
+)
+
+_MOST_WINDOWS = 10_000
+
+
+def read_emit(reader: Reader, parts: Mapping[str, Tree]) -> Emit:
+    """Return when an aggregate is sent, from the parts of its `emit`."""
+    default = Emit()
+    when, late = default.when, default.late
+    if "when" in parts:
+        when = cast(When, reader.word(parts["when"], '"when"', grammar.WHENS))
+    if "late" in parts:
+        late = cast(LateRows, reader.word(parts["late"], '"late"', grammar.LATE_ROWS))
+    times = {
+        name: reader.elapsed_us(parts[name], f'"{name}"')
+        for name in ("allowed", "retention")
+        if name in parts
+    }
+    return Emit(
+        when,
+        late,
+        times.get("allowed", default.allowed_us),
+        times.get("retention", default.retention_us),
+    )
+
+
+def read_product_window(reader: Reader, tree: Tree, what: str) -> Window | str | None:
+    """Return the window of a product: a map, or the name of one of the project."""
+    if isinstance(tree, Scalar):
+        return reader.text(tree, f'"window" of {what}')
+    return read_window(reader, tree, f'"window" of {what}')
+
+
+def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
+    """Return a window, or None where it cannot be one."""
+    kinds = grammar.WINDOW_KINDS
+    if not isinstance(tree, MapTree):
+        reader.shape(tree, what, f"a map with one of {', '.join(kinds)}", "Write {tumbling: 1h}.")
+        return None
+    found = [each for each in kinds if each in {entry.name for entry in tree.entries}]
+    if len(found) != 1:
+        message = f"{what} needs one of {', '.join(kinds)}"
+        reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
+        return None
+    parts = reader.named(tree, what, grammar.WINDOW[found[0]])
+    made = _window(reader, parts, found[0], what)
+    match made:
+        case Tumbling() | Hopping() | Cumulative():
+            _check_grid(reader, parts, made, what)
+        case Session() | Sliding() | None:
+            pass
+        case _:
+            assert_never(made)
+    return made
+
+
+def _window(reader: Reader, parts: Mapping[str, Tree], kind: str, what: str) -> Window | None:
+    size = parts[kind]
+    told = f'"{kind}" of {what}'
+    if kind == "session":
+        longest = None
+        if "max" in parts:
+            longest = reader.elapsed_us(parts["max"], f'"max" of {what}', least=1)
+        return Session(reader.elapsed_us(size, told, least=1), longest)
+    if kind == "sliding":
+        return Sliding(reader.elapsed_us(size, told, least=1))
+    zone = _zone(reader, parts["zone"], what) if "zone" in parts else None
+    offset = 0
+    if "offset" in parts:
+        offset = reader.elapsed_us(parts["offset"], f'"offset" of {what}')
+    if kind == "tumbling":
+        return Tumbling(reader.span(size, told), zone, offset)
+    if "every" not in parts:
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "every"', size.mark.value)
+        return None
+    every = reader.span(parts["every"], f'"every" of {what}')
+    made = Hopping if kind == "hopping" else Cumulative
+    return made(reader.span(size, told), every, zone, offset)
+
+
+def _zone(reader: Reader, tree: Tree, what: str) -> str | None:
+    name = reader.text(tree, f'"zone" of {what}')
+    if not name:
+        return None
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        message = f'there is no time zone "{name}"'
+        hint = "Name one of the IANA database, such as Europe/Berlin."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+        return None
+    return name
+
+
+def _check_grid(reader: Reader, parts: Mapping[str, Tree], window: Grid, what: str) -> None:
+    kind = type(window).__name__.lower()
+    size, every = parts[kind], parts.get("every")
+    step = window.size if isinstance(window, Tumbling) else window.every
+    _check_day(reader, size, window.size, window, what)
+    if every is not None and not isinstance(window, Tumbling):
+        _check_day(reader, every, window.every, window, what)
+        _check_steps(reader, every, window, what)
+    if window.offset_us >= step.shortest_us:
+        message = f'"offset" of {what} is not below its step'
+        hint = "Write the part of it that is below."
+        reader.refuse("SPEC_VALUE", message, parts["offset"].mark.value, hint=hint)
+
+
+def _check_day(reader: Reader, tree: Tree, span: Span, window: Grid, what: str) -> None:
+    """Refuse what does not divide a day of the clock."""
+    part = span.count < DAY_US and DAY_US % span.count == 0
+    if window.zone is None or span.unit != "micros" or part:
+        return
+    days = span.count % DAY_US == 0
+    told = "in hours" if days else "no part of a day"
+    message = f"{what} has a zone, and its length is {told}"
+    hint = f"Write {span.count // DAY_US}d." if days else "Take one that divides 24 hours."
+    reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+
+
+def _check_steps(reader: Reader, tree: Tree, window: Hopping | Cumulative, what: str) -> None:
+    size, every = window.size, window.every
+    if isinstance(window, Cumulative) and not _divides(every, size):
+        message = f'"every" of {what} does not divide its size'
+        reader.refuse("SPEC_VALUE", message, tree.mark.value)
+    elif every != size and every.longest_us > size.shortest_us:
+        message = f'"every" of {what} is above its size'
+        hint = "Rows between two windows would be in none."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+    elif size.longest_us // every.shortest_us > _MOST_WINDOWS:
+        message = f"{what} puts each row into {size.longest_us // every.shortest_us:,} windows"
+        hint = 'Take a longer "every", or a sliding window.'
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+
+
+def _divides(every: Span, size: Span) -> bool:
+    """Return whether windows of `size` are whole numbers of `every`, in any year and zone."""
+    if every.unit == "months" or size.unit == "months":
+        if every.unit == size.unit:
+            return size.count % every.count == 0
+        return every.elapsed_us is not None and DAY_US % every.elapsed_us == 0
+    weeks = every.unit != "weeks" or size.unit == "weeks"
+    return weeks and (size.elapsed_us or 0) % (every.elapsed_us or 1) == 0  # no months here
