@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.cli.project import write_warning
-from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
+from joinery.model.progress import BatchLimit, BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
 
 if TYPE_CHECKING:
@@ -228,7 +228,9 @@ class TerminalDisplay:
         if progress.latest:
             parts.append(self._table(progress))
             parts += [Text(_product_line(*each)) for each in progress.documents.items()]
-            parts += [Text(batch_line(each), style="dim") for each in progress.latest.values()]
+            for batch in progress.latest.values():
+                lines = (batch_line(batch), *map(limit_line, batch.limits.values()))
+                parts += [Text(each, style="dim") for each in lines if each]
         parts += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
         if self._now:
             seconds = time.monotonic() - self._since
@@ -300,6 +302,26 @@ def batch_line(batch: BatchProgress) -> str:
         f"{rows} in {batch.seconds:.1f} s"
         f" (process {process:.1f} s, write {write:.1f} s, Spark {rest:.1f} s)"
     )
+
+
+def limit_line(limit: BatchLimit) -> str:
+    """Return how large batches are and why, for people; empty where nothing is left behind.
+
+    Example:
+        >>> limit_line(BatchLimit(rows=500_000, bytes=256 << 20, bound="memory"))
+        'behind: up to 500,000 rows or 256.0 MiB of input a batch, bound by memory'
+    """
+    match limit.bound:
+        case "backlog":
+            return ""
+        case "time":
+            why = "time"
+        case "memory":
+            why = "memory"
+        case "setting":
+            why = "run.max_bytes_per_batch"
+    size = size_text(limit.bytes)
+    return f"behind: up to {limit.rows:,} rows or {size} of input a batch, bound by {why}"
 
 
 def target_lines(targets: Targets) -> list[str]:

@@ -73,6 +73,29 @@ class Staleness:
 Counts = Mapping[str, int]
 
 
+Bound = Literal["setting", "time", "memory", "backlog"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimit:
+    """How much of a source a batch may take, where its size fits the backlog, and why no more.
+
+    Attributes:
+        rows: At most.
+        bytes: About at most.
+        bound: Which bound the batch met: a `setting` of the project, the `time` that a batch
+            should last, `memory`; or the end of the `backlog`, which met none.
+    """
+
+    rows: int
+    bytes: int
+    bound: Bound
+
+    def to_json(self) -> dict[str, object]:
+        """Return the limit as one JSON object, for machines."""
+        return {"rows": self.rows, "bytes": self.bytes, "bound": self.bound}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
     """What one batch of one query did.
@@ -89,6 +112,7 @@ class BatchProgress:
         remaining: By relation, the bytes still to read; empty where nobody can tell.
         remaining_rows: By relation, the records still to read, where the log counts them.
         lag: By topic and partition, the records still to read.
+        limits: By source, how much a batch may take, where that fits the backlog.
         state_bytes: Join state on disk; None where nobody can tell.
         store: What a store of join state was asked; empty where none keeps it.
         live: True in real-time mode: what happened since the last telling, not a whole batch.
@@ -110,6 +134,7 @@ class BatchProgress:
     remaining: Counts = field(default_factory=dict)
     remaining_rows: Counts = field(default_factory=dict)
     lag: Mapping[str, Counts] = field(default_factory=dict)
+    limits: Mapping[str, BatchLimit] = field(default_factory=dict)
     state_bytes: int | None = None
     store: Counts = field(default_factory=dict)
     live: bool = False
@@ -145,6 +170,7 @@ class BatchProgress:
             "dead": self.dead,
             "remaining_bytes": dict(self.remaining),
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
+            "limits": {source: each.to_json() for source, each in self.limits.items()},
             "duration_ms": dict(self.durations_ms),
             **({"store": dict(self.store)} if self.store else {}),
             "lookups": {name: each.to_json() for name, each in self.lookups.items()},

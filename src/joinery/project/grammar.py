@@ -240,7 +240,10 @@ RUN: Names = {
     "checkpoint_interval": _ref("duration", "How often real-time mode commits.", default="5m"),
     "max_rows_per_batch": {
         "anyOf": [{"enum": ["auto"]}, {"type": "integer", "minimum": 1}],
-        "description": "The most records read from a source per batch; `auto` is 200,000.",
+        "description": (
+            "The most records read from a source per batch; `auto` fits it to the backlog, to the"
+            " time a batch takes and to memory."
+        ),
         "default": "auto",
     },
     "max_bytes_per_batch": _ref(

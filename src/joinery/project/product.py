@@ -177,10 +177,6 @@ class ProductSpec:
     aggregate: AggregateSpec | None = None
 
 
-AUTO_ROWS = 200_000
-"""What `max_rows_per_batch: auto` reads at most."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """How the project runs.
@@ -188,7 +184,7 @@ class RunSpec:
     Attributes:
         trigger_ms: The time between batches; 0 is as fast as possible.
         checkpoint_interval_ms: How often real-time mode commits what it did.
-        max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) leaves it to Joinery.
+        max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) fits it to the backlog.
         solutions: Options by solution, for products that give none themselves.
     """
 
@@ -207,11 +203,6 @@ class RunSpec:
     http: str | None = None
     lineage: Pairs = field(default=(), repr=False)
     solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
-
-    @property
-    def rows_per_batch(self) -> int:
-        """The most records read from one source per batch; 0 sets no bound."""
-        return AUTO_ROWS if self.max_rows_per_batch is None else self.max_rows_per_batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _IN, _OUT, _DEAD = "in", "out", "dead_letters"
+_ALL_ROWS = 10_000_000
 
 
 class ReplayError(RunError):
@@ -64,6 +65,7 @@ class SparkRunner:
         folder: Where changes, checkpoints and documents go; emptied before each project.
         replay: True to take back the last batch's commit in the end and run it again.
         planner: Plans a project.
+        rows: What a batch takes at most, as `run.max_rows_per_batch`; the default takes all.
         times_ms: When each batch of the last project was, as Spark noted it.
     """
 
@@ -71,6 +73,7 @@ class SparkRunner:
     folder: Path
     replay: bool = False
     planner: Planner = build_plan
+    rows: int | None = _ALL_ROWS
     times_ms: list[int] = field(default_factory=list)
     _seen: dict[Path, int] = field(default_factory=dict)
     _found: list[Mapping[str, Mapping[str, int]]] = field(default_factory=list)
@@ -95,7 +98,7 @@ class SparkRunner:
         self._seen.clear()
         self._found.clear()
         self.times_ms.clear()
-        spec = _in_folder(project, self.folder)
+        spec = _in_folder(project, self.folder, self.rows)
         plan = self.planner(spec)
         for number, batch in enumerate(batches):
             write_batch(self.folder / _IN, plan, batch, number)
@@ -182,13 +185,13 @@ def write_batch(folder: Path, plan: Plan, batch: Sequence[Change], number: int) 
         write_whole(folder / topic / f"{number:06d}.jsonl", content, synced=False)
 
 
-def _in_folder(project: ProjectSpec, folder: Path) -> ProjectSpec:
+def _in_folder(project: ProjectSpec, folder: Path, rows: int | None = _ALL_ROWS) -> ProjectSpec:
     """Return the project with all that it reads and writes below `folder`."""
     run = replace(
         project.run,
         checkpoint="checkpoint",
         dead_letters=SinkSpec("files", (("path", _DEAD),)),
-        max_rows_per_batch=10_000_000,
+        max_rows_per_batch=rows,
     )
     sources = tuple(replace(each, options=(("path", _IN),)) for each in project.sources)
     sinks = (SinkSpec("files", (("path", _OUT),)),)

@@ -139,7 +139,6 @@ def test_rows_per_batch_are_a_number_or_left_to_joinery(
     spec = load(tmp_path, ROOT + f"run:\n  max_rows_per_batch: {text}\n")
 
     assert expected == spec.run.max_rows_per_batch
-    assert spec.run.rows_per_batch > 0
 
 
 def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:

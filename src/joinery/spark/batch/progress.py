@@ -31,6 +31,7 @@ from joinery.spark.source.source import (
     SourceRead,
     files_backlog,
     kafka_backlog,
+    limit_of,
     sources_of,
 )
 
@@ -92,6 +93,7 @@ class ProgressBoard:
                 durations_ms=durations,
                 remaining=backlog.bytes,
                 remaining_rows=backlog.rows,
+                limits=backlog.limits,
                 lag=backlog.lag,
                 state_bytes=state_bytes,
                 seconds=durations_ms.get("triggerExecution", counted.seconds * 1000) / 1000,
@@ -174,6 +176,7 @@ class BatchTimes:
                 self._groups.note(query, read.source.name, source["end"])
             else:
                 backlog = backlog.plus(files_backlog(read, source["metrics"] or {}))
+            backlog = backlog.plus(limit_of(read, source["metrics"] or {}))
         self._board.time(query, told["batch"], told["durations"], backlog, told["state"])
 
 

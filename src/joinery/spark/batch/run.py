@@ -284,6 +284,7 @@ class Run:
             mode=self._mode,
             stores=self._stores,
             real_time=self._real_time,
+            memory_share=1 / max(1, len(self._queries)),
             once=self._once,
             warn=self._board.warn,
         )

@@ -43,7 +43,7 @@ from joinery.spark.recovery.checkpoint import begin_empty_batch, committed_posit
 from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.open import open_sources
-from joinery.spark.source.source import sources_of
+from joinery.spark.source.source import BatchRoom, sources_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from joinery.spark.kernel import BatchKernel
 
 TICK_MS = 1000
+_STORE_ROWS = 200_000
+_STORE_BYTES = 128 << 20
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
@@ -65,6 +67,7 @@ class QueryStarter:
         mode: Where the queries are kept.
         stores: By query, the store that keeps its join state, where Spark does not.
         real_time: The real-time side of the run, if it has one.
+        memory_share: Of the memory of Spark's tasks, what one query may count on.
         once: Whether a query ends at the end that its logs have when it starts.
         warn: Takes what someone should look at.
     """
@@ -74,6 +77,7 @@ class QueryStarter:
     mode: RunMode
     stores: Mapping[str, StoreThread]
     real_time: RealTimeRun | None
+    memory_share: float
     once: bool
     warn: Callable[[RunWarning], None]
 
@@ -115,6 +119,15 @@ class QueryStarter:
             retention_us=self.spec.run.tombstone_retention_ms * 1000,
         )
 
+    def _room(self, query: QueryRun) -> BatchRoom:
+        """Return what a batch may count on; Python holds a whole batch of one with a store."""
+        if query.name not in self.stores:
+            return BatchRoom(memory_share=self.memory_share)
+        most_bytes = max(1, int(_STORE_BYTES * self.memory_share))
+        return BatchRoom(
+            memory_share=self.memory_share, most_rows=_STORE_ROWS, most_bytes=most_bytes
+        )
+
     def _start_batches(
         self, query: QueryRun, kernel: BatchKernel, *, at_end: bool
     ) -> StreamingQuery:
@@ -124,7 +137,7 @@ class QueryStarter:
         checkpoint = self.mode.paths(query.name).checkpoint
         if self.mode.needs_ends(query.products):
             Ends(checkpoint, reads).take(spark, spec)
-        raw = open_sources(spark, spec, reads, committed_positions(checkpoint))
+        raw = open_sources(spark, spec, reads, committed_positions(checkpoint), self._room(query))
         query.lost = raw.lost
         for warning in raw.warnings:
             self.warn(warning)

@@ -28,17 +28,26 @@ from pyspark.sql import functions as F
 
 from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec, SourceSpec
-from joinery.spark.source.source import RawStream, SourceNotThereError, SourceRead
+from joinery.spark.source.source import (
+    BatchRoom,
+    RawStream,
+    SourceNotThereError,
+    SourceRead,
+    batch_options,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FILES = "dev.joinery.kernel.files.FilesSource"
-_NO_LIMIT = (1 << 63) - 1
 
 
 def open_files(
-    spark: SparkSession, spec: ProjectSpec, source: SourceSpec, topics: Sequence[str]
+    spark: SparkSession,
+    spec: ProjectSpec,
+    source: SourceSpec,
+    topics: Sequence[str],
+    room: BatchRoom,
 ) -> RawStream:
     """Return the raw stream of some topics, numbered in their order.
 
@@ -56,8 +65,7 @@ def open_files(
         spark.readStream.format(_FILES)
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
-        .option("maxRowsPerBatch", spec.run.rows_per_batch)
-        .option("maxBytesPerBatch", spec.run.max_bytes_per_batch or _NO_LIMIT)
+        .options(**batch_options(spec.run, room))
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()
     )

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _SAMPLE = 200
+_ROWS = 200_000
 
 
 def records_within(
@@ -44,11 +45,11 @@ def records_within(
 ) -> int:
     """Return how many records of the matching topics are about `run.max_bytes_per_batch`.
 
-    Without records to look at, it is `run.rows_per_batch`.
+    Without records to look at, it is `run.max_rows_per_batch`.
     """
     edges = {each: (low, high) for each, low, high in client.edges(pattern) if high > low}
     if not edges or run.max_bytes_per_batch is None:
-        return run.rows_per_batch
+        return _rows(run)
     first = {each: max(low, high - _SAMPLE) for each, (low, high) in edges.items()}
     last = {each: high for each, (_, high) in edges.items()}
     sizes = (
@@ -66,7 +67,11 @@ def records_within(
     )
     counts = {each: high - low for each, (low, high) in edges.items()}
     mean = weighted_mean([(row["mean"], counts[row["topic"], row["partition"]]) for row in sizes])
-    return max(1, int(run.max_bytes_per_batch / mean)) if mean else run.rows_per_batch
+    return max(1, int(run.max_bytes_per_batch / mean)) if mean else _rows(run)
+
+
+def _rows(run: RunSpec) -> int:
+    return _ROWS if run.max_rows_per_batch is None else run.max_rows_per_batch
 
 
 def weighted_mean(sizes: list[tuple[float, int]]) -> float:
@@ -128,7 +133,7 @@ def open_kafka(
             begin = _starting(options, pattern, client)
         else:
             gaps = check_loss(client, source.name, options, positions(begun))
-        rows = spec.run.rows_per_batch
+        rows = _rows(spec.run)
         if rows and spec.run.max_bytes_per_batch is not None:
             rows = min(rows, records_within(spark, options, client, pattern, spec.run))
     read = {

@@ -7,7 +7,7 @@ in the order of the sources' names, which Spark's checkpoint holds on to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from joinery.model.warning import RunWarning
 from joinery.project.product import ProjectSpec
 from joinery.spark.source.files import open_files
 from joinery.spark.source.kafka import open_kafka
-from joinery.spark.source.source import RawStream, SourceRead, Topic
+from joinery.spark.source.source import BatchRoom, RawStream, SourceRead, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +45,7 @@ def open_sources(
     spec: ProjectSpec,
     reads: Sequence[SourceRead],
     begun: Sequence[str] = (),
+    room: BatchRoom | None = None,
 ) -> QueryStream:
     """Return the raw stream of all sources of a query.
 
@@ -53,11 +54,14 @@ def open_sources(
         spec: The project.
         reads: The sources.
         begun: Where the checkpoint stands in each, as Spark writes it; empty for a fresh one.
+        room: What a batch of the query may count on; its sources have equal shares.
     """
+    room = room or BatchRoom()
+    room = replace(room, memory_share=room.memory_share / max(1, len(reads)))
     frames, topics, lost = [], list[tuple[Topic, ...]](), dict[str, int]()
     warnings: list[RunWarning] = []
     for read, at in zip(reads, begun or [_NOWHERE] * len(reads), strict=True):
-        stream = _open_source(spark, spec, read, None if at == _NOWHERE else at)
+        stream = _open_source(spark, spec, read, None if at == _NOWHERE else at, room)
         number, frame = len(topics), stream.frame
         frames.append(frame.withColumn("topic", frame["topic"] + number) if number else frame)
         topics += [tuple(Topic(read.source.name, each) for each in one) for one in stream.topics]
@@ -69,10 +73,14 @@ def open_sources(
 
 
 def _open_source(
-    spark: SparkSession, spec: ProjectSpec, read: SourceRead, begun: str | None
+    spark: SparkSession,
+    spec: ProjectSpec,
+    read: SourceRead,
+    begun: str | None,
+    room: BatchRoom,
 ) -> RawStream:
     """Return the raw stream of one source; `begun` tells where the checkpoint stands."""
     topics = tuple(read.relations)
     if read.source.kind == "files":
-        return open_files(spark, spec, read.source, topics)
+        return open_files(spark, spec, read.source, topics, room)
     return open_kafka(spark, spec, read.source, topics, begun)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from joinery.errors import SpecError
-from joinery.model.progress import Counts
+from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.project.kafka import is_named
-from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,6 +136,45 @@ def batch_time_us(checkpoint: Path, number: int) -> int:
     return int(told["batchTimestampMs"]) * _PER_MS + number % _PER_MS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRoom:
+    """What a batch of a query may count on, where the project leaves its size to us.
+
+    Attributes:
+        memory_share: Of the memory of Spark's tasks, which all queries use at once.
+        most_rows: Where a batch goes through Python, which holds all of it; None sets no bound.
+        most_bytes: The same.
+    """
+
+    memory_share: float = 1.0
+    most_rows: int | None = None
+    most_bytes: int | None = None
+
+
+def batch_options(run: RunSpec, room: BatchRoom) -> dict[str, str]:
+    """Return what bounds the batches of one source, as options of the kernel's sources.
+
+    Example:
+        >>> batch_options(RunSpec(max_rows_per_batch=7), BatchRoom())
+        {'maxRowsPerBatch': '7'}
+        >>> batch_options(RunSpec(trigger_ms=500), BatchRoom(memory_share=0.5))
+        {'maxRowsPerBatch': '0', 'triggerMillis': '500', 'memoryShare': '0.5'}
+    """
+    bytes_ = run.max_bytes_per_batch
+    if run.max_rows_per_batch is not None:
+        told: dict[str, object] = {"maxRowsPerBatch": run.max_rows_per_batch or None}
+    else:
+        told = {
+            "maxRowsPerBatch": 0,
+            "triggerMillis": run.trigger_ms,
+            "memoryShare": room.memory_share,
+            "mostRowsPerBatch": room.most_rows,
+        }
+        bytes_ = min((each for each in (bytes_, room.most_bytes) if each), default=None)
+    told["maxBytesPerBatch"] = bytes_
+    return {name: str(value) for name, value in told.items() if value is not None}
+
+
 Positions = Mapping[str, Mapping[str, int]]
 
 
@@ -147,11 +186,13 @@ class Backlog:
         bytes: By relation, where the source counts bytes.
         rows: By relation, where it counts records.
         lag: Records by topic and partition.
+        limits: By source, how much a batch may take, where that fits the backlog.
     """
 
     bytes: Counts = field(default_factory=dict)
     rows: Counts = field(default_factory=dict)
     lag: Positions = field(default_factory=dict)
+    limits: Mapping[str, BatchLimit] = field(default_factory=dict)
 
     def plus(self, other: Backlog) -> Backlog:
         """Return both as one; a relation reads one source."""
@@ -159,7 +200,20 @@ class Backlog:
             bytes={**self.bytes, **other.bytes},
             rows={**self.rows, **other.rows},
             lag={**self.lag, **other.lag},
+            limits={**self.limits, **other.limits},
         )
+
+
+def limit_of(read: SourceRead, metrics: Mapping[str, str]) -> Backlog:
+    """Return how much of a source a batch may take, from the source's metrics."""
+    if "batch.rows" not in metrics:
+        return Backlog()
+    limit = BatchLimit(
+        rows=int(metrics["batch.rows"]),
+        bytes=int(metrics["batch.bytes"]),
+        bound=cast(Bound, metrics["batch.bound"]),
+    )
+    return Backlog(limits={read.source.name: limit})
 
 
 def files_backlog(read: SourceRead, metrics: Mapping[str, str]) -> Backlog:

@@ -9,7 +9,7 @@ import pytest
 
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.source.files import open_files
-from joinery.spark.source.source import SourceNotThereError
+from joinery.spark.source.source import BatchRoom, SourceNotThereError
 
 
 @pytest.mark.parametrize("file", ["data", "data/user"])
@@ -22,4 +22,4 @@ def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, file: str) -> No
     with pytest.raises(
         SourceNotThereError, match=f'source "changes" reads a folder, and .*/{file} is'
     ):
-        open_files(cast(Any, None), spec, source, ["user"])
+        open_files(cast(Any, None), spec, source, ["user"], BatchRoom())

@@ -2,6 +2,7 @@ package dev.joinery.kernel.files;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.admission.BatchOptions;
 import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -11,16 +12,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * @param path the folder that holds one folder a topic
  * @param topics in the order of their numbers in the rows
- * @param maxRows lines a batch, at most
- * @param maxBytes bytes a batch, at most one line more
+ * @param batch what bounds a batch; of its bytes it takes at most one line more
  * @param maxRecordBytes a longer line is passed on cut off, with an error
  * @param partitions tasks a batch, at most; 0 stands for Spark's default parallelism
  */
 record FilesOptions(
     String path,
     List<String> topics,
-    long maxRows,
-    long maxBytes,
+    BatchOptions batch,
     int maxRecordBytes,
     int partitions)
     implements Serializable {
@@ -34,8 +33,7 @@ record FilesOptions(
     return new FilesOptions(
         path,
         topics(options.get("topics")),
-        options.getLong("maxRowsPerBatch", Long.MAX_VALUE),
-        options.getLong("maxBytesPerBatch", Long.MAX_VALUE),
+        BatchOptions.of(options),
         (int) Math.min(
             options.getLong("maxRecordBytes", DEFAULT_MAX_RECORD_BYTES), Integer.MAX_VALUE / 2),
         options.getInt("partitions", 0));

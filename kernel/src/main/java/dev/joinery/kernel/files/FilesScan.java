@@ -1,5 +1,7 @@
 package dev.joinery.kernel.files;
 
+import dev.joinery.kernel.admission.BatchSize;
+import dev.joinery.kernel.admission.TaskMemory;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -28,7 +30,9 @@ record FilesScan(FilesOptions options) implements Scan, Batch {
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
     LogFolder folder = LogFolder.of(checkpointLocation, SparkHadoopUtil.get().conf());
-    return new FilesStream(options, partitions(), folder);
+    BatchSize size =
+        new BatchSize(options.batch(), TaskMemory::bytes, () -> System.nanoTime() / 1_000_000);
+    return new FilesStream(options, partitions(), folder, size);
   }
 
   @Override

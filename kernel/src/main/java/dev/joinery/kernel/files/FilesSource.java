@@ -9,8 +9,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Spark's door to change files, {@code <path>/<topic>/*.jsonl}: options {@code path}, {@code
- * topics} (a JSON list), {@code maxRowsPerBatch}, {@code maxBytesPerBatch}, {@code maxRecordBytes},
- * {@code partitions}. The rows are those of {@link FilesTable#SCHEMA}.
+ * topics} (a JSON list), {@code maxRecordBytes}, {@code partitions}, and those of {@link
+ * dev.joinery.kernel.admission.BatchOptions}. The rows are those of {@link FilesTable#SCHEMA}.
  */
 public final class FilesSource implements TableProvider {
   /** Made by Spark, by name. */

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.files;
 
+import dev.joinery.kernel.admission.BatchSize;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -26,10 +27,12 @@ final class FilesStream
   private final int partitions;
   private final FileCatalog catalog;
   private final BatchCut cut;
+  private final BatchSize size;
   private boolean frozen;
 
-  FilesStream(FilesOptions options, int partitions, LogFolder folder) {
+  FilesStream(FilesOptions options, int partitions, LogFolder folder, BatchSize size) {
     this.options = options;
+    this.size = size;
     this.partitions = partitions;
     catalog = new FileCatalog(Path.of(options.path()), options.topics(), new LabelLog(folder));
     cut = new BatchCut(catalog);
@@ -43,7 +46,8 @@ final class FilesStream
 
   @Override
   public ReadLimit getDefaultReadLimit() {
-    return ReadLimit.maxRows(options.maxRows());
+    // What is asked for by rows is as many as the batch's size says.
+    return ReadLimit.maxRows(Long.MAX_VALUE);
   }
 
   @Override
@@ -56,12 +60,27 @@ final class FilesStream
     if (!frozen) {
       catalog.discover(options.topics());
     }
-    boolean all = limit instanceof ReadAllAvailable;
-    long lines = all ? Long.MAX_VALUE : options.maxRows();
-    long bytes = all ? Long.MAX_VALUE : options.maxBytes();
     FilesOffset from = FilesOffset.of(start);
-    FilesOffset end = cut.end(from, options.topics(), lines, bytes);
+    BatchSize.Limit most =
+        limit instanceof ReadAllAvailable
+            ? new BatchSize.Limit(Long.MAX_VALUE, Long.MAX_VALUE)
+            : size.next(size.rowsIn(known() - bytes(from)));
+    FilesOffset end = cut.end(from, options.topics(), most.rows(), most.bytes());
+    size.took(lines(end) - lines(from), bytes(end) - bytes(from), bytes(end) < known());
     return end.equals(from) && from.topics.isEmpty() ? null : end;
+  }
+
+  /** Returns the bytes that all topics have. */
+  private long known() {
+    return options.topics().stream().mapToLong(catalog::bytes).sum();
+  }
+
+  private long bytes(FilesOffset offset) {
+    return options.topics().stream().mapToLong(each -> offset.topic(each).bytes()).sum();
+  }
+
+  private long lines(FilesOffset offset) {
+    return options.topics().stream().mapToLong(each -> offset.topic(each).lines()).sum();
   }
 
   @Override
@@ -100,13 +119,13 @@ final class FilesStream
 
   /**
    * Tells, for each topic, {@code <topic>.bytes} and {@code <topic>.files} seen so far, {@code
-   * <topic>.bytesRead} and {@code <topic>.linesRead}.
+   * <topic>.bytesRead} and {@code <topic>.linesRead}, and how large batches are.
    */
   @Override
   public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
     FilesOffset read =
         latestConsumedOffset.map(FilesOffset::of).orElseGet(() -> new FilesOffset(Map.of()));
-    Map<String, String> metrics = new LinkedHashMap<>();
+    Map<String, String> metrics = new LinkedHashMap<>(size.metrics());
     for (String topic : options.topics()) {
       Progress progress = read.topic(topic);
       metrics.put(topic + ".bytes", Long.toString(catalog.bytes(topic)));

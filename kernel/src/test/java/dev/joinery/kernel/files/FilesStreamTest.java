@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.joinery.kernel.admission.BatchSize;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -47,7 +48,8 @@ class FilesStreamTest {
     options.put("path", data.toString());
     options.put("topics", "[\"a\", \"b\"]");
     FilesOptions parsed = FilesOptions.of(new CaseInsensitiveStringMap(options));
-    return new FilesStream(parsed, 2, new LogFolder.Local(root.resolve("log")));
+    BatchSize size = new BatchSize(parsed.batch(), () -> 1L << 30, () -> 0);
+    return new FilesStream(parsed, 2, new LogFolder.Local(root.resolve("log")), size);
   }
 
   private void put(String topic, String name, String content) throws IOException {

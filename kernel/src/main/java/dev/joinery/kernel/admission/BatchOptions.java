@@ -1,0 +1,28 @@
+package dev.joinery.kernel.admission;
+
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * What bounds the batches of one source.
+ *
+ * @param maxRows rows a batch, at most; 0 leaves them to {@link BatchSize}
+ * @param maxBytes bytes a batch, about at most
+ * @param triggerMillis a batch is begun so often, at most
+ * @param memoryShare of Spark's memory, what one batch of this source may count on
+ * @param mostRows where rows are left to {@link BatchSize}, the most it may take
+ */
+public record BatchOptions(
+    long maxRows, long maxBytes, long triggerMillis, double memoryShare, long mostRows) {
+  /**
+   * Reads the options {@code maxRowsPerBatch}, {@code maxBytesPerBatch}, {@code triggerMillis},
+   * {@code memoryShare} and {@code mostRowsPerBatch}; what is not there is no bound.
+   */
+  public static BatchOptions of(CaseInsensitiveStringMap options) {
+    return new BatchOptions(
+        options.getLong("maxRowsPerBatch", Long.MAX_VALUE),
+        options.getLong("maxBytesPerBatch", Long.MAX_VALUE),
+        options.getLong("triggerMillis", 0),
+        options.getDouble("memoryShare", 1.0),
+        options.getLong("mostRowsPerBatch", Long.MAX_VALUE));
+  }
+}
