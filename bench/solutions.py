@@ -43,6 +43,7 @@ from joinery.solutions.stored.reading import Task
 from joinery.solutions.stored.state import Batch, JoinState
 from joinery.solutions.stored.tactic import RowTactic, Tactic
 from joinery.solutions.trigger.open import statements_of
+from joinery.solutions.trigger.options import TriggerOptions
 from joinery.solutions.trigger.postgres import PostgresTriggerState
 from joinery.solutions.trigger.sqlite import SqliteTriggerState
 from joinery.solutions.trigger.tactic import StatementTactic
@@ -92,7 +93,7 @@ class Store(NamedTuple):
         """Return how roots and documents are found."""
         if not self.trigger:
             return RowTactic(plan, max_bytes)
-        options = {"database": f"{self.name}ql://", "schema": SCHEMA}
+        options = TriggerOptions(database=f"{self.name}ql://", schema=SCHEMA)
         return StatementTactic(plan, max_bytes, statements_of(plan, plan.query, options))
 
 

@@ -86,6 +86,12 @@ class SinkOptionError(SpecError):
     code = "SPEC_SINK_OPTION"
 
 
+class SolutionOptionError(SpecError):
+    """The options of a solution are not what it takes."""
+
+    code = "SPEC_SOLUTION_OPTION"
+
+
 class StoreOptionError(SpecError):
     """The options of a key-value store are not what it takes."""
 

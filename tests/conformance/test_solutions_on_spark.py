@@ -11,8 +11,8 @@ import pytest
 
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec
-from joinery.project.read_solution import with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
 

@@ -22,6 +22,7 @@ from joinery.delivery.outlet import SinkResult
 from joinery.dev.service import Service
 from joinery.model.change import Change
 from joinery.plan.nodes import Product
+from joinery.project.kinds import SOLUTIONS
 from joinery.project.product import ProjectSpec
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import StagedBatch
@@ -32,6 +33,7 @@ from joinery.solutions.stored.state import Batch, StoreFencedError, StoreSolutio
 from joinery.solutions.trigger.explain import explain_statements
 from joinery.solutions.trigger.listen import Listener
 from joinery.solutions.trigger.open import open_listener, statements_of
+from joinery.solutions.trigger.options import TriggerOptions
 from joinery.solutions.trigger.postgres import PostgresTriggerState
 from joinery.solutions.trigger.tactic import StatementTactic
 from joinery.testing import conformance
@@ -66,7 +68,7 @@ class Schemas:
         return self
 
     def open(self, products: Sequence[Product], wrap: Break[PostgresTriggerState]) -> StoreSolution:
-        options = {"database": self.url, "schema": self.name}
+        options = TriggerOptions(database=self.url, schema=self.name)
 
         def tactic(product: Product, max_bytes: int | None) -> StatementTactic:
             statements = statements_of(product, product.query, options)
@@ -187,6 +189,11 @@ class Outlets:
         return found
 
 
+def typed(options: Mapping[str, object]) -> TriggerOptions:
+    found: TriggerOptions = SOLUTIONS.read("rdbms-trigger", options)
+    return found
+
+
 @pytest.fixture
 def queued(options: dict[str, object]) -> dict[str, object]:
     return {**options, "publish": "queue"}
@@ -208,7 +215,7 @@ def ingester(queued: dict[str, object], tmp_path: Any) -> Iterator[StoreSolution
 def listener(
     ingester: StoreSolution, queued: Mapping[str, object], outlets: Outlets
 ) -> Iterator[Listener]:
-    opened = open_listener([product()], queued, {"profile": outlets})
+    opened = open_listener([product()], typed(queued), {"profile": outlets})
     yield opened
     opened.close()
 
@@ -276,7 +283,7 @@ def test_another_writer_may_write_through_a_view(
     place = SolutionPlace(tmp_path, "profile")
     for _ in range(2):
         open_solution("rdbms-trigger", [product()], {**queued, "views": views}, place).close()
-    listener = open_listener([product()], queued, {"profile": outlets})
+    listener = open_listener([product()], typed(queued), {"profile": outlets})
 
     with psycopg.connect(str(queued["database"])) as other:
         other.execute(f'SET search_path = "{queued["schema"]}"'.encode())
@@ -297,7 +304,7 @@ def test_versions_rise_from_one_listener_to_the_next(
     versions = []
     for name in ("ada", "eve", "joe"):
         kept = Outlets()
-        opened = open_listener([product()], queued, {"profile": kept})
+        opened = open_listener([product()], typed(queued), {"profile": kept})
         writer.execute(
             "INSERT INTO profile__user (id, name) VALUES (1, %s)"
             " ON CONFLICT (id) DO UPDATE SET name = excluded.name",
@@ -321,7 +328,7 @@ def test_the_last_batch_is_given_again_after_a_restart(
     listener.publish()
     again = Outlets()
 
-    opened = open_listener([product()], queued, {"profile": again})
+    opened = open_listener([product()], typed(queued), {"profile": again})
     opened.repeat()
     opened.close()
 
@@ -331,7 +338,7 @@ def test_the_last_batch_is_given_again_after_a_restart(
 def test_a_listener_that_was_replaced_publishes_no_more(
     ingester: StoreSolution, listener: Listener, queued: Mapping[str, object], outlets: Outlets
 ) -> None:
-    other = open_listener([product()], queued, {"profile": Outlets()})
+    other = open_listener([product()], typed(queued), {"profile": Outlets()})
     ingest(ingester, 0, insert("user", id=1, name="ada"))
 
     with pytest.raises(StoreFencedError, match="another listener"):

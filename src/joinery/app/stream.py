@@ -18,7 +18,7 @@ from joinery.plan.build import build_plan
 from joinery.plan.explain.page import StreamExplanation, explain_stream
 from joinery.project.product import SinkSpec
 from joinery.project.read import raise_all
-from joinery.project.read_sink import read_sinks
+from joinery.project.read_kind import read_sinks
 from joinery.project.read_stream import read_output, read_step
 from joinery.project.reader import Reader
 from joinery.project.stream import (

@@ -19,6 +19,7 @@ from joinery.project.product import ProjectSpec
 from joinery.sinks.protocol import make_sink
 from joinery.solutions.trigger.listen import Listener, Published
 from joinery.solutions.trigger.open import open_listener
+from joinery.solutions.trigger.options import TriggerOptions
 from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.stores import owner_of
 
@@ -72,7 +73,7 @@ def _tell(published: Published) -> None:
 
 
 def _queries(known: Sequence[Product], names: Sequence[str]) -> Mapping[str, Sequence[Product]]:
-    queued = [each for each in known if dict(each.solution_options).get("publish") == "queue"]
+    queued = [each for each in known if (options := TriggerOptions.of(each)) and options.queued]
     for name in names:
         if name not in [each.name for each in queued]:
             raise ListenError(
@@ -96,7 +97,8 @@ def _listener(spec: ProjectSpec, products: Sequence[Product]) -> Listener:
         outlets[product.name] = DirectOutlet(sinks)
         outlets[product.name].open()
     limit = spec.run.max_document_bytes
-    options = dict(products[0].solution_options)
+    options = TriggerOptions.of(products[0])
+    assert options is not None  # chosen by them
     query = products[0].query
     checkpoint = QueryPaths.of(spec.path_of(spec.run.checkpoint), query).checkpoint
     return open_listener(

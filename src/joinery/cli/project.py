@@ -23,9 +23,9 @@ from joinery.model.warning import RunWarning
 from joinery.plan.build import build_plan
 from joinery.plan.check import Problem, problems_of
 from joinery.plan.nodes import Plan
+from joinery.project.kinds import with_solution
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
-from joinery.project.read_solution import with_solution
 from joinery.solutions.auto import choose
 
 if TYPE_CHECKING:

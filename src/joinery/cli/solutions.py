@@ -25,13 +25,13 @@ from joinery.errors import SpecError
 from joinery.model.progress import BatchProgress
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
+from joinery.project.kinds import SOLUTIONS, with_solution
 from joinery.project.load import load_spec, read_tree
 from joinery.project.product import ProjectSpec
-from joinery.project.read_solution import with_solution
 from joinery.project.tree import MapTree
 from joinery.solutions.auto import Figures, keep_figures
 from joinery.solutions.choose import store_solutions
-from joinery.solutions.price import PriceError, Prices
+from joinery.solutions.price import Hosted, PriceError, Prices
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 
 if TYPE_CHECKING:
@@ -296,9 +296,8 @@ def server_of(solution: str, options: Mapping[str, object]) -> str | None:
         'database'
         >>> server_of("kv", {})
     """
-    if str(options.get("database", "")).startswith("postgres"):
-        return "database"
-    return "cache" if solution == "kv" and options.get("store") == "redis" else None
+    declared = SOLUTIONS.read(solution, options) if SOLUTIONS.options(solution) else None
+    return declared.server if isinstance(declared, Hosted) else None
 
 
 def _print(measured: Sequence[Measured], spec: ProjectSpec, prices: Prices) -> None:

@@ -29,8 +29,8 @@ from joinery.plan.nodes import (
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_position, check_topics, registry_of
 from joinery.plan.verify import verify, verify_stream
+from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
 from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
-from joinery.project.read_solution import AUTO, DEFAULT
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
@@ -256,7 +256,7 @@ def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
 
 def planned_solution(spec: ProductSpec) -> str:
     """Return a product's solution; until a run has chosen one, `auto` is the default."""
-    return DEFAULT if spec.solution == AUTO else spec.solution
+    return DEFAULT_SOLUTION if spec.solution == AUTO else spec.solution
 
 
 def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:

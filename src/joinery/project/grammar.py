@@ -19,7 +19,6 @@ IMAGES = ("full", "key")
 OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
 FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
-SOLUTIONS = ("spark-state", "rdbms-trigger", "rdbms-store", "kv", "dynamodb", "auto")
 RESERVED_PROJECT = ("functions",)
 WHENS = ("changed", "closed")
 LATE_ROWS = ("correct", "dead_letter", "drop")
@@ -40,11 +39,6 @@ def _count(description: str, **more: Any) -> Fragment:
 
 def _names(description: str) -> Fragment:
     return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def _anything(description: str) -> Fragment:
-    """Return a map of any depth, which is not looked into."""
-    return {"anyOf": [{"type": "object"}], "description": description}
 
 
 def _ref(name: str, description: str = "", **more: Any) -> Fragment:
@@ -279,50 +273,6 @@ REGISTRY: Names = {
         "enum": list(ID_BYTES),
         "default": 4,
         "description": "The size of the schema id in front of a message, in bytes.",
-    },
-}
-_DATABASE = _text(
-    "The database; by default an SQLite file next to the checkpoint.",
-    pattern=r"^(postgres(ql)?|sqlite)://",
-    examples=["postgresql://user:password@host:5432/name", "sqlite:///path/to/file"],
-)
-_SCHEMA = _text("The schema of the tables, in PostgreSQL.", default="joinery")
-_PROCESSES = _count("Processes that make documents; by default one per processor, up to 4.")
-SOLUTION_OPTIONS: Mapping[str, Names] = {
-    "auto": {},
-    "spark-state": {},
-    "rdbms-store": {"database": _DATABASE, "schema": _SCHEMA, "processes": _PROCESSES},
-    "rdbms-trigger": {
-        "database": _DATABASE,
-        "schema": _SCHEMA,
-        "publish": {
-            "enum": ["batch", "queue"],
-            "default": "batch",
-            "description": "After each batch, or from a queue in PostgreSQL by `joinery listen`.",
-        },
-        "views": _anything(
-            "Tables or views of your own to read relations from: a name, or name and columns."
-        ),
-        "sql": _anything("Statements of your own: `documents`, and `affected` by relation."),
-    },
-    "kv": {
-        "store": _text(
-            "The store: rocksdb, redis, dynamodb, memory, or one of a package.", default="rocksdb"
-        ),
-        "url": _text("The address of a store that is a server."),
-        "path": _text("The folder of an embedded store; by default next to the checkpoint."),
-        "prefix": _text("What each key begins with, or the table's name.", default="joinery"),
-        "processes": _PROCESSES,
-    },
-    "dynamodb": {
-        "table": _text("The table; by default `joinery-<query>`."),
-        "endpoint": _text("The address of DynamoDB; by default the region's own."),
-        "region": _text("The region; by default that of the environment."),
-        "registry": _text(
-            "The database of the slot registry; by default an SQLite file next to the checkpoint."
-        ),
-        "shards": _count("Partition keys that each relation is spread over.", default=1),
-        "index_lag": _count("Seconds that an index may be behind.", minimum=0, default=5),
     },
 }
 

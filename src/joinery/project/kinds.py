@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from joinery.errors import LookupOptionError, SinkOptionError, SpecError, StoreOptionError
+from joinery.errors import (
+    LookupOptionError,
+    SinkOptionError,
+    SolutionOptionError,
+    SpecError,
+    StoreOptionError,
+)
 from joinery.project.option import Option, Target, flag, options, options_in, options_of, size
+from joinery.project.product import ProductSpec, ProjectSpec
 
 
 class UnknownKindError(SpecError):
@@ -202,14 +209,45 @@ KEY_VALUE_STORES = Registry(
     StoreOptionError,
     of=' of "kv"',
 )
-STORE_SOLUTIONS = Registry(
+SOLUTIONS = Registry(
     "joinery.solutions",
     "solution",
     "RUN_SOLUTION",
     {
-        "rdbms-trigger": "joinery.solutions.trigger.open:rdbms_trigger",
-        "rdbms-store": "joinery.solutions.relational.open:rdbms_store",
-        "kv": "joinery.solutions.key_value.open:kv",
-        "dynamodb": "joinery.solutions.single_table.open:dynamodb",
+        "spark-state": "joinery.solutions.spark_state.options:SparkStateOptions",
+        "rdbms-trigger": "joinery.solutions.trigger.options:TriggerOptions",
+        "rdbms-store": "joinery.solutions.relational.options:RdbmsStoreOptions",
+        "kv": "joinery.solutions.key_value.options:KvOptions",
+        "dynamodb": "joinery.solutions.single_table.options:DynamoOptions",
+        "auto": "joinery.solutions.auto:AutoOptions",
     },
+    SolutionOptionError,
 )
+DEFAULT_SOLUTION = "spark-state"
+AUTO = "auto"
+
+
+def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:
+    """Return the project whose products all have the solution `name`; outboxes keep theirs.
+
+    A product's own options stay where it names that solution already.
+
+    Raises:
+        SpecError: There is no such solution.
+    """
+    known = SOLUTIONS.names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise SpecError(
+            f'there is no solution "{name}"',
+            detail=f"Known: {', '.join(known)}.",
+            hint=f'Use "{near[0]}".' if near else "",
+            code="RUN_SELECTION",
+        )
+    return replace(spec, products=tuple(_changed(each, name) for each in spec.products))
+
+
+def _changed(product: ProductSpec, name: str) -> ProductSpec:
+    if product.outbox or product.solution == name:
+        return product
+    return replace(product, solution=name, solution_options=())

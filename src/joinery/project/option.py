@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar, dataclass_transform
+from typing import Any, Protocol, TypeGuard, TypeVar, dataclass_transform
 
 from joinery.errors import SpecError
 from joinery.project.quantity import duration_ms, size_bytes
@@ -60,6 +60,36 @@ class Target:
     log: bool = dataclasses.field(default=False, compare=False)
 
 
+class Kinds(Protocol):
+    """The kinds that an option chooses from, each with options of its own."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all that are installed."""
+
+    def known(self, name: str) -> Mapping[str, Option] | None:
+        """Return the options of one; None where they are not known."""
+
+    def make(self, name: str, given: Mapping[str, object], *where: Any) -> Any:
+        """Return what one makes of options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One kind of several, with what stands beside its name."""
+
+    kinds: Kinds = dataclasses.field(repr=False)
+    name: str
+    given: Mapping[str, object] = dataclasses.field(default_factory=dict, repr=False)
+
+    def make(self, *where: Any) -> Any:
+        """Return what the kind makes of its options.
+
+        Raises:
+            SpecError: They are not what it takes, or there is no such kind.
+        """
+        return self.kinds.make(self.name, self.given, *where)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One field of a kind's options.
@@ -69,12 +99,14 @@ class Option:
         value: Makes the field's value of what the file holds.
         check: Notes what is wrong with it, where the fragment does not tell.
         needed: It has to be given.
+        kinds: It names one of these, whose options stand beside it.
     """
 
     fragment: Fragment
     value: Callable[[Any], Any] = lambda given: given
     check: Check | None = None
     needed: bool = False
+    kinds: Kinds | None = None
 
 
 def declared(
@@ -167,6 +199,20 @@ def anything(description: str, *, default: None = None) -> Any:
     return declared(Option(fragment, _any_map), default=default, factory=dict)
 
 
+def kind(description: str, kinds: Kinds, *, default: str) -> Any:
+    """Return one kind of several by its name; what is no option here is one of that kind's."""
+
+    def check(reader: Reader, tree: Tree, what: str) -> None:
+        if isinstance(tree, Scalar) and isinstance(tree.value, str):
+            reader.word(tree, what, kinds.names())
+        else:
+            check_option(reader, tree, what, fragment)
+
+    fragment = _fragment(description, default, type="string")
+    option = Option(fragment, lambda name: Chosen(kinds, name), check, kinds=kinds)
+    return declared(option, default=Chosen(kinds, default))
+
+
 @dataclass_transform(
     frozen_default=True,
     kw_only_default=True,
@@ -180,6 +226,7 @@ def anything(description: str, *, default: None = None) -> Any:
         texts,
         properties,
         anything,
+        kind,
         declared,
     ),
 )
@@ -198,9 +245,28 @@ def options_in(kind: type) -> Mapping[str, Option]:
     return {each.name: each.metadata["option"] for each in dataclasses.fields(kind)}
 
 
+def _with_chosen(known: Mapping[str, Option], value: MapTree) -> Mapping[str, Option]:
+    """Return options with those of the kind that one of them names.
+
+    Where the name stands elsewhere they are those of all kinds, and any where a kind tells none.
+    """
+    found = dict(known)
+    for name, option in known.items():
+        if option.kinds is not None:
+            named = value.get(name)
+            names = (named.text,) if isinstance(named, Scalar) else option.kinds.names()
+            for below in map(option.kinds.known, names):
+                anything = {each.name: Option({}) for each in value.entries}
+                found = {**(anything if below is None else below), **found}
+    return {**known, **found}
+
+
 def fragments(known: Mapping[str, Option]) -> Names:
-    """Return what options hold in a project file, by name."""
-    return {name: each.fragment for name, each in known.items()}
+    """Return what options hold in a project file, by name, with those of kinds to choose from."""
+    kinds = [each.kinds for each in known.values() if each.kinds is not None]
+    below = [each.known(name) or {} for each in kinds for name in each.names()]
+    found = {name: option for each in reversed(below) for name, option in each.items()}
+    return {name: each.fragment for name, each in {**known, **found, **known}.items()}
 
 
 def options_of(
@@ -215,14 +281,16 @@ def options_of(
         error: Raised where they are not what the kind takes.
     """
     known = options_in(kind)
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise error(
-                f'{what} has no option "{name}"',
-                detail=f"Its options are {', '.join(known)}." if known else "It takes none.",
-                hint=f'Use "{near[0]}".' if near else "",
-            )
+    chooser = next((name for name, each in known.items() if each.kinds is not None), None)
+    rest = {name: value for name, value in given.items() if name not in known}
+    if rest and chooser is None:
+        name = next(iter(rest))
+        near = difflib.get_close_matches(name, known, n=1)
+        raise error(
+            f'{what} has no option "{name}"',
+            detail=f"Its options are {', '.join(known)}." if known else "It takes none.",
+            hint=f'Use "{near[0]}".' if near else "",
+        )
     values: dict[str, Any] = {}
     for name, option in known.items():
         value = given.get(name)
@@ -237,6 +305,10 @@ def options_of(
     for name, option in known.items():
         if option.needed and name not in values:
             raise error(f'{what} needs "{name}"', hint=_example(what.split('"')[1], name, option))
+    if chooser is not None:
+        option = known[chooser]
+        chosen = values.get(chooser) or option.value(option.fragment["default"])
+        values[chooser] = replace(chosen, given=rest)
     return kind(**values)
 
 
@@ -244,6 +316,8 @@ def check_options(
     reader: Reader, entry: Entry, part: str, known: Mapping[str, Option], *, whole: bool = True
 ) -> None:
     """Note every problem of the options that stand under a kind; a part may lack needed ones."""
+    if isinstance(entry.value, MapTree):
+        known = _with_chosen(known, entry.value)
     found = reader.named(entry.value, part, known)
     for name, value in found.items():
         option, what = known[name], f'"{name}" of {part}'

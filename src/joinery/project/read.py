@@ -19,9 +19,8 @@ from joinery.project.product import (
     SinkSpec,
 )
 from joinery.project.read_aggregate import read_window
+from joinery.project.read_kind import read_sink, read_solutions, read_source
 from joinery.project.read_node import read_product
-from joinery.project.read_sink import read_sink, read_source
-from joinery.project.read_solution import read_solutions
 from joinery.project.read_stream import read_stream, read_type, read_watermark
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of

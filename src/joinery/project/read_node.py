@@ -20,8 +20,7 @@ from joinery.project.product import (
     ProductSpec,
 )
 from joinery.project.read_aggregate import read_emit, read_product_window
-from joinery.project.read_sink import read_sinks
-from joinery.project.read_solution import read_solution
+from joinery.project.read_kind import read_sinks, read_solution
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
 

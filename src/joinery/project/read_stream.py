@@ -17,8 +17,8 @@ from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import check_options
 from joinery.project.product import Pairs
 from joinery.project.quantity import duration_ms
+from joinery.project.read_kind import read_sinks
 from joinery.project.read_node import read_fields, read_on
-from joinery.project.read_sink import read_sinks
 from joinery.project.reader import Reader
 from joinery.project.stream import (
     AsOf,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES
 from joinery.project.option import Fragment, Names, fragments, options_in
 
 SECTIONS: Mapping[str, Names] = {
@@ -37,10 +37,9 @@ SECTIONS: Mapping[str, Names] = {
     "spool": fragments(SINKS.beside),
     **{
         f"{registry.noun.split()[-1]} {kind}": fragments(options_in(registry.find(kind)))
-        for registry in (SOURCES, SINKS, LOOKUP_STORES)
+        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS)
         for kind in registry.built_in
     },
-    **{f"solution {kind}": names for kind, names in grammar.SOLUTION_OPTIONS.items()},
 }
 _NEEDED: Mapping[str, Sequence[str]] = {
     "relation": ("key", "fields"),
@@ -60,7 +59,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
         f"{registry.noun.split()[-1]} {kind}": [
             name for name, each in options_in(registry.find(kind)).items() if each.needed
         ]
-        for registry in (SOURCES, SINKS, LOOKUP_STORES)
+        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS)
         for kind in registry.built_in
     },
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import Fragment, Names, Option, fragments
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
@@ -66,11 +66,11 @@ def _definitions() -> dict[str, Any]:
         "source": _kinds(SOURCES),
         "solution": {
             "anyOf": [
-                {"type": "string", "examples": list(grammar.SOLUTIONS)},
-                _one_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+                {"type": "string", "examples": list(SOLUTIONS.names())},
+                _kinds(SOLUTIONS),
             ],
         },
-        "solutions": _options_of(grammar.SOLUTIONS, grammar.SOLUTION_OPTIONS),
+        "solutions": _each_kind(SOLUTIONS),
         "sink_map": _kinds(SINKS),
         "sink": {"anyOf": [_reference("sink_map"), {"type": "string"}, _use()]},
         "sinks": {
@@ -154,29 +154,18 @@ def _use() -> dict[str, Any]:
     return {"type": "object", "properties": {"use": named}, "required": ["use"]}
 
 
-def _options_of(kinds: tuple[str, ...], options: Mapping[str, Names]) -> dict[str, Any]:
-    """Return some kinds, each with its options; a plug-in's kind may have any."""
+def _each_kind(registry: Registry) -> dict[str, Any]:
+    """Return kinds, each with its options; a package's may have any where it declares none."""
     return {
         "type": "object",
-        "properties": {
-            kind: {"anyOf": [_object(options[kind]), {"type": "null"}]} for kind in kinds
-        },
-        "additionalProperties": _OPTIONS,
+        "properties": {kind: _under(registry.known(kind)) for kind in registry.names()},
+        "additionalProperties": False,
     }
 
 
 def _kinds(registry: Registry) -> dict[str, Any]:
-    """Return one kind with its options; a package's kind may have any where it declares none."""
-    return {
-        "type": "object",
-        "properties": {kind: _under(registry.known(kind)) for kind in registry.names()},
-        "minProperties": 1,
-        "maxProperties": 1,
-    }
-
-
-def _one_of(kinds: tuple[str, ...], options: Mapping[str, Names]) -> dict[str, Any]:
-    made = _options_of(kinds, options)
+    """Return one kind with its options."""
+    made = _each_kind(registry)
     del made["additionalProperties"]
     return {**made, "minProperties": 1, "maxProperties": 1}
 

@@ -266,6 +266,65 @@ class StoreMap(TypedDict, total=False):
     function: FunctionStoreMap
 
 
+class _Processes(TypedDict, total=False):
+    processes: int
+
+
+class RdbmsStoreMap(_Processes, total=False):
+    """Rows in tables of PostgreSQL or SQLite."""
+
+    database: str
+    schema: str
+
+
+class RdbmsTriggerMap(TypedDict, total=False):
+    """The same tables, with documents made by SQL."""
+
+    database: str
+    schema: str
+    publish: Literal["batch", "queue"]
+    views: Mapping[str, object]
+    sql: Mapping[str, object]
+
+
+class KvMap(_Processes, total=False):
+    """Rows in a key-value store; which options it takes depends on `store`."""
+
+    store: Literal["rocksdb", "redis", "dynamodb", "memory"]
+    url: str
+    path: str
+    prefix: str
+
+
+class DynamodbMap(TypedDict, total=False):
+    """Rows in one table of DynamoDB."""
+
+    table: str
+    endpoint: str
+    region: str
+    registry: str
+    shards: int
+    index_lag: int
+
+
+class NoOptionsMap(TypedDict, total=False):
+    """A solution without options."""
+
+
+SolutionMap = TypedDict(
+    "SolutionMap",
+    {
+        "spark-state": NoOptionsMap,
+        "rdbms-trigger": RdbmsTriggerMap,
+        "rdbms-store": RdbmsStoreMap,
+        "kv": KvMap,
+        "dynamodb": DynamodbMap,
+        "auto": NoOptionsMap,
+    },
+    total=False,
+)
+
+
 class LineageMap(TypedDict, total=False):
     """Where OpenLineage events are sent."""
 
@@ -291,7 +350,7 @@ class RunMap(TypedDict, total=False):
     max_document_bytes: str | int
     http: str
     lineage: LineageMap
-    solutions: Mapping[str, Mapping[str, object]]
+    solutions: SolutionMap | Mapping[str, Mapping[str, object]]
 
 
 # A kind that a package adds is a map as well; its options are checked when it is opened.
@@ -299,4 +358,4 @@ Source = SourceMap | Mapping[str, Mapping[str, object]]
 Sink = SinkMap | Mapping[str, object]
 Sinks = str | Sink | Sequence[str | Sink]
 Store = StoreMap | Mapping[str, Mapping[str, object]]
-Solution = str | Mapping[str, Mapping[str, object]]
+Solution = str | SolutionMap | Mapping[str, Mapping[str, object]]

@@ -13,11 +13,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from joinery.files import write_whole
+from joinery.project.kinds import AUTO
+from joinery.project.option import options
 from joinery.project.product import ProductSpec, ProjectSpec
-from joinery.project.read_solution import AUTO
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE, standing_solution
 
 FILE_NAME = "_solutions.json"
+
+
+@options
+class AutoOptions:
+    """`auto`; what is chosen takes the options that `run.solutions` has for it."""
 
 
 @dataclass(frozen=True, slots=True)

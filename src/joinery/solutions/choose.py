@@ -1,7 +1,7 @@
 """The store-backed solution of a query, by its name.
 
-A package adds one by an entry point of the group `joinery.solutions` that names a
-`SolutionFactory`.
+A package adds one by an entry point of the group `joinery.solutions` that names its
+`SolutionOptions`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from joinery.plan.nodes import Product
-from joinery.project.kinds import STORE_SOLUTIONS
+from joinery.project.kinds import SOLUTIONS
 from joinery.solutions.stored.state import NOBODY, Owner, StoreSolution
 
 
@@ -35,23 +35,26 @@ class SolutionPlace:
     owner: Owner = NOBODY
 
 
-class SolutionFactory(Protocol):
-    """Opens a store-backed solution."""
+class SolutionOptions(Protocol):
+    """The options of a store-backed solution; an entry point of `joinery.solutions` names a class.
 
-    def __call__(
-        self, products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
-    ) -> StoreSolution:
+    Made by `joinery.project.option.options`, which says how a project file gives them. It may
+    have a property `server`, see `joinery.solutions.price.Hosted`.
+    """
+
+    def make(self, products: Sequence[Product], place: SolutionPlace) -> StoreSolution:
         """Return the solution of one query's products, its store ready.
 
         Raises:
             StoreError: The store cannot be used as it is; says why and what to do.
-            SpecError: The options are not what it takes.
+            SpecError: The options do not fit each other, or the products.
         """
 
 
 def store_solutions() -> tuple[str, ...]:
     """Return the names of the store-backed solutions that are installed."""
-    return STORE_SOLUTIONS.names()
+    kinds = {name: SOLUTIONS.options(name) for name in SOLUTIONS.names()}
+    return tuple(name for name, kind in kinds.items() if kind is None or hasattr(kind, "make"))
 
 
 def open_solution(
@@ -61,7 +64,8 @@ def open_solution(
 
     Raises:
         UnknownKindError: It is not installed.
+        SpecError: The options are not what it takes.
         StoreError: Its store cannot be used.
     """
-    factory: SolutionFactory = STORE_SOLUTIONS.find(name)
-    return factory(products, options, place)
+    solution: StoreSolution = SOLUTIONS.make(name, options, products, place)
+    return solution

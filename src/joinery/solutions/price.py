@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Protocol, runtime_checkable
 
 from joinery.errors import SpecError
 
@@ -19,6 +20,15 @@ class PriceError(SpecError):
     """A price list has a name that is none, or a price that is no number."""
 
     code = "SPEC_PRICE"
+
+
+@runtime_checkable
+class Hosted(Protocol):
+    """Options of a solution that may need a server."""
+
+    @property
+    def server(self) -> str | None:
+        """The kind of server that is paid for by the hour; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

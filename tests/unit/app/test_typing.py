@@ -14,8 +14,8 @@ import pytest
 
 import joinery as jn
 from joinery.project import grammar, typing
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOURCES, Registry
-from joinery.project.option import Names
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.option import Names, fragments
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """\
@@ -136,6 +136,14 @@ def test_what_python_offers_for_sinks_stores_and_sources_is_what_the_reader_know
     assert known(SINKS) == shaped(typing.SinkMap)
     assert known(SOURCES) == shaped(typing.SourceMap)
     assert known(LOOKUP_STORES) == shaped(typing.StoreMap)
+
+
+def test_what_python_offers_for_solutions_is_what_the_reader_knows() -> None:
+    offered = {kind: set(each) for kind, each in shaped(typing.SolutionMap).items()}
+
+    assert offered == {
+        kind: set(fragments(SOLUTIONS.known(kind) or {})) for kind in SOLUTIONS.built_in
+    }
 
 
 @pytest.mark.parametrize(

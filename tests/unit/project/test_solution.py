@@ -8,9 +8,12 @@ import pytest
 
 from joinery.errors import ProjectErrors, SpecError
 from joinery.plan.build import build_plan
+from joinery.project.kinds import Registry, with_solution
 from joinery.project.load import dump_spec, load_spec
+from joinery.project.option import options, text
 from joinery.project.product import ProjectSpec
-from joinery.project.read_solution import with_solution
+from joinery.project.schema import schema
+from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
 
 HEAD = """
 sources: {changes: {files: {path: in}}}
@@ -67,6 +70,78 @@ def test_an_option_that_the_solution_does_not_have(tmp_path: Path) -> None:
     refused = problem(tmp_path, HEAD + "run: {solutions: {kv: {stor: redis}}}\n")
 
     assert ("SPEC_UNKNOWN_KEY", 'Use "store".') == (refused.code, refused.hint)
+
+
+def test_an_option_of_another_store_is_refused_where_it_stands(tmp_path: Path) -> None:
+    refused = problem(
+        tmp_path, HEAD + "run: {solutions: {kv: {store: rocksdb, url: redis://here}}}\n"
+    )
+
+    assert ("SPEC_UNKNOWN_KEY", '"kv" of "solutions" of "run" has no key "url"') == (
+        refused.code,
+        refused.message,
+    )
+
+
+def test_a_store_that_the_run_names_may_get_its_options_from_a_product(tmp_path: Path) -> None:
+    text = HEAD.replace("{rdbms-store: {schema: cards}}", "{kv: {prefix: cards}}")
+    run = "run: {solutions: {kv: {store: redis, url: 'redis://here'}}}\n"
+
+    plan = build_plan(load(tmp_path, text + run))
+
+    assert {"store": "redis", "url": "redis://here", "prefix": "cards"} == dict(
+        plan.products[1].solution_options
+    )
+
+
+def test_a_store_that_is_not_installed_is_told_once(tmp_path: Path) -> None:
+    refused = problem(tmp_path, HEAD + "run: {solutions: {kv: {store: rocksbd, path: x}}}\n")
+
+    assert ("SPEC_VALUE", 'Use "rocksdb".') == (refused.code, refused.hint)
+
+
+def test_each_store_backed_solution_says_how_it_is_opened() -> None:
+    assert ("rdbms-trigger", "rdbms-store", "kv", "dynamodb") == store_solutions()
+
+
+@options
+class RemoteOptions:
+    """The options of a solution that a package might add."""
+
+    url: str = text("Its address.", secret=True)
+
+    def make(self, products: object, place: object) -> object:
+        return self.url, products, place
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that adds the solution `remote`, as its entry point would name it."""
+    found = Registry.find
+    monkeypatch.setattr(
+        Registry,
+        "find",
+        lambda kinds, name: RemoteOptions if name == "remote" else found(kinds, name),
+    )
+    monkeypatch.setattr(Registry, "_added", lambda kinds: {"remote": None})
+
+
+@pytest.mark.usefixtures("remote")
+def test_the_options_of_a_packages_solution_are_checked_where_they_stand(tmp_path: Path) -> None:
+    refused = problem(tmp_path, HEAD + "run: {solutions: {remote: {}}}\n")
+
+    assert "SPEC_MISSING_KEY" == refused.code
+    assert 'needs "url"' in refused.message
+    assert "url" in str(schema()["$defs"]["solutions"]["properties"]["remote"])
+
+
+@pytest.mark.usefixtures("remote")
+def test_a_packages_solution_is_opened_by_its_options(tmp_path: Path) -> None:
+    place = SolutionPlace(tmp_path, "q")
+
+    opened: object = open_solution("remote", [], {"url": "here"}, place)
+
+    assert ("here", [], place) == opened
 
 
 def test_a_database_is_an_address(tmp_path: Path) -> None:

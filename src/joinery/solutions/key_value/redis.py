@@ -254,17 +254,18 @@ class RedisStore:
 class RedisOptions:
     """`{kv: {store: redis, url: redis://host:6379/0}}`; keys are `<prefix>:<query>:…`."""
 
-    url: str = text("The address of a store that is a server.", default=_LOCAL, secret=True)
+    url: str = text("The address of a store that is a server.", default="", secret=True)
     prefix: str = text("What each key begins with, or the table's name.", default="joinery")
 
     def make(self, place: SolutionPlace) -> RedisStore:
         """Return the store of a query, opened."""
-        if urlsplit(self.url).scheme not in _SCHEMES:
+        url = self.url or _LOCAL
+        if urlsplit(url).scheme not in _SCHEMES:
             raise StoreOptionError(
                 'option "url" of store "redis" is not the address of a Redis',
                 hint="Write redis://host:6379/0.",
             )
-        return RedisStore(self.url, f"{self.prefix}:{place.query}")
+        return RedisStore(url, f"{self.prefix}:{place.query}")
 
 
 def _sized(

@@ -14,8 +14,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
 
-from joinery.model.change import Key, Row
+from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
@@ -25,8 +27,18 @@ from joinery.solutions.key_value.ledger import Ledger
 from joinery.solutions.key_value.state import join_sides
 from joinery.solutions.key_value.store import Address, slices
 from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.price import Prices
 from joinery.solutions.single_table.items import ItemLayout, ItemTable, Need, Recent, sort_key
-from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoredRow, StoreError
+from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.state import (
+    NOBODY,
+    Batch,
+    BatchResult,
+    Emitted,
+    Owner,
+    StoredRow,
+    StoreError,
+)
 
 LAG_S = 5.0
 _HOT_UNITS_A_SECOND = 900
@@ -174,6 +186,36 @@ class SingleTableState:
         if self._shards == 1 and rows > _HOT_UNITS_A_SECOND and rate > _HOT_UNITS_A_SECOND:
             facts = {"relation": relation, "items_a_second": round(rate)}
             _log.warning("hot partition: spread the relation by the option `shards`", extra=facts)
+
+
+class DynamoSolution:
+    """A driver whose batches also tell the requests they made, and what those cost."""
+
+    def __init__(self, driver: StoreDriver, table: DynamoTable, product: str) -> None:
+        self._driver = driver
+        self._table = table
+        self._product = product
+
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
+        """Apply a batch, or tell again what it sent if it was acknowledged before."""
+        before = self._table.usage.snapshot()
+        outcome = self._driver.apply(changes, batch)
+        used = self._table.usage.since(before)
+        counted = {name: ceil(each) for name, each in used.items() if each}
+        counters = dict(outcome.counters)
+        counters[self._product] = {**counters.get(self._product, {}), **counted}
+        return replace(outcome, counters=counters)
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        self._driver.forget(before_us)
+
+    def close(self) -> None:
+        """Close the table, and log what was used."""
+        usage = self._table.usage
+        facts = {**usage.snapshot(), "dollars": round(usage.dollars(Prices()), 6)}
+        _log.info("capacity of dynamodb used", extra=facts)
+        self._driver.close()
 
 
 def check_owner(products: Sequence[Product], table: DynamoTable, query: str, owner: Owner) -> None:

@@ -108,14 +108,14 @@ _MOST = 4
 _DEEPEST = 10_000
 
 
-def crew_of(task: Task | None, processes: object) -> Crew | None:
+def crew_of(task: Task | None, processes: int | None) -> Crew | None:
     """Return the crew of a solution with the option `processes`; None for this process alone.
 
     Args:
         task: What the processes have to know; None where the store cannot be read elsewhere.
         processes: The option; None where it is not given.
     """
-    size = processors() if processes is None else int(str(processes))
+    size = processors() if processes is None else processes
     return Crew(task, size) if task is not None and size > 1 else None
 
 

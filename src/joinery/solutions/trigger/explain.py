@@ -12,7 +12,8 @@ A SQLite file looked at: its indexes, and how it would run a statement.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,13 +24,8 @@ from joinery.plan.nodes import Product, Relation
 from joinery.plan.support import unsupported
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
 from joinery.solutions.relational.sqlite_database import failure
-from joinery.solutions.trigger.open import (
-    POSTGRES,
-    dialect_of,
-    layout_of,
-    path_of,
-    statements_of,
-)
+from joinery.solutions.trigger.open import dialect_of, layout_of, statements_of
+from joinery.solutions.trigger.options import TriggerOptions
 from joinery.solutions.trigger.statement.affected import ProductStatements, Queue
 from joinery.solutions.trigger.statement.dialect import Layout, QueryLayout
 from joinery.solutions.trigger.statement.sqlite import FUNCTIONS
@@ -165,9 +161,6 @@ def indented(sql: str) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-SOLUTION = "rdbms-trigger"
-
-
 class Inspector(Protocol):
     """A database that is looked at, and not changed."""
 
@@ -194,17 +187,17 @@ def explain_statements(
     Raises:
         StoreError: The database cannot be asked.
     """
-    if any(each.solution != SOLUTION or each.outbox or unsupported(each)[0] for each in products):
+    options = TriggerOptions.of(products[0])
+    if options is None or any(unsupported(each)[0] for each in products):
         return ()
-    options: Mapping[str, object] = dict(products[0].solution_options)
     if database:
-        options = {**options, "database": database}
+        options = replace(options, database=database)
     name = name or products[0].query
     layout = layout_of(name, options)
-    inspector = _inspector(database, layout) if database else None
+    inspector = _inspector(options, layout) if database else None
     try:
         sections = [_section(each, name, options, inspector) for each in products]
-        if options.get("publish") == "queue":
+        if options.queued:
             relations = dict.fromkeys(each for product in products for each in product.relations)
             made = (f"{each};" for each in Queue(layout, tuple(relations)).create())
             sections.append(Section("queue, as the ingester makes it", "\n".join(made)))
@@ -233,14 +226,14 @@ def missing_indexes(
     return found
 
 
-def _inspector(database: str, layout: QueryLayout) -> Inspector:
-    if database.startswith(POSTGRES):
-        return PostgresInspector(connect(database), layout)
-    return SqliteInspector(Path(path_of(database)), layout)
+def _inspector(options: TriggerOptions, layout: QueryLayout) -> Inspector:
+    if options.in_postgres:
+        return PostgresInspector(connect(options.database), layout)
+    return SqliteInspector(Path(options.path()), layout)
 
 
 def _section(
-    product: Product, name: str, options: Mapping[str, object], inspector: Inspector | None
+    product: Product, name: str, options: TriggerOptions, inspector: Inspector | None
 ) -> Section:
     statements = statements_of(product, name, options)
     title = f"sql of {product.name} in {dialect_of(options).name}"

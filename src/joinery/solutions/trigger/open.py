@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from joinery.delivery.outlet import Outlet
@@ -46,6 +45,7 @@ from joinery.solutions.trigger.views import (
 
 if TYPE_CHECKING:
     from joinery.solutions.choose import SolutionPlace
+    from joinery.solutions.trigger.options import TriggerOptions
 
 
 def fitting(
@@ -89,26 +89,20 @@ def _refused(
             yield what, reason
 
 
-FILE = "rdbms-trigger.db"
-POSTGRES = ("postgresql://", "postgres://")
-_SQLITE = "sqlite:///"
-
-
-def rdbms_trigger(
-    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+def open_trigger(
+    products: Sequence[Product], options: TriggerOptions, place: SolutionPlace
 ) -> StoreSolution:
     """Return the solution `rdbms-trigger`; without `database` it keeps a SQLite file.
 
     Raises:
-        SpecError: The options are not what it takes.
+        SpecError: The options do not fit the products.
         StoreError: The database cannot be used.
     """
-    _check_one(products, custom_sql(options))
-    views, layout = views_of(products, options), layout_of(place.query, options)
-    queued = options.get("publish") == "queue"
-    state = (_ingest if queued else _open_state)(products, options, place)
+    _check_one(products, custom_sql(options.sql))
+    views, layout = views_of(products, options.views), layout_of(place.query, options)
+    state = (_ingest if options.queued else _open_state)(products, options, place)
     state.define(each for view in views for each in view.statements(layout, dialect_of(options)))
-    if queued:
+    if options.queued:
         return StoreDriver(products, state, tactic=SilentTactic)
     limit = place.max_document_bytes
 
@@ -125,7 +119,7 @@ def rdbms_trigger(
 
 def open_listener(
     products: Sequence[Product],
-    options: Mapping[str, object],
+    options: TriggerOptions,
     outlets: Mapping[str, Outlet],
     *,
     name: str = "",
@@ -159,82 +153,52 @@ def open_listener(
     return Listener(products, driver, state, outlets)
 
 
-def _server(options: Mapping[str, object]) -> tuple[str, str]:
-    if not _in_postgres(options):
+def _server(options: TriggerOptions) -> tuple[str, str]:
+    if not options.in_postgres:
         raise SpecError(
             'option "publish" of "rdbms-trigger": only PostgreSQL has a queue',
             hint="Write database: postgresql://user:password@host:port/database.",
             code="SPEC_VALUE",
         )
-    return str(options["database"]), _schema(options)
+    return options.database, options.schema
 
 
-def statements_of(product: Product, query: str, options: Mapping[str, object]) -> ProductStatements:
+def statements_of(product: Product, query: str, options: TriggerOptions) -> ProductStatements:
     """Return what the database of the options runs for a product of a query."""
     layout, dialect = layout_of(query, options), dialect_of(options)
     generated = product_statements(product, layout, dialect)
-    custom = custom_sql(options)
+    custom = custom_sql(options.sql)
     if custom is None:
         return generated
     return custom_statements(product, layout, dialect, custom, generated)
 
 
-def dialect_of(options: Mapping[str, object]) -> Dialect:
+def dialect_of(options: TriggerOptions) -> Dialect:
     """Return the dialect of the options' database."""
-    return PostgresDialect() if _in_postgres(options) else SqliteDialect()
+    return PostgresDialect() if options.in_postgres else SqliteDialect()
 
 
-def layout_of(query: str, options: Mapping[str, object]) -> QueryLayout:
+def layout_of(query: str, options: TriggerOptions) -> QueryLayout:
     """Return where the options' database has the tables of a query."""
-    return QueryLayout(query, _schema(options) if _in_postgres(options) else "")
-
-
-def _in_postgres(options: Mapping[str, object]) -> bool:
-    return str(options.get("database", "")).startswith(POSTGRES)
-
-
-def _schema(options: Mapping[str, object]) -> str:
-    return str(options.get("schema") or "joinery")
-
-
-def path_of(database: str) -> str:
-    """Return the path in the URL of a SQLite file.
-
-    Raises:
-        SpecError: It is no such URL.
-    """
-    if database.startswith(_SQLITE) and len(database) > len(_SQLITE):
-        return database.removeprefix(_SQLITE)
-    raise SpecError(
-        'option "database" of "rdbms-trigger" names no database that it knows',
-        detail=f"It begins with {database.partition(':')[0][:20]}:.",
-        hint="Write sqlite:///path, or postgresql://user:password@host:port/database.",
-        code="SPEC_VALUE",
-    )
+    return QueryLayout(query, options.schema if options.in_postgres else "")
 
 
 def _ingest(
-    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+    products: Sequence[Product], options: TriggerOptions, place: SolutionPlace
 ) -> SelectingState:
     url, schema = _server(options)
     return PostgresIngestState(products, url, schema=schema, name=place.query, owner=place.owner)
 
 
 def _open_state(
-    products: Sequence[Product], options: Mapping[str, object], place: SolutionPlace
+    products: Sequence[Product], options: TriggerOptions, place: SolutionPlace
 ) -> SelectingState:
-    database = str(options.get("database", ""))
-    if not database:
-        return SqliteTriggerState(
-            products, place.folder / FILE, name=place.query, owner=place.owner
-        )
-    if _in_postgres(options):
-        schema = _schema(options)
+    query, owner = place.query, place.owner
+    if options.in_postgres:
         return PostgresTriggerState(
-            products, database, schema=schema, name=place.query, owner=place.owner
+            products, options.database, schema=options.schema, name=query, owner=owner
         )
-    path = place.project / Path(path_of(database)).expanduser()
-    return SqliteTriggerState(products, path.absolute(), name=place.query, owner=place.owner)
+    return SqliteTriggerState(products, options.file(place), name=query, owner=owner)
 
 
 def _check_one(products: Sequence[Product], custom: CustomSql | None) -> None:

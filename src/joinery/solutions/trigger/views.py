@@ -65,16 +65,14 @@ class View:
         return dialect.view(place, select)
 
 
-def views_of(products: Sequence[Product], options: Mapping[str, object]) -> tuple[View, ...]:
+def views_of(products: Sequence[Product], declared: object) -> tuple[View, ...]:
     """Return the views that the option `views` declares.
 
     Raises:
         SpecError: It names what the products do not have, or has another shape.
     """
     relations = {each.name: each for product in products for each in product.relations}
-    return tuple(
-        _view(relations, name, told) for name, told in _pairs(options.get("views", ())).items()
-    )
+    return tuple(_view(relations, name, told) for name, told in _pairs(declared).items())
 
 
 def _view(relations: Mapping[str, Relation], name: str, told: object) -> View:
@@ -85,7 +83,7 @@ def _view(relations: Mapping[str, Relation], name: str, told: object) -> View:
     if isinstance(told, str):
         return View(relation, told, tuple((each, each) for each in known))
     parts = _pairs(told)
-    columns = {shown: str(column) for shown, column in _pairs(parts.get("columns", ())).items()}
+    columns = {shown: str(column) for shown, column in _pairs(parts.get("columns", {})).items()}
     for column in columns.values():
         if column not in known:
             raise _refused(f'The relation "{name}" has no column "{column}".')
@@ -98,8 +96,8 @@ def _view(relations: Mapping[str, Relation], name: str, told: object) -> View:
 def _pairs(told: object) -> dict[str, object]:
     if isinstance(told, Mapping):
         return dict(told)
-    if isinstance(told, tuple) and all(isinstance(each, tuple) for each in told):
-        return dict(told)
+    if told is None or told == []:  # as a spec holds an empty map
+        return {}
     raise _refused(f"It holds {str(told)[:40]!r} in place of a map.")
 
 
@@ -126,17 +124,16 @@ class CustomSql:
     affected: Mapping[str, str | tuple[tuple[str, str], ...]]
 
 
-def custom_sql(options: Mapping[str, object]) -> CustomSql | None:
+def custom_sql(declared: object) -> CustomSql | None:
     """Return the option `sql`, None where there is none.
 
     Raises:
         SpecError: It has another shape.
     """
-    told = options.get("sql")
-    if told is None:
+    if declared is None:
         return None
-    parts = _custom_pairs(told)
-    documents, affected = parts.pop("documents", ""), parts.pop("affected", ())
+    parts = _custom_pairs(declared)
+    documents, affected = parts.pop("documents", ""), parts.pop("affected", {})
     if parts or not isinstance(documents, str) or not documents.strip():
         raise _shape(f"It holds {', '.join(parts) or 'no documents'}.")
     return CustomSql(
@@ -232,8 +229,8 @@ def _way(told: object) -> str | tuple[tuple[str, str], ...]:
 def _custom_pairs(told: object) -> dict[str, object]:
     if isinstance(told, Mapping):
         return dict(told)
-    if isinstance(told, tuple) and all(isinstance(each, tuple) for each in told):
-        return dict(told)
+    if told == []:  # as a spec holds an empty map
+        return {}
     raise _shape(f"It holds {str(told)[:40]!r} in place of a map.")
 
 

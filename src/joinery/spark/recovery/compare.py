@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
+from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec, SinkSpec
-from joinery.project.read_solution import with_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.run import Run, RunOptions

@@ -25,8 +25,8 @@ from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec
-from joinery.project.read_solution import with_solution
 from joinery.semantics.document import SentDocument
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import (
@@ -38,6 +38,7 @@ from joinery.solutions.spark_state.fingerprint import (
 )
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
+from joinery.solutions.trigger.options import TriggerOptions
 from joinery.spark.batch.mode import QueryPaths, mark_done, put_in_place, rebuild_paths
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
@@ -200,7 +201,9 @@ def _opened(products: Sequence[Product], place: SolutionPlace) -> StoreDriver:
     name, options = solution_of(products), dict(products[0].solution_options)
     place.folder.mkdir(parents=True, exist_ok=True)
     solution = open_solution(name, products, options, place)
-    if isinstance(solution, StoreDriver) and options.get("publish") != "queue":
+    triggered = TriggerOptions.of(products[0])
+    queued = triggered is not None and triggered.queued
+    if isinstance(solution, StoreDriver) and not queued:
         return solution
     solution.close()
     raise TakeoverError(

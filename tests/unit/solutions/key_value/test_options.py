@@ -12,7 +12,6 @@ from joinery.errors import StoreOptionError
 from joinery.plan.build import build_plan
 from joinery.project.kinds import KEY_VALUE_STORES, UnknownKindError
 from joinery.solutions.choose import SolutionPlace, open_solution
-from joinery.solutions.key_value.open import open_store
 from joinery.solutions.key_value.rocksdb import RocksDbStore
 from joinery.testing import Driver, insert, upsert
 from joinery.testing.conformance.runner import load_text
@@ -55,7 +54,7 @@ def test_rocksdb_in_the_checkpoint_is_the_default(tmp_path: Path) -> None:
 
 
 def test_two_queries_at_one_path_have_a_folder_each(tmp_path: Path) -> None:
-    store = open_store("rocksdb", {"path": "stores"}, place(tmp_path))
+    store = KEY_VALUE_STORES.make("rocksdb", {"path": "stores"}, place(tmp_path))
 
     assert isinstance(store, RocksDbStore)
     assert (tmp_path / "stores" / "query" / "CURRENT").exists()
@@ -64,7 +63,7 @@ def test_two_queries_at_one_path_have_a_folder_each(tmp_path: Path) -> None:
 
 def test_an_unknown_store_is_told_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownKindError) as refused:
-        open_store("rocksbd", {}, place(tmp_path))
+        KEY_VALUE_STORES.make("rocksbd", {}, place(tmp_path))
 
     assert 'store "rocksbd" is not installed' == refused.value.message
     assert "SPEC_UNKNOWN_STORE" == refused.value.code
@@ -73,12 +72,12 @@ def test_an_unknown_store_is_told_with_the_nearest_name(tmp_path: Path) -> None:
 
 def test_an_option_of_another_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreOptionError, match='store "rocksdb" of "kv" has no option "url"'):
-        open_store("rocksdb", {"store": "rocksdb", "url": "redis://"}, place(tmp_path))
+        KEY_VALUE_STORES.make("rocksdb", {"url": "redis://"}, place(tmp_path))
 
 
 def test_an_address_that_is_no_redis_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreOptionError, match="is not the address of a Redis"):
-        open_store("redis", {"url": "http://localhost"}, place(tmp_path))
+        KEY_VALUE_STORES.make("redis", {"url": "http://localhost"}, place(tmp_path))
 
 
 @pytest.mark.usefixtures("installed")
@@ -95,4 +94,4 @@ def test_a_package_adds_a_store_by_its_entry_point(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("rule", STORE_RULES, ids=lambda each: each.__name__)
 def test_the_plug_in_of_the_examples_holds(rule: Callable[[Make], None], tmp_path: Path) -> None:
-    rule(lambda: open_store("file", {"path": "state.db"}, place(tmp_path)))
+    rule(lambda: KEY_VALUE_STORES.make("file", {"path": "state.db"}, place(tmp_path)))

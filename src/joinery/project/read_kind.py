@@ -1,8 +1,8 @@
-"""Reads sources and sinks: a kind with its options, or the name of a declared sink."""
+"""Reads what names a kind with its options: sources, sinks, solutions."""
 
 from __future__ import annotations
 
-from joinery.project.kinds import SINKS, SOURCES, Registry
+from joinery.project.kinds import DEFAULT_SOLUTION, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import check_options
 from joinery.project.product import Options, SinkSpec, SourceSpec
 from joinery.project.reader import Reader
@@ -65,3 +65,30 @@ def _kind(
     if (known := kinds.known(entry.name)) is not None:
         check_options(reader, entry, part, known, whole=whole)
     return entry.name, reader.options(entry.value, part)
+
+
+def read_solution(reader: Reader, tree: Tree | None, what: str) -> tuple[str, Options]:
+    """Return a solution and its options: a name, or a map from one name to options."""
+    if tree is None:
+        return DEFAULT_SOLUTION, ()
+    part = f'"solution" of {what}'
+    if isinstance(tree, MapTree) and len(tree.entries) == 1:
+        return _with_options(reader, tree.entries[0], part)
+    if isinstance(tree, MapTree):
+        reader.shape(tree, part, "one name, or a map with one name")
+        return DEFAULT_SOLUTION, ()
+    return reader.word(tree, part, SOLUTIONS.names()) or DEFAULT_SOLUTION, ()
+
+
+def read_solutions(reader: Reader, tree: Tree) -> tuple[tuple[str, Options], ...]:
+    """Return `run.solutions`: what solutions take where a product does not say it itself."""
+    part = '"solutions" of "run"'
+    return tuple(_with_options(reader, each, part) for each in reader.entries(tree, part))
+
+
+def _with_options(reader: Reader, entry: Entry, part: str) -> tuple[str, Options]:
+    known = reader.word(Scalar(entry.name, entry.name, entry.value.mark), part, SOLUTIONS.names())
+    told = f'"{entry.name}" of {part}'
+    if (options := SOLUTIONS.known(entry.name)) is not None:
+        check_options(reader, entry, told, options)
+    return known, reader.options(entry.value, told)
