@@ -2,6 +2,7 @@ package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.node.Fold;
+import dev.joinery.kernel.node.Group;
 import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
@@ -49,6 +50,8 @@ public final class Nodes {
         nodes[index] = new ToOne(toOne, context);
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
+      } else if (program instanceof Program.GroupProgram group) {
+        nodes[index] = new Group(index, group, context);
       } else if (program instanceof Program.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof Program.AsOfProgram asOf) {

@@ -86,7 +86,9 @@ public final class Kernel {
     return new RealTime(
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
-        destinations(program, shared),
+        Entrance.isNeeded(program)
+            ? Entrance.unending(shared)
+            : origin -> new Ingress.Router(program),
         this::unendingLevels);
   }
 
@@ -106,9 +108,9 @@ public final class Kernel {
 
   private static Ingress.Destinations destinations(
       Program program, Broadcast<SharedProgram> shared) {
-    return program.entries().isEmpty()
-        ? origin -> new Ingress.Router(program)
-        : Entrance.of(shared);
+    return Entrance.isNeeded(program)
+        ? Entrance.of(shared)
+        : origin -> new Ingress.Router(program);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
+import dev.joinery.kernel.node.Grouping;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
@@ -24,8 +25,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
- * Where the decoded changes of streams go: those of a table to the nodes that remember it, each
- * event through the first steps of its streams.
+ * Where the decoded changes of streams and of logs go: those of a table to the nodes that remember
+ * it, each event through the first steps of its streams, each row of a log to its groups.
  */
 public final class Entrance implements Ingress.Destination {
   private final Broadcast<SharedProgram> shared;
@@ -33,10 +34,14 @@ public final class Entrance implements Ingress.Destination {
   private final Ingress.Router router;
   private final List<Gate> gates = new ArrayList<>();
   private final List<LogClock> clocks;
+  private final List<Grouping> groupings;
+  private final List<Boolean> appended = new ArrayList<>();
+  private final boolean summing;
   private final Ingress.Origin origin;
 
-  private Entrance(Broadcast<SharedProgram> shared, Ingress.Origin origin) {
+  private Entrance(Broadcast<SharedProgram> shared, Ingress.Origin origin, boolean summing) {
     this.shared = shared;
+    this.summing = summing;
     this.origin = origin;
     this.nodes = shared.value().take();
     NodeContext context = nodes.context();
@@ -46,11 +51,39 @@ public final class Entrance implements Ingress.Destination {
       gates.set(entry.relation(), new Gate(entry, context, origin));
     }
     clocks = clocksOf(context);
+    groupings = groupingsOf(context);
+    for (int i = 0; i < context.program().relations().size(); i++) {
+      int relation = i;
+      appended.add(groupings.stream().anyMatch(each -> each.relation() == relation));
+    }
   }
 
   /** Makes entrances for the program in {@code shared}. */
   public static Ingress.Destinations of(Broadcast<SharedProgram> shared) {
-    return origin -> new Entrance(shared, origin);
+    return origin -> new Entrance(shared, origin, true);
+  }
+
+  /** The same for tasks that run for minutes, which add up no more than a row. */
+  public static Ingress.Destinations unending(Broadcast<SharedProgram> shared) {
+    return origin -> new Entrance(shared, origin, false);
+  }
+
+  /** Whether a program's changes have another way than a {@link Ingress.Router}'s. */
+  public static boolean isNeeded(Program program) {
+    return !program.entries().isEmpty()
+        || program.routes().stream().anyMatch(each -> isGroup(program, each));
+  }
+
+  private static boolean isGroup(Program program, Program.Route route) {
+    return program.nodes().get(route.node()) instanceof Program.GroupProgram;
+  }
+
+  private static List<Grouping> groupingsOf(NodeContext context) {
+    Program program = context.program();
+    return program.routes().stream()
+        .filter(each -> isGroup(program, each))
+        .map(each -> new Grouping(each.node(), context))
+        .toList();
   }
 
   public static List<LogClock> clocksOf(NodeContext context) {
@@ -62,12 +95,15 @@ public final class Entrance implements Ingress.Destination {
 
   @Override
   public boolean insertsOnly(int relation) {
-    return gates.get(relation) != null;
+    return gates.get(relation) != null || appended.get(relation);
   }
 
   @Override
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
+    if (appended.get(relation)) {
+      group(relation, row, timestamp, outbox);
+    }
     Gate gate = gates.get(relation);
     if (gate == null) {
       for (LogClock each : clocks) {
@@ -81,8 +117,24 @@ public final class Entrance implements Ingress.Destination {
     }
   }
 
+  private void group(int relation, Slice row, long timestamp, Outbox outbox) {
+    Slice seen = nodes.context().rows(relation).view(row);
+    if (seen == null) {
+      return;
+    }
+    for (Grouping each : groupings) {
+      if (each.relation() == relation) {
+        each.take(Slice.EMPTY, null, seen, timestamp, timestamp, outbox);
+        if (!summing) {
+          each.sendTo(timestamp, outbox);
+        }
+      }
+    }
+  }
+
   @Override
   public void close(Outbox outbox, long timestamp) {
+    groupings.forEach(each -> each.sendTo(timestamp, outbox));
     if (timestamp > 0) { // A task that read nothing knows no time.
       clocks.forEach(each -> each.tell(timestamp, outbox));
     }

@@ -375,8 +375,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         targets.add(new ArrayList<>());
       }
       for (Program.Route route : program.routes()) {
-        if (program.nodes().get(route.node()) instanceof Program.AsOfProgram) {
-          continue; // A log's time goes with its changes: see LogClock.
+        Program.NodeProgram node = program.nodes().get(route.node());
+        if (node instanceof Program.AsOfProgram || node instanceof Program.GroupProgram) {
+          continue; // A log's time goes with its changes: see LogClock. Rows are added up: Grouping.
         }
         KeyCodec codec =
             route.address().codec(program.relations().get(route.relation()).columns());

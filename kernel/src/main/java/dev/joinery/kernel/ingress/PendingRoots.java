@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType;
  * The roots whose documents a sink was given by a batch that was never committed: real-time mode
  * sends before it commits, and what it sent may be what no later batch would send.
  *
- * <p>One batch tells their Folds, and each sends its document again, above the version it had.
+ * <p>One batch tells their Folds and Groups, and each sends its document again, above the version it had.
  *
  * @param batch the batch that tells them: the first after the last commit
  */
@@ -74,14 +74,14 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
 
   /** Reads the keys of one product by the format of flat rows. */
   private static final class Reader implements ChangeSink {
-    private final int fold;
+    private final int sender;
     private final StructType type;
     private final KeyCodec codec;
     private final Format format;
     private byte[] row;
 
     Reader(Program program, int product) {
-      this.fold = foldOf(program, product);
+      this.sender = senderOf(program, product);
       this.type = program.products().get(product).key();
       StructField[] columns = type.fields();
       List<KeyCodec.Column> coded = new ArrayList<>();
@@ -92,14 +92,15 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       this.format = Formats.of(relation(columns))[0];
     }
 
-    private static int foldOf(Program program, int product) {
+    private static int senderOf(Program program, int product) {
       for (int i = 0; i < program.nodes().size(); i++) {
-        if (program.nodes().get(i) instanceof Program.FoldProgram fold
-            && fold.product() == product) {
+        Program.NodeProgram node = program.nodes().get(i);
+        if (node instanceof Program.FoldProgram fold && fold.product() == product
+            || node instanceof Program.GroupProgram group && group.product() == product) {
           return i;
         }
       }
-      throw new IllegalArgumentException("no fold of product " + product);
+      throw new IllegalArgumentException("no node sends product " + product);
     }
 
     private static String relation(StructField[] columns) {
@@ -121,7 +122,7 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       if (row == null) {
         throw new IllegalArgumentException("no key of type " + type.sql());
       }
-      byte[] address = Address.of(fold, codec.encode(BinaryRow.of(Slice.of(row), type.length())));
+      byte[] address = Address.of(sender, codec.encode(BinaryRow.of(Slice.of(row), type.length())));
       return new Root(address, row, version);
     }
 

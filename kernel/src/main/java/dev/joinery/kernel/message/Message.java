@@ -31,6 +31,7 @@ public final class Message {
   public static final int WATERMARK = 15;
   public static final int FORGET = 16;
   public static final int VERSION = 17;
+  public static final int PARTIAL = 18;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;
@@ -161,6 +162,19 @@ public final class Message {
     return start(FORGET, timestamp, identity.length() + 8)
         .writeLong(until)
         .writeRaw(identity)
+        .toBytes();
+  }
+
+  /**
+   * What rows that came and went add to a group.
+   *
+   * @param rows those that came less those that went
+   * @param aggregates the states of the aggregates over them
+   */
+  public static byte[] partial(long timestamp, long rows, Slice aggregates) {
+    return start(PARTIAL, timestamp, aggregates.length())
+        .writeLong(rows)
+        .writeRaw(aggregates)
         .toBytes();
   }
 

@@ -22,6 +22,9 @@ abstract sealed class Aggregate {
   /** Takes a value back; true where the state can no longer tell its result without the rows. */
   abstract boolean remove(Object value);
 
+  /** Adds all that was added to another state of the same aggregate, and takes back what it took. */
+  abstract void merge(Aggregate other);
+
   /** The result in Spark's internal form; null where there is none. */
   abstract Object result();
 
@@ -67,6 +70,11 @@ abstract sealed class Aggregate {
     }
 
     @Override
+    void merge(Aggregate other) {
+      count += ((Count) other).count;
+    }
+
+    @Override
     Object result() {
       return count;
     }
@@ -87,12 +95,19 @@ abstract sealed class Aggregate {
     }
   }
 
-  /** An exact sum; numbers that are not finite are counted aside. */
+  /**
+   * An exact sum; numbers that are not finite are counted aside.
+   *
+   * <p>What it is: {@code sum}, and {@code small} of the decimal places {@code scale}, which holds
+   * what fits.
+   */
   private static final class Sum extends Aggregate {
     private final DataType type;
     private final boolean average;
     private long count;
     private BigDecimal sum = BigDecimal.ZERO;
+    private long small;
+    private int scale;
     private final long[] special = new long[3];
     private boolean real;
 
@@ -123,17 +138,53 @@ abstract sealed class Aggregate {
           return;
         }
       }
-      BigDecimal exact = exact(value);
+      if (value instanceof Double || value instanceof Float) {
+        add(new BigDecimal(((Number) value).doubleValue()), sign);
+      } else if (!(value instanceof Decimal decimal)) {
+        add(((Number) value).longValue(), 0, sign);
+      } else if (decimal.precision() <= Decimal.MAX_LONG_DIGITS()) {
+        add(decimal.toUnscaledLong(), decimal.scale(), sign);
+      } else {
+        add(decimal.toJavaBigDecimal(), sign);
+      }
+    }
+
+    private void add(BigDecimal exact, int sign) {
       sum = sign > 0 ? sum.add(exact) : sum.subtract(exact);
     }
 
-    private static BigDecimal exact(Object value) {
-      if (value instanceof Decimal decimal) {
-        return decimal.toJavaBigDecimal();
+    private void add(long unscaled, int places, int sign) {
+      long added = sign * unscaled;
+      long total = small + added;
+      boolean overflows = ((small ^ total) & (added ^ total)) < 0 || unscaled == Long.MIN_VALUE;
+      if (overflows || places != scale) {
+        sum = total();
+        small = 0;
+        scale = places;
+        add(BigDecimal.valueOf(unscaled, places), sign);
+      } else {
+        small = total;
       }
-      return value instanceof Double || value instanceof Float
-          ? new BigDecimal(((Number) value).doubleValue())
-          : BigDecimal.valueOf(((Number) value).longValue());
+    }
+
+    private BigDecimal total() {
+      return small == 0 ? sum : sum.add(BigDecimal.valueOf(small, scale));
+    }
+
+    @Override
+    void merge(Aggregate other) {
+      Sum that = (Sum) other;
+      count += that.count;
+      real |= that.real;
+      for (int i = 0; i < special.length; i++) {
+        special[i] += that.special[i];
+      }
+      if (that.small != 0) {
+        add(that.small, that.scale, 1);
+      }
+      if (that.sum.signum() != 0) {
+        add(that.sum, 1);
+      }
     }
 
     @Override
@@ -146,10 +197,14 @@ abstract sealed class Aggregate {
       if (count == 0) {
         return null;
       }
+      BigDecimal sum = total();
       if (type instanceof DecimalType decimal) {
-        return decimalResult(decimal);
+        return decimalResult(decimal, sum);
       }
       if (type.equals(org.apache.spark.sql.types.DataTypes.LongType)) {
+        if (this.sum.signum() == 0 && scale == 0) {
+          return small;
+        }
         BigInteger whole = sum.toBigInteger();
         return whole.bitLength() < 64 ? (Object) whole.longValue() : null;
       }
@@ -167,7 +222,7 @@ abstract sealed class Aggregate {
           : sum.divide(BigDecimal.valueOf(count), new MathContext(60)).doubleValue();
     }
 
-    private Object decimalResult(DecimalType decimal) {
+    private Object decimalResult(DecimalType decimal, BigDecimal sum) {
       BigDecimal exact =
           average
               ? sum.divide(BigDecimal.valueOf(count), decimal.scale(), RoundingMode.HALF_UP)
@@ -184,8 +239,14 @@ abstract sealed class Aggregate {
       for (int i = 0; i < special.length; i++) {
         special[i] = in.readVarLong();
       }
-      int scale = in.readInt();
-      sum = new BigDecimal(new BigInteger(in.readBlob().toBytes()), scale);
+      int places = in.readInt();
+      Slice unscaled = in.readBlob();
+      BigInteger digits =
+          new BigInteger(unscaled.array(), unscaled.offset(), unscaled.length());
+      boolean fits = digits.bitLength() < Long.SIZE - 1;
+      scale = places;
+      small = fits ? digits.longValue() : 0;
+      sum = fits ? BigDecimal.ZERO : new BigDecimal(digits, places);
     }
 
     @Override
@@ -194,7 +255,8 @@ abstract sealed class Aggregate {
       for (long each : special) {
         out.writeVarLong(each);
       }
-      BigDecimal plain = sum.signum() == 0 ? BigDecimal.ZERO : sum;
+      BigDecimal total = total();
+      BigDecimal plain = total.signum() == 0 ? BigDecimal.ZERO : total;
       out.writeInt(plain.scale()).writeBlob(plain.unscaledValue().toByteArray());
     }
   }
@@ -216,7 +278,13 @@ abstract sealed class Aggregate {
 
     @Override
     void add(Object value) {
-      Slice code = code(value);
+      add(code(value));
+    }
+
+    private void add(Slice code) {
+      if (code.isEmpty()) {
+        return;
+      }
       if (best.isEmpty() || (greatest ? code.compareTo(best) > 0 : code.compareTo(best) < 0)) {
         best = code;
       }
@@ -225,6 +293,11 @@ abstract sealed class Aggregate {
     @Override
     boolean remove(Object value) {
       return code(value).equals(best);
+    }
+
+    @Override
+    void merge(Aggregate other) {
+      add(((Extreme) other).best);
     }
 
     @Override

@@ -24,6 +24,7 @@ final class Aggregates {
   private final List<CompiledAggregate> plans;
   private final Aggregate[] states;
   private UnsafeProjection projection;
+  private Aggregates other;
   private int failures;
   private int overflows;
 
@@ -63,6 +64,26 @@ final class Aggregates {
     for (Aggregate state : states) {
       state.write(out);
     }
+  }
+
+  /** Adds what other rows added, or took back, as their aggregates wrote it. */
+  void merge(ByteReader in) {
+    if (other == null) {
+      other = new Aggregates(plans);
+    }
+    other.read(in);
+    merge(other);
+  }
+
+  void merge(Aggregates those) {
+    for (int i = 0; i < states.length; i++) {
+      states[i].merge(those.states[i]);
+    }
+  }
+
+  /** The same aggregates before any row. */
+  Aggregates fresh() {
+    return new Aggregates(plans);
   }
 
   void add(UnsafeRow row) {

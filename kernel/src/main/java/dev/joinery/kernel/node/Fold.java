@@ -7,7 +7,6 @@ import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.ChildMessage;
-import dev.joinery.kernel.message.DocumentLimit;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
@@ -290,105 +289,60 @@ public final class Fold implements Node {
     return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
   }
 
-  /** Gives documents to the sinks, each with a version above all that its key ever had. */
+  /** Gives documents to the sinks. */
   private static final class RootDelivery implements Delivery {
-    private static final int SENT = 1;
-    private static final int FAILED = 2;
-
-    private final int product;
     private final UnsafeProjection key;
     private final UnsafeRow own;
-    private final DocumentLimit limit;
-    private boolean sent;
-    private boolean failed;
-    private long version;
-    private long hash;
-    private Slice pending;
+    private final SentDocument last;
 
     RootDelivery(Program.FoldProgram program, NodeContext context) {
-      this.product = program.product();
       int relation = program.relation();
       this.own = new UnsafeRow(context.visible(relation).size());
       this.key = context.keyProjection(relation);
-      this.limit =
-          new DocumentLimit(
-              context.program().products().get(product), context.program().maxDocumentBytes());
+      this.last = new SentDocument(program.product(), context);
     }
 
     @Override
     public void read(ByteReader in) {
-      pending = null;
-      int flags = in == null ? 0 : in.readByte();
-      sent = (flags & SENT) != 0;
-      failed = (flags & FAILED) != 0;
-      version = in == null ? 0 : in.readLong();
-      hash = sent ? in.readLong() : 0;
+      last.read(in);
     }
 
     @Override
     public boolean isIdle() {
-      return !sent && !failed;
+      return last.isIdle();
     }
 
     @Override
     public long highest() {
-      return version;
+      return last.version();
     }
 
     @Override
     public void beginAbove(long number) {
-      version = number;
+      last.beginAbove(number);
     }
 
     @Override
-    public void reopen(ByteReader in) {
-      version = Math.max(version, in.readLong());
-      pending = in.rest();
+    public void reopen(ByteReader pending) {
+      last.reopen(pending);
     }
 
     @Override
     public void write(ByteWriter out) {
-      out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeLong(version);
-      if (sent) {
-        out.writeLong(hash);
-      }
+      last.write(out);
     }
 
     @Override
     public void send(
         Assembled document, Slice before, Slice after, Slice key, long timestamp, Outbox outbox) {
       if (document == null) {
-        failed = false;
-        if (sent || pending != null) {
-          sent = false;
-          version = Math.max(timestamp, version + 1);
-          outbox.emit(Message.tombstone(timestamp, product, version, goneKey(before, after)));
-        }
+        Slice own = after == null ? before : after;
+        last.sendGone(() -> own == null ? null : keyRow(own), timestamp, outbox);
         return;
       }
-      boolean wasFailed = failed;
-      String reason = limit.reason(document.row(), document.flags(), document.overflowed());
-      failed = reason != null;
-      if (failed) {
-        if (!wasFailed) {
-          boolean overflow = document.flags() != 0;
-          outbox.emit(limit.deadLetter(reason, overflow, keyRow(after), timestamp));
-        }
-        return;
-      }
-      Slice row = document.row();
-      long content = Hash.longOf(row.array(), row.offset(), row.length());
-      if (!sent || wasFailed || pending != null || content != hash) {
-        sent = true;
-        hash = content;
-        version = Math.max(timestamp, version + 1);
-        outbox.emit(Message.document(timestamp, product, version, keyRow(after), row));
-      }
-    }
-
-    private Slice goneKey(Slice before, Slice after) {
-      Slice own = after == null ? before : after;
-      return own == null ? pending : keyRow(own);
+      SentDocument.Next next =
+          new SentDocument.Next(document.row(), document.flags(), document.overflowed());
+      last.send(next, () -> keyRow(after), timestamp, outbox);
     }
 
     private Slice keyRow(Slice ownRow) {

@@ -85,6 +85,9 @@ public final class Retract implements Node {
     if (use instanceof Program.ParentUse parent) {
       return parentUse(parent, relation, context);
     }
+    if (use instanceof Program.GroupUse group) {
+      return groupUse(group, context);
+    }
     return childUse((Program.ChildUse) use, relation, context);
   }
 
@@ -96,6 +99,20 @@ public final class Retract implements Node {
             change.after() == null
                 ? Message.ownRemove(change.timestamp(), change.epoch())
                 : Message.ownPut(change.timestamp(), change.epoch(), change.after()));
+  }
+
+  private static RuntimeUse groupUse(Program.GroupUse use, NodeContext context) {
+    Grouping groups = new Grouping(use.target(), context);
+    return (change, outbox) -> {
+      groups.take(
+          Slice.of(change.key()),
+          change.before(),
+          change.after(),
+          change.epoch(),
+          change.timestamp(),
+          outbox);
+      groups.sendTo(change.timestamp(), outbox);
+    };
   }
 
   private static RuntimeUse parentUse(Program.ParentUse use, int relation, NodeContext context) {

@@ -59,7 +59,7 @@ public final class Compiler {
     }
     List<List<List<CompiledAggregate>>> aggregates = new ArrayList<>();
     for (Program.NodeProgram node : program.nodes()) {
-      aggregates.add(node instanceof Program.MatchProgram match ? aggregates(match) : List.of());
+      aggregates.add(aggregates(node));
     }
     return new CompiledProgram(program, assemblers, aggregates);
   }
@@ -87,9 +87,13 @@ public final class Compiler {
         program, given, types, steps, where, order, output, inliner(steps, given));
   }
 
-  private List<List<CompiledAggregate>> aggregates(Program.MatchProgram match) {
+  private List<List<CompiledAggregate>> aggregates(Program.NodeProgram node) {
     List<List<CompiledAggregate>> plans = new ArrayList<>();
-    match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates())));
+    if (node instanceof Program.MatchProgram match) {
+      match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates())));
+    } else if (node instanceof Program.GroupProgram group) {
+      plans.add(aggregates(group.arm().aggregates()));
+    }
     return plans;
   }
 

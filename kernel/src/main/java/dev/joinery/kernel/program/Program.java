@@ -115,6 +115,7 @@ public record Program(
     @Type(value = ToOneProgram.class, name = "to_one"),
     @Type(value = MatchProgram.class, name = "match"),
     @Type(value = FoldProgram.class, name = "fold"),
+    @Type(value = GroupProgram.class, name = "group"),
     @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
@@ -139,12 +140,16 @@ public record Program(
   public record RetractProgram(String name, int level, int relation, List<Use> uses)
       implements NodeProgram {}
 
-  /** What a relation's rows are for: an own row, a parent to announce, a leaf child to place. */
+  /**
+   * What a relation's rows are for: an own row, a parent to announce, a leaf child to place, a row
+   * to aggregate.
+   */
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "use")
   @JsonSubTypes({
     @Type(value = OwnUse.class, name = "own"),
     @Type(value = ParentUse.class, name = "parent"),
-    @Type(value = ChildUse.class, name = "child")
+    @Type(value = ChildUse.class, name = "child"),
+    @Type(value = GroupUse.class, name = "group")
   })
   public sealed interface Use extends Serializable {}
 
@@ -158,6 +163,9 @@ public record Program(
       implements Use {}
 
   public record ChildUse(int assembler, Upward upward) implements Use {}
+
+  /** The row is counted in the groups of a Group. */
+  public record GroupUse(int target) implements Use {}
 
   /**
    * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
@@ -207,6 +215,61 @@ public record Program(
       int product,
       Upward upward)
       implements NodeProgram {}
+
+  /**
+   * Groups of rows, and their aggregates.
+   *
+   * @param relation whose rows are grouped
+   * @param input the assembler, over a row as products see it: the columns that it is grouped by,
+   *     its time where there is a window, then what the aggregates read
+   * @param by how many columns it is grouped by
+   * @param window null where groups have none
+   * @param arm the aggregates over {@code input}, whether or not rows are kept
+   * @param keepsRows whether an aggregate needs the rows themselves, to take one back
+   * @param assembler the group's document, over the columns of its address and the aggregates
+   */
+  public record GroupProgram(
+      String name,
+      int level,
+      int relation,
+      int input,
+      int by,
+      WindowProgram window,
+      ArmProgram arm,
+      boolean keepsRows,
+      int assembler,
+      int product)
+      implements NodeProgram {}
+
+  /** How windows lie on the line of time. */
+  public enum WindowShape {
+    TUMBLING,
+    HOPPING,
+    CUMULATIVE
+  }
+
+  /** The unit of a window's lengths: of elapsed time, or of a calendar. */
+  public enum WindowUnit {
+    MICROS,
+    DAYS,
+    WEEKS,
+    MONTHS
+  }
+
+  /** So much of a unit. */
+  public record Span(long count, WindowUnit unit) implements Serializable {}
+
+  /**
+   * Which windows hold a time.
+   *
+   * @param every from one start to the next of hopping windows, from one end to the next of
+   *     cumulative ones; of tumbling windows their size
+   * @param offsetMicros by how much all starts are moved
+   * @param zone whose midnights windows are aligned to; null for elapsed time since 1970 in UTC
+   */
+  public record WindowProgram(
+      WindowShape shape, Span size, Span every, long offsetMicros, String zone)
+      implements Serializable {}
 
   /** Where the events of a relation enter; without a key, they are told by their places. */
   public record EntryProgram(int relation, List<Onward> onward) implements Serializable {}

@@ -1,0 +1,323 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Supplier;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+
+/**
+ * Remembers, under the columns that rows are grouped by and the start of their window, how many
+ * rows the group has and its aggregates; sends the group's document when its content changed and a
+ * tombstone when its last row went.
+ *
+ * <p>It is an arm of a Match without parents. The rows themselves are kept only where an aggregate
+ * cannot take one back without the others.
+ */
+public final class Group implements Node {
+  private static final Slice WHOLE = Slice.EMPTY;
+
+  private final int node;
+  private final Program.GroupProgram program;
+  private final NodeContext context;
+  private final Kept kept;
+  private final SentDocument last;
+  private final GroupKey keys;
+  private final Windows windows;
+  private final Assembler assembler;
+  private final UnsafeProjection own;
+  private final UnsafeRow ownRow;
+  private final UnsafeProjection key;
+  private final DataType[] inputs;
+  private final String product;
+  private long goneAt;
+
+  /** Reads what was stored, beside what is being changed; made where an expression fails. */
+  private Group twin;
+
+  /** What is remembered of the rows. */
+  private sealed interface Kept permits Sums, Rows {
+    void read(Slice stored, State state);
+
+    void apply(List<byte[]> messages);
+
+    long size();
+
+    /** The results of the aggregates, as a binary row. */
+    Slice results();
+
+    Slice write();
+  }
+
+  public Group(int node, Program.GroupProgram program, NodeContext context) {
+    this.node = node;
+    this.program = program;
+    this.context = context;
+    this.product = context.productOf(program.assembler());
+    Aggregates aggregates = context.aggregates(node, 0);
+    this.kept =
+        program.keepsRows()
+            ? new Rows(new Arm(program.arm(), 0, aggregates, context))
+            : new Sums(aggregates, aggregates.fresh(), context, product);
+    this.last = new SentDocument(program.product(), context);
+    this.keys =
+        new GroupKey(program, context.program().assemblers().get(program.input()).type());
+    this.windows = program.window() == null ? null : Windows.of(program.window());
+    this.assembler = context.assembler(program.assembler());
+    Program.AssemblerProgram document =
+        context.program().assemblers().get(program.assembler());
+    this.own = UnsafeProjection.create(typesOf(document.own()));
+    this.ownRow = new UnsafeRow(document.own().size());
+    this.inputs = typesOf(document.inputs());
+    StructField[] columns = context.program().products().get(program.product()).key().fields();
+    this.key =
+        UnsafeProjection.create(
+            Arrays.stream(columns).map(StructField::dataType).toArray(DataType[]::new));
+  }
+
+  private static DataType[] typesOf(List<Program.Slot> slots) {
+    return slots.stream().map(Program.Slot::type).toArray(DataType[]::new);
+  }
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.latest(messages);
+    byte[] stored = state.read();
+    open(stored, state);
+    List<byte[]> changes = new ArrayList<>(messages.size());
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.PENDING) {
+        last.reopen(Message.body(message));
+      } else {
+        changes.add(message);
+      }
+    }
+    kept.apply(changes);
+    send(key, stored, timestamp, state, outbox);
+    close(timestamp, state);
+  }
+
+  private void open(byte[] stored, State state) {
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    last.read(in);
+    goneAt = in == null ? 0 : in.readLong();
+    kept.read(in == null ? Slice.EMPTY : in.rest(), state);
+    if (in == null) {
+      last.beginAbove(state.highestForgotten());
+    }
+  }
+
+  private void send(
+      Slice group, byte[] stored, long timestamp, State state, Outbox outbox) {
+    Supplier<Slice> keyRow =
+        () -> BinaryRow.copy(key.apply(new GenericInternalRow(keys.decode(group))));
+    if (kept.size() == 0) {
+      last.sendGone(keyRow, timestamp, outbox);
+      return;
+    }
+    Slice document = document(group);
+    if (assembler.failures() > 0) {
+      int failures = assembler.failures();
+      context.counters().productFailures(product, failuresBefore(group, stored, state), failures);
+    }
+    last.send(SentDocument.Next.of(document), keyRow, timestamp, outbox);
+  }
+
+  private int failuresBefore(Slice group, byte[] stored, State state) {
+    if (twin == null) {
+      twin = new Group(node, program, context);
+    }
+    twin.open(stored, state);
+    if (twin.kept.size() == 0) {
+      return 0;
+    }
+    twin.document(group);
+    return twin.assembler.failures();
+  }
+
+  private Slice document(Slice group) {
+    UnsafeRow columns = own.apply(new GenericInternalRow(ownColumns(keys.decode(group))));
+    Slice copied = BinaryRow.copy(columns);
+    assembler.assemble(copied, BinaryRow.point(ownRow, copied), aggregated());
+    return assembler.row();
+  }
+
+  /** The columns of a group's key, then the window's end and its seconds where it has one. */
+  private Object[] ownColumns(Object[] decoded) {
+    if (windows == null) {
+      return decoded;
+    }
+    Object[] columns = Arrays.copyOf(decoded, program.by() + 3);
+    long start = (Long) decoded[program.by()];
+    boolean told = decoded.length > program.by() + 1;
+    long end = told ? (Long) decoded[program.by() + 1] : windows.endOf(start);
+    columns[program.by() + 1] = end;
+    columns[program.by() + 2] = (end - start) / 1e6;
+    return columns;
+  }
+
+  private Object[] aggregated() {
+    Object[] values = new Object[inputs.length];
+    UnsafeRow results = BinaryRow.of(kept.results(), inputs.length);
+    for (int i = 0; i < inputs.length; i++) {
+      values[i] = results.isNullAt(i) ? null : results.get(i, inputs[i]);
+    }
+    return values;
+  }
+
+  private void close(long timestamp, State state) {
+    boolean gone = kept.size() == 0;
+    if (gone && last.isIdle() && last.version() <= state.highestForgotten()) {
+      state.clear();
+      return;
+    }
+    ByteWriter out = new ByteWriter(128);
+    last.write(out);
+    goneAt = gone ? timestamp : 0;
+    out.writeLong(goneAt).writeRaw(kept.write());
+    state.write(out.toBytes());
+    if (gone && last.isIdle()) {
+      state.expireAfter(timestamp + retention(), WHOLE);
+    }
+  }
+
+  private long retention() {
+    return context.program().tombstoneRetentionMicros();
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    open(stored, state);
+    if (kept.size() > 0 || !last.isIdle()) {
+      return;
+    }
+    if (goneAt + retention() < timestamp) {
+      state.forget(last.version());
+    } else {
+      state.expireAfter(goneAt + retention(), WHOLE);
+    }
+  }
+
+  /** How many rows there are, and aggregates that can take back any of them. */
+  private static final class Sums implements Kept {
+    private final Aggregates aggregates;
+    private final Aggregates before;
+    private final NodeContext context;
+    private final String product;
+    private Slice stored;
+    private long rows;
+
+    Sums(Aggregates aggregates, Aggregates before, NodeContext context, String product) {
+      this.aggregates = aggregates;
+      this.before = before;
+      this.context = context;
+      this.product = product;
+    }
+
+    @Override
+    public void read(Slice bytes, State state) {
+      stored = bytes;
+      rows = 0;
+      aggregates.clear();
+      if (!bytes.isEmpty()) {
+        ByteReader in = new ByteReader(bytes);
+        rows = in.readVarLong();
+        aggregates.read(in);
+      }
+    }
+
+    @Override
+    public void apply(List<byte[]> messages) {
+      for (byte[] message : messages) {
+        ByteReader in = Message.body(message);
+        rows += in.readLong();
+        aggregates.merge(in);
+      }
+      if (rows < 0) {
+        throw new IllegalStateException("a group of " + rows + " rows");
+      }
+    }
+
+    @Override
+    public long size() {
+      return rows;
+    }
+
+    @Override
+    public Slice results() {
+      Slice results = aggregates.result();
+      if (aggregates.overflows() > 0) {
+        context.counters().productFailures(product, overflowsBefore(), aggregates.overflows());
+      }
+      return results;
+    }
+
+    private int overflowsBefore() {
+      if (stored.isEmpty()) {
+        return 0;
+      }
+      ByteReader in = new ByteReader(stored);
+      in.readVarLong();
+      before.read(in);
+      before.result();
+      return before.overflows();
+    }
+
+    @Override
+    public Slice write() {
+      if (rows == 0) {
+        return Slice.EMPTY;
+      }
+      ByteWriter out = new ByteWriter(64).writeVarLong(rows);
+      aggregates.write(out);
+      return new Slice(out.array(), 0, out.size());
+    }
+  }
+
+  /** The rows, and the aggregates over them. */
+  private record Rows(Arm arm) implements Kept {
+    @Override
+    public void read(Slice stored, State state) {
+      arm.open(stored, state);
+    }
+
+    @Override
+    public void apply(List<byte[]> messages) {
+      if (!messages.isEmpty()) {
+        arm.apply(messages.stream().map(ChildMessage::read).toList());
+      }
+    }
+
+    @Override
+    public long size() {
+      return arm.contents().total();
+    }
+
+    @Override
+    public Slice results() {
+      return arm.contents().aggregates();
+    }
+
+    @Override
+    public Slice write() {
+      return arm.write();
+    }
+  }
+}

@@ -1,0 +1,161 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Program;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The way of a relation's rows to the groups of one Group: finds the groups that a row is in, and
+ * sends them what comes and what goes.
+ *
+ * <p>Sums are sent as what they change by, so messages about several rows may overtake one another;
+ * where a Group keeps rows, a row travels whole, and its epoch says which message is newer.
+ */
+public final class Grouping {
+  private final int node;
+  private final Program.GroupProgram program;
+  private final NodeContext context;
+  private final Assembler assembler;
+  private final UnsafeRow visible;
+  private final UnsafeRow input;
+  private final KeyCodec by;
+  private final GroupKey keys;
+  private final Windows windows;
+  private final Partials partials;
+  private final String product;
+
+  public Grouping(int node, NodeContext context) {
+    this.node = node;
+    this.program = (Program.GroupProgram) context.program().nodes().get(node);
+    this.context = context;
+    this.assembler = context.assembler(program.input());
+    this.product = context.productOf(program.input());
+    this.visible = new UnsafeRow(context.visible(program.relation()).size());
+    StructType type = context.program().assemblers().get(program.input()).type();
+    this.input = new UnsafeRow(type.length());
+    DataType[] grouped = new DataType[program.by()];
+    for (int i = 0; i < grouped.length; i++) {
+      grouped[i] = type.fields()[i].dataType();
+    }
+    this.by = KeyCodec.of(grouped);
+    this.keys = new GroupKey(program, type);
+    this.windows = program.window() == null ? null : Windows.of(program.window());
+    this.partials =
+        program.keepsRows() ? null : new Partials(node, windows, context.aggregates(node, 0));
+  }
+
+  public int relation() {
+    return program.relation();
+  }
+
+  /** A row as the groups see it. */
+  private record Seen(Slice row, int failures, boolean timeless) {}
+
+  /**
+   * Takes a row before and after a change, null where there is none; what is only to be added up
+   * is sent by {@link #sendTo}.
+   */
+  public void take(
+      Slice key, Slice before, Slice after, long epoch, long timestamp, Outbox outbox) {
+    Seen from = see(before);
+    Seen to = see(after);
+    count(from, to);
+    Slice old = rowOf(from);
+    Slice now = rowOf(to);
+    if (old == null ? now == null : old.equals(now)) {
+      return;
+    }
+    if (program.keepsRows()) {
+      tellRow(key, old, now, epoch, timestamp, outbox);
+    } else {
+      add(old, false);
+      add(now, true);
+      if (partials.isFull()) {
+        sendTo(timestamp, outbox);
+      }
+    }
+  }
+
+  /** Sends what was taken and not sent yet. */
+  public void sendTo(long timestamp, Outbox outbox) {
+    if (partials != null) {
+      partials.sendTo(keys, timestamp, outbox);
+    }
+  }
+
+  private void count(Seen from, Seen to) {
+    if (to == null) {
+      return;
+    }
+    context.counters().productFailures(product, from == null ? 0 : from.failures(), to.failures());
+    if (to.timeless() && (from == null || !from.timeless())) {
+      context.counters().product(product, "event_without_time", 1);
+    }
+  }
+
+  private Seen see(Slice row) {
+    if (row == null) {
+      return null;
+    }
+    boolean exists = assembler.assemble(row, BinaryRow.point(visible, row), Assembler.NO_INPUTS);
+    int failures = assembler.failures();
+    if (!exists) {
+      return new Seen(null, failures, false);
+    }
+    Slice seen = assembler.row();
+    boolean timeless = windows != null && BinaryRow.point(input, seen).isNullAt(program.by());
+    return new Seen(seen, failures, timeless);
+  }
+
+  private static Slice rowOf(Seen seen) {
+    return seen == null || seen.timeless() ? null : seen.row();
+  }
+
+  private void add(Slice row, boolean comes) {
+    if (row != null) {
+      BinaryRow.point(input, row);
+      long time = windows == null ? 0 : input.getLong(program.by());
+      partials.add(by.encode(input), time, comes, input);
+    }
+  }
+
+  private void tellRow(
+      Slice key, Slice old, Slice now, long epoch, long timestamp, Outbox outbox) {
+    Set<Slice> left = new LinkedHashSet<>(groupsOf(old));
+    List<Slice> reached = groupsOf(now);
+    reached.forEach(left::remove);
+    for (Slice group : left) {
+      outbox.send(node, group.toBytes(), ChildMessage.remove(timestamp, 0, epoch, key));
+    }
+    for (Slice group : reached) {
+      byte[] message = ChildMessage.put(timestamp, 0, epoch, key, 0, Slice.EMPTY, now);
+      outbox.send(node, group.toBytes(), message);
+    }
+  }
+
+  private List<Slice> groupsOf(Slice row) {
+    List<Slice> groups = new ArrayList<>(1);
+    if (row == null) {
+      return groups;
+    }
+    byte[] code = by.encode(BinaryRow.point(input, row));
+    if (windows == null) {
+      groups.add(Slice.of(code));
+    } else {
+      windows.holding(
+          input.getLong(program.by()),
+          (start, end) -> groups.add(Slice.of(keys.of(code, start, end))));
+    }
+    return groups;
+  }
+}

@@ -1,0 +1,117 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * What a task's rows add to the groups of one Group: remembers it by group until it is sent, a
+ * message a group however many rows it has.
+ *
+ * <p>A row that several windows hold is added to its slice once; only what the slice adds up to
+ * goes to the windows.
+ */
+final class Partials {
+  private static final int MOST = 1 << 16;
+
+  private final int node;
+  private final Windows windows;
+  private final Aggregates aggregates;
+  private final ByteWriter out = new ByteWriter(128);
+  private Map<Slice, Partial> bySlice = new LinkedHashMap<>();
+
+  /** Rows that came less those that went, and the aggregates over them. */
+  private static final class Partial {
+    private final Slice by;
+    private final long time;
+    private final Aggregates aggregates;
+    private long rows;
+
+    Partial(Slice by, long time, Aggregates aggregates) {
+      this.by = by;
+      this.time = time;
+      this.aggregates = aggregates;
+    }
+  }
+
+  /** {@code windows} is null where groups have none. */
+  Partials(int node, Windows windows, Aggregates aggregates) {
+    this.node = node;
+    this.windows = windows;
+    this.aggregates = aggregates;
+  }
+
+  boolean isFull() {
+    return bySlice.size() >= MOST;
+  }
+
+  /**
+   * Adds a row, or takes it back.
+   *
+   * @param by the code of the columns that it is grouped by
+   * @param time of the row; any where groups have no window
+   */
+  void add(byte[] by, long time, boolean comes, UnsafeRow row) {
+    long slice = windows == null ? 0 : windows.sliceOf(time);
+    Slice key = windows == null ? Slice.of(by) : Slice.of(GroupKey.of(by, slice));
+    Partial partial = bySlice.get(key);
+    if (partial == null) {
+      partial = new Partial(Slice.of(by), slice, aggregates.fresh());
+      bySlice.put(key, partial);
+    }
+    if (comes) {
+      partial.rows++;
+      partial.aggregates.add(row);
+    } else {
+      partial.rows--;
+      partial.aggregates.remove(row);
+    }
+  }
+
+  void sendTo(GroupKey keys, long timestamp, Outbox outbox) {
+    byGroup(keys)
+        .forEach(
+            (key, partial) -> {
+              partial.aggregates.write(out.reset());
+              Slice added = new Slice(out.array(), 0, out.size());
+              byte[] message = Message.partial(timestamp, partial.rows, added);
+              outbox.send(node, key.toBytes(), message);
+            });
+    bySlice = new LinkedHashMap<>();
+  }
+
+  private Map<Slice, Partial> byGroup(GroupKey keys) {
+    if (windows == null) {
+      return bySlice;
+    }
+    Map<Slice, Partial> groups = new LinkedHashMap<>();
+    for (Partial each : bySlice.values()) {
+      windows.holding(
+          each.time,
+          (start, end) -> {
+            Slice key = Slice.of(keys.of(each.by.array(), start, end));
+            Partial known = groups.putIfAbsent(key, each);
+            if (known != null) {
+              groups.put(key, merged(known, each));
+            }
+          });
+    }
+    return groups;
+  }
+
+  /** A slice may be in several groups, so what is merged is never one's own. */
+  private Partial merged(Partial one, Partial other) {
+    Partial both = one.by == null ? one : new Partial(null, 0, aggregates.fresh());
+    if (both != one) {
+      both.rows = one.rows;
+      both.aggregates.merge(one.aggregates);
+    }
+    both.rows += other.rows;
+    both.aggregates.merge(other.aggregates);
+    return both;
+  }
+}

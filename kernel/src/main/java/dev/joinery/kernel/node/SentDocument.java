@@ -1,0 +1,114 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Hash;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.DocumentLimit;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import java.util.function.Supplier;
+
+/**
+ * The document that a key was last sent with: remembers its version and its hash; sends the next
+ * where it differs, under a version above all that the key ever had.
+ *
+ * <p>It is read for one address at a time. Keys are asked for only where something is sent.
+ */
+final class SentDocument {
+  private static final int SENT = 1;
+  private static final int FAILED = 2;
+
+  private final int product;
+  private final DocumentLimit limit;
+  private boolean sent;
+  private boolean failed;
+  private long version;
+  private long hash;
+  private Slice pending;
+
+  /** What a key has now; {@code overflowed} names the embed that holds too many rows, or is null. */
+  record Next(Slice row, int flags, String overflowed) {
+    static Next of(Slice row) {
+      return new Next(row, 0, null);
+    }
+  }
+
+  SentDocument(int product, NodeContext context) {
+    this.product = product;
+    this.limit =
+        new DocumentLimit(
+            context.program().products().get(product), context.program().maxDocumentBytes());
+  }
+
+  /** Reads what {@link #write} left; null where nothing was ever sent. */
+  void read(ByteReader in) {
+    pending = null;
+    int flags = in == null ? 0 : in.readByte();
+    sent = (flags & SENT) != 0;
+    failed = (flags & FAILED) != 0;
+    version = in == null ? 0 : in.readLong();
+    hash = sent ? in.readLong() : 0;
+  }
+
+  void write(ByteWriter out) {
+    out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeLong(version);
+    if (sent) {
+      out.writeLong(hash);
+    }
+  }
+
+  /** True where the sink holds nothing. */
+  boolean isIdle() {
+    return !sent && !failed;
+  }
+
+  /** The highest version that anything was sent under. */
+  long version() {
+    return version;
+  }
+
+  /** What is sent from now on stands above a number, where nothing is known of what was sent. */
+  void beginAbove(long number) {
+    version = number;
+  }
+
+  /** The sink may hold a document of this key that was never committed. */
+  void reopen(ByteReader in) {
+    version = Math.max(version, in.readLong());
+    pending = in.rest();
+  }
+
+  /** Sends a tombstone where the sink may hold a document; {@code key} gives null if unknown. */
+  void sendGone(Supplier<Slice> key, long timestamp, Outbox outbox) {
+    failed = false;
+    if (sent || pending != null) {
+      sent = false;
+      version = Math.max(timestamp, version + 1);
+      Slice known = key.get();
+      Slice gone = known == null ? pending : known;
+      outbox.emit(Message.tombstone(timestamp, product, version, gone));
+    }
+  }
+
+  void send(Next document, Supplier<Slice> key, long timestamp, Outbox outbox) {
+    boolean wasFailed = failed;
+    String reason = limit.reason(document.row(), document.flags(), document.overflowed());
+    failed = reason != null;
+    if (failed) {
+      if (!wasFailed) {
+        boolean overflow = document.flags() != 0;
+        outbox.emit(limit.deadLetter(reason, overflow, key.get(), timestamp));
+      }
+      return;
+    }
+    Slice row = document.row();
+    long content = Hash.longOf(row.array(), row.offset(), row.length());
+    if (!sent || wasFailed || pending != null || content != hash) {
+      sent = true;
+      hash = content;
+      version = Math.max(timestamp, version + 1);
+      outbox.emit(Message.document(timestamp, product, version, key.get(), row));
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.program.Program;
+import java.math.BigInteger;
+
+/**
+ * Which windows hold a time: a pure function. Times are
+ * microseconds since 1970 in UTC; starts are in a window, ends are not.
+ */
+abstract sealed class Windows permits ElapsedWindows {
+  /** Takes a window. */
+  interface Taking {
+    void take(long start, long end);
+  }
+
+  static Windows of(Program.WindowProgram program) {
+    if (!ElapsedWindows.canTell(program)) {
+      throw new IllegalArgumentException("windows of a zone, or of months");
+    }
+    return new ElapsedWindows(program);
+  }
+
+  /**
+   * A time that stands for a piece of time which every window holds whole or not at all, this time
+   * among it.
+   */
+  abstract long sliceOf(long time);
+
+  /** Gives the windows that hold a time, the earliest first. */
+  abstract void holding(long time, Taking taking);
+
+  /** The end of the window that begins at a time; of cumulative ones the last. */
+  abstract long endOf(long start);
+
+  static long gcd(long one, long other) {
+    return BigInteger.valueOf(one).gcd(BigInteger.valueOf(other)).longValueExact();
+  }
+}

@@ -1,0 +1,215 @@
+package dev.joinery.kernel.chain;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.Program;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Groups against a recomputation, under random changes and random order. */
+class GroupTest {
+  private static final int SEEDS = Integer.getInteger("seeds", 200);
+  private static final long START = 1_700_000_000_000_000L;
+  private static final long MINUTE = 60_000_000L;
+
+  static Stream<GroupSample> samples() {
+    Program.WindowProgram tumbling =
+        GroupSample.window(Program.WindowShape.TUMBLING, 10 * MINUTE, 10 * MINUTE);
+    Program.WindowProgram hopping =
+        GroupSample.window(Program.WindowShape.HOPPING, 10 * MINUTE, 4 * MINUTE);
+    Program.WindowProgram cumulative =
+        GroupSample.window(Program.WindowShape.CUMULATIVE, 12 * MINUTE, 4 * MINUTE);
+    return Stream.of(
+        new GroupSample("sums", null, List.of("sum"), false),
+        new GroupSample("sums of some", null, List.of("sum"), true),
+        new GroupSample("extremes", null, List.of("min", "max"), false),
+        new GroupSample("tumbling sums", tumbling, List.of("sum"), false),
+        new GroupSample("tumbling extremes", tumbling, List.of("sum", "max"), true),
+        new GroupSample("hopping sums", hopping, List.of("sum"), false),
+        new GroupSample("hopping extremes", hopping, List.of("min"), false),
+        new GroupSample("cumulative sums", cumulative, List.of("sum"), true),
+        new GroupSample("cumulative extremes", cumulative, List.of("max"), false));
+  }
+
+  @ParameterizedTest
+  @MethodSource("samples")
+  void eachBatchSendsExactlyTheGroupsItChangedWhateverTheOrderWithinIt(GroupSample sample) {
+    Chain chain = new Chain(sample.program());
+    for (int seed = 0; seed < SEEDS; seed++) {
+      runBatches(sample, seed, new Network(chain), 8, 14);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("samples")
+  void groupsOfManyRowsGiveTheSame(GroupSample sample) {
+    Chain chain = new Chain(sample.program());
+    for (int seed = 0; seed < 3; seed++) {
+      runBatches(sample, seed, new Network(chain), 2_000, 1_500);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("samples")
+  void singleMessagesThatOvertakeEachOtherEndInTheSameGroups(GroupSample sample) {
+    Chain chain = new Chain(sample.program());
+    for (int seed = 0; seed < SEEDS; seed++) {
+      runInterleaved(sample, seed, new Network(chain));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("samples")
+  void groupsWithoutRowsAreForgottenAndTheirVersionsStillRise(GroupSample sample) {
+    Random random = new Random(7);
+    Rows rows = new Rows(random, 8);
+    Network network = new Network(new Chain(sample.program()));
+    Map<String, Long> versions = new HashMap<>();
+    Map<String, String> sink = new TreeMap<>();
+    long later = 0;
+    for (int round = 0; round < 12; round++) {
+      later += 8L * 24 * 3600 * 1_000_000;
+      apply(network.batch(rows.next(20), START + later, random), versions, sink);
+      assertEquals(sample.groups(rows.standing.values()), sink);
+      apply(network.batch(rows.deleteAll(), START + later + 1, random), versions, sink);
+      assertEquals(Map.of(), sink);
+      network.expireAll(START + later + 9L * 24 * 3600 * 1_000_000);
+      assertEquals(0, network.addressCount());
+    }
+  }
+
+  private static void runBatches(
+      GroupSample sample, int seed, Network network, int keys, int mostChanges) {
+    Random random = new Random(seed);
+    Rows rows = new Rows(random, keys);
+    Map<String, Long> versions = new HashMap<>();
+    Map<String, String> before = Map.of();
+    for (int batch = 0; batch < (keys > 100 ? 4 : 12); batch++) {
+      String told = sample + ", seed " + seed + ", batch " + batch;
+      List<LogChange> changes = rows.next(1 + random.nextInt(mostChanges));
+      Map<String, String> after = sample.groups(rows.standing.values());
+      Map<String, String> sent = new TreeMap<>();
+      List<Emission> emissions = network.batch(changes, START + batch, random);
+      for (Emission each : emissions) {
+        checkVersion(each, versions);
+        sent.put(each.key(), each.value());
+      }
+      assertEquals(difference(before, after), sent, told);
+      assertEquals(sent.size(), emissions.size(), told + ": a group was sent twice");
+      before = after;
+    }
+  }
+
+  private static void runInterleaved(GroupSample sample, int seed, Network network) {
+    Random random = new Random(seed);
+    Rows rows = new Rows(random, 8);
+    List<LogChange> changes = rows.next(120);
+    Map<String, Long> versions = new HashMap<>();
+    Map<String, String> sink = new TreeMap<>();
+    int next = 0;
+    while (next < changes.size() || network.isBusy()) {
+      if (next < changes.size() && (!network.isBusy() || random.nextInt(6) == 0)) {
+        network.send(changes.get(next), START + next);
+        next++;
+      } else {
+        network.deliver(random);
+      }
+    }
+    apply(network.drain(), versions, sink);
+    assertEquals(sample.groups(rows.standing.values()), sink, sample + ", seed " + seed);
+  }
+
+  private static void apply(
+      List<Emission> emissions, Map<String, Long> versions, Map<String, String> sink) {
+    for (Emission each : emissions) {
+      checkVersion(each, versions);
+      if (each.value() == null) {
+        sink.remove(each.key());
+      } else {
+        sink.put(each.key(), each.value());
+      }
+    }
+  }
+
+  private static void checkVersion(Emission each, Map<String, Long> versions) {
+    Long known = versions.put(each.key(), each.version());
+    assertTrue(known == null || known < each.version(), each.key() + ": a version fell");
+  }
+
+  private static Map<String, String> difference(
+      Map<String, String> before, Map<String, String> after) {
+    Map<String, String> changed = new TreeMap<>();
+    before.keySet().stream()
+        .filter(key -> !after.containsKey(key))
+        .forEach(key -> changed.put(key, null));
+    after.forEach(
+        (key, value) -> {
+          if (!value.equals(before.get(key))) {
+            changed.put(key, value);
+          }
+        });
+    return changed;
+  }
+
+  /** Random rows that come, change and go. */
+  private static final class Rows {
+    private final Random random;
+    private final int keys;
+    private final Map<Long, List<Object>> standing = new TreeMap<>();
+    private long place;
+
+    Rows(Random random, int keys) {
+      this.random = random;
+      this.keys = keys;
+    }
+
+    List<LogChange> next(int count) {
+      List<LogChange> changes = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        long key = random.nextInt(keys);
+        List<Object> known = standing.get(key);
+        if (known != null && random.nextInt(3) == 0) {
+          changes.add(delete(key));
+        } else {
+          List<Object> row = known == null ? row(key) : new ArrayList<>(known);
+          int column = 1 + random.nextInt(row.size() - 1);
+          row.set(column, row(key).get(column));
+          standing.put(key, row);
+          changes.add(
+              new LogChange(GroupSample.TABLE, Message.OP_UPSERT, row, place, place++));
+        }
+      }
+      return changes;
+    }
+
+    List<LogChange> deleteAll() {
+      return new ArrayList<>(standing.keySet()).stream().map(this::delete).toList();
+    }
+
+    private LogChange delete(long key) {
+      standing.remove(key);
+      List<Object> row = Arrays.asList(key, null, null, null, null);
+      return new LogChange(GroupSample.TABLE, Message.OP_DELETE, row, place, place++);
+    }
+
+    private List<Object> row(long key) {
+      List<Object> row = new ArrayList<>();
+      row.add(key);
+      row.add(random.nextInt(6) == 0 ? null : "kind " + random.nextInt(3));
+      row.add(random.nextInt(9) == 0 ? null : (random.nextInt(50) - 25) * MINUTE);
+      row.add(random.nextInt(6) == 0 ? null : (Object) (long) random.nextInt(5));
+      row.add(random.nextInt(4) > 0);
+      return row;
+    }
+  }
+}
