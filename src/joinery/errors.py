@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import wraps
+from inspect import CO_VARKEYWORDS
+from types import FunctionType
+from typing import Any, Protocol, TypeVar, cast
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,6 +124,50 @@ class FencedError(RunError):
     """Another run has taken over; this one may write nothing more."""
 
     code = "RUN_FENCED"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
+
+
+def suggesting(function: _Function) -> _Function:
+    """Return a function that tells the nearest of its arguments where one is misspelled.
+
+    Example:
+        >>> @suggesting
+        ... def sink(*, path: str = "") -> None: ...
+        >>> sink(pth="out")
+        Traceback (most recent call last):
+        TypeError: sink() got an unexpected keyword argument 'pth'. Did you mean 'path'?
+    """
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    takes_any = code.co_flags & CO_VARKEYWORDS
+
+    @wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        for name in () if takes_any else named:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                also = f" Did you mean '{near[0]}'?" if near else ""
+                raise TypeError(
+                    f"{function.__qualname__}() got an unexpected keyword argument '{name}'.{also}"
+                )
+        return function(*given, **named)
+
+    return cast(_Function, called)
+
+
+def suggesting_methods(kind: _Class) -> _Class:
+    """Return a class whose public methods, and the making of it, are `suggesting`."""
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType):
+            setattr(kind, name, suggesting(member))
+        elif isinstance(member, classmethod):
+            setattr(kind, name, classmethod(suggesting(member.__func__)))
+    return kind
 
 
 class _Missing(Protocol):

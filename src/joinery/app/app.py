@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from joinery.app.declarations import Declarations, Table
 from joinery.app.project import Project, run
 from joinery.app.stream import Stream
+from joinery.errors import suggesting_methods
 from joinery.model.progress import BatchProgress
 from joinery.model.warning import RunWarning
 from joinery.project.declare import Document
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from joinery.spark.batch.run import Run
 
 
+@suggesting_methods
 class App:
     """Tables and streams under one name, with a source and a database set up at once.
 
@@ -36,7 +38,7 @@ class App:
         run: How it runs, as in a project file.
 
     Raises:
-        SpecError: The source or the database is a URL of a kind that it cannot be.
+        SpecError: The source or the database is of a kind that it cannot be.
 
     Example:
         >>> import joinery as jn
@@ -53,8 +55,8 @@ class App:
         self,
         name: str,
         *,
-        source: str | Source | None = None,
-        database: str | None = None,
+        source: str | Path | Source | None = None,
+        database: str | Path | None = None,
         format: Format | None = None,
         folder: str | Path = ".",
         sinks: Mapping[str, Sink] | None = None,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _KAFKA = "kafka://"
 _POSTGRES = ("postgres://", "postgresql://")
 DATABASE = "database"
+_DATABASE_HINT = 'Write "postgresql://user@host/database", or the path of a file of SQLite.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Table:
         return f"<table><caption>{escape(self.name)}{stored}</caption>{rows}</table>"
 
 
-def source_data(source: str | Source | None) -> dict[str, object]:
+def source_data(source: str | Path | Source | None) -> dict[str, object]:
     """Return a source as a project file declares it.
 
     Args:
@@ -90,7 +91,7 @@ def source_data(source: str | Source | None) -> dict[str, object]:
             folder `data`.
 
     Raises:
-        SpecError: It is a URL of another kind, or of Kafka without a port.
+        SpecError: It is a URL of another kind, or of Kafka without a port, or none of these.
 
     Example:
         >>> source_data("kafka://localhost:9092"), source_data(None)
@@ -98,7 +99,8 @@ def source_data(source: str | Source | None) -> dict[str, object]:
     """
     if isinstance(source, Mapping):
         return dict(source)
-    if source is not None and source.startswith(_KAFKA):
+    source = _text(source, "source", 'Write "kafka://host:9092", or the path of a folder.')
+    if source.startswith(_KAFKA):
         bootstrap = source.removeprefix(_KAFKA).rstrip("/")
         if (host := without_port(bootstrap)) is not None:
             raise SpecError(
@@ -123,8 +125,7 @@ class Database:
 
     def __post_init__(self) -> None:
         if self.kind == "sqlite":
-            hint = 'Write "postgresql://user@host/database", or the path of a file of SQLite.'
-            _refuse_url(self.place, "database", hint)
+            _refuse_url(self.place, "database", _DATABASE_HINT)
 
     @property
     def kind(self) -> str:
@@ -144,9 +145,21 @@ class Database:
         return {self.kind: {where: self.place, "table": table}}
 
 
-def _refuse_url(text: str | None, what: str, hint: str) -> None:
+def _text(given: object, what: str, hint: str) -> str:
+    """Return a URL or a path as text; empty where there is none.
+
+    Raises:
+        SpecError: It is neither.
+    """
+    if given is None or isinstance(given, str | Path):
+        return str(given or "")
+    kind = type(given).__name__
+    raise SpecError(f'"{what}" cannot be of type {kind}', code="SPEC_SHAPE", hint=hint)
+
+
+def _refuse_url(text: str, what: str, hint: str) -> None:
     """Refuse a URL where only a path is left, so that none becomes the name of a folder."""
-    scheme, mark, _ = (text or "").partition("://")
+    scheme, mark, _ = text.partition("://")
     if mark:
         raise SpecError(f'"{what}" cannot be a URL of {scheme}', code="SPEC_VALUE", hint=hint)
 
@@ -168,15 +181,15 @@ class Declarations:
         self,
         name: str,
         *,
-        source: str | Source | None = None,
-        database: str | None = None,
+        source: str | Path | Source | None = None,
+        database: str | Path | None = None,
         format: str | None = None,
         folder: str | Path = ".",
         sinks: Mapping[str, Sink] | None = None,
         run: RunMap | None = None,
     ) -> None:
         self.name = name
-        self.database = Database(database or f"{name}.db")
+        self.database = Database(_text(database, "database", _DATABASE_HINT) or f"{name}.db")
         self.frames: dict[str, DataFrame] = {}
         self.tables: dict[str, Table] = {}
         self.streams: dict[str, StreamSpec] = {}

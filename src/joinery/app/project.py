@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from joinery.errors import ProjectErrors, SpecError
+from joinery.errors import ProjectErrors, SpecError, suggesting, suggesting_methods
 from joinery.expression.expression import Analyser
 from joinery.model.progress import BatchProgress
 from joinery.model.type import DataType
@@ -68,6 +68,7 @@ class _ByName(dict[str, _Named]):
         )
 
 
+@suggesting_methods
 class Product:
     """One product of a project: its declaration and its plan."""
 
@@ -156,6 +157,7 @@ class Stream:
         return f"<stream {self.name} of project {self.project.name}>"
 
 
+@suggesting_methods
 class Project:
     """Relations, and the products and streams made of them, as a project file declares them.
 
@@ -248,6 +250,7 @@ class Project:
         return f"<project {self.name}: {', '.join((*self.products, *self.streams))}>"
 
 
+@suggesting
 def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
     """Return the project that a file, or a folder of them, declares.
 
@@ -261,6 +264,7 @@ def load(path: str | Path, *, settings: Iterable[str] = ()) -> Project:
     return Project.of(load_spec(path, settings=settings))
 
 
+@suggesting
 def run(
     spark: SparkSession,
     project: Project,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinery.app.declarations import Declarations, Table
 from joinery.app.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
-from joinery.errors import SpecError
+from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import StreamExplanation, explain_stream
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 RowsByKey = Callable[[Sequence[Any]], Mapping[Any, Mapping[str, Any]]]
 
 
+@suggesting_methods
 @dataclass(frozen=True, slots=True)
 class Stream:
     """Events, and what happens to them in order.

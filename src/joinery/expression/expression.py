@@ -21,7 +21,13 @@ from joinery.expression.functions import (
 )
 from joinery.expression.lift import Lifted, lift, lift_group
 from joinery.expression.parse import parse
-from joinery.expression.problem import ExpressionError, NotPortableError, refused, unknown_column
+from joinery.expression.problem import (
+    ExpressionError,
+    NotPortableError,
+    refused,
+    too_deep,
+    unknown_column,
+)
 from joinery.expression.resolve import resolve
 from joinery.expression.syntax import Call, Name, Syntax, free_names, walk
 from joinery.expression.token import tokens_of
@@ -68,6 +74,20 @@ def build_expression(
         >>> str(expression.type), sorted(expression.references)
         ('long', ['a'])
     """
+    try:
+        return _built(text, scope, embeds, rows, first_aggregate, analyser)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _built(
+    text: str,
+    scope: Mapping[str, DataType],
+    embeds: Mapping[str, Struct] | None,
+    rows: Mapping[str, DataType] | None,
+    first_aggregate: int,
+    analyser: Analyser | None,
+) -> tuple[Expression, tuple[Aggregate, ...]]:
     try:
         tree = parse(text)
     except NotPortableError:

@@ -51,6 +51,17 @@ def type_error(message: str, *, offset: int, hint: str = "") -> ExpressionError:
     return ExpressionError(message, code="PLAN_EXPRESSION_TYPE", offset=offset, hint=hint)
 
 
+def too_deep() -> ExpressionError:
+    """Return the error for an expression that nests deeper than can be worked with."""
+    return ExpressionError(
+        "the expression is nested too deeply",
+        code="PLAN_EXPRESSION_DEPTH",
+        offset=0,
+        detail="About 300 levels can be read; a sum of many terms has a level for each.",
+        hint="Put parts of it in parentheses, or compute parts first, under derive or values.",
+    )
+
+
 def not_portable(what: str, *, offset: int) -> NotPortableError:
     """Return the error that asks for Spark's analyser."""
     return NotPortableError(

@@ -131,9 +131,11 @@ def children(node: Syntax) -> tuple[Syntax, ...]:
 
 def walk(node: Syntax) -> Iterator[Syntax]:
     """Yield `node` and all below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting.extend(reversed(children(each)))
 
 
 def free_names(node: Syntax, bound: frozenset[str] = frozenset()) -> Iterator[Name]:

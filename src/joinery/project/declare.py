@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from joinery.errors import SpecError
+from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.product import NodeSpec, ProductSpec, RelationSpec
 from joinery.project.read import raise_all, read_relation
 from joinery.project.read_node import read_embed, read_product
@@ -34,6 +34,7 @@ from joinery.project.typing import (
 RelationLike = RelationSpec | str
 
 
+@suggesting_methods
 class _Parent(ABC):
     """What embeds can be added to; each call returns a new one."""
 
@@ -159,6 +160,7 @@ class Document(_Parent):
         return replace(self, spec=spec, relations=self.relations + embed.relations)
 
 
+@suggesting
 def relation(
     name: str,
     *,
@@ -229,6 +231,7 @@ def relation_of(name: str, parts: Mapping[str, object]) -> RelationSpec:
     return spec
 
 
+@suggesting
 def document(
     name: str,
     root: RelationLike,
@@ -283,6 +286,7 @@ def document(
     return made
 
 
+@suggesting
 def outbox(
     name: str,
     relation: RelationLike,
@@ -315,6 +319,7 @@ def outbox(
     return Document(spec, _objects(relation))
 
 
+@suggesting
 def one(
     relation: RelationLike,
     *,
@@ -349,6 +354,7 @@ def one(
     return _embed("one", relation, {"on": on, "order": order, **parts})
 
 
+@suggesting
 def many(
     relation: RelationLike,
     *,

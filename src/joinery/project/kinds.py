@@ -10,7 +10,7 @@ Invariant: a name means one kind; a package cannot replace one of Joinery's own.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -114,11 +114,11 @@ class Registry:
             where: What it is made for, and the place where it stands last.
 
         Raises:
-            SpecError: As `read`.
+            SpecError: As `read`; or the package's options cannot make anything.
         """
         found = self.find(name)
         if isinstance(found, type):
-            return self.read(name, given).make(*where)
+            return self._method(self.read(name, given), name, "make")(*where)
         own = {key: value for key, value in given.items() if key not in self.beside}
         return found(*where[:-1], own, where[-1])
 
@@ -132,13 +132,30 @@ class Registry:
             given: Its options.
             made_for: The product or the relation, which names the table unless options do.
             folder: Where relative paths begin.
+
+        Raises:
+            SpecError: The package's options cannot tell it.
         """
-        if self.options(name) is None:
+        kind = self.options(name)
+        if kind is None:
             return None
+        self._method(kind, name, "target")
         try:
             found: Target | None = self.read(name, given).target(made_for, folder)
         except SpecError:
             return None
+        return found
+
+    def _method(self, options: Any, name: str, method: str) -> Callable[..., Any]:
+        """Return a method that the options of each kind have to have; packages may forget it."""
+        if not hasattr(options, method):
+            kind = options if isinstance(options, type) else type(options)
+            raise self.refusal(
+                f'the options of {self.noun} "{name}" have no method "{method}"',
+                detail=f"They are declared by {kind.__module__}:{kind.__qualname__}.",
+                hint="The package needs another version, or a fix.",
+            )
+        found: Callable[..., Any] = getattr(options, method)
         return found
 
     def _added(self) -> dict[str, EntryPoint]:

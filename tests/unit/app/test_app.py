@@ -419,6 +419,38 @@ def test_a_url_that_means_nothing_is_no_path(places: dict[str, str]) -> None:
     assert "SPEC_VALUE" == refused.value.code
 
 
+def test_a_path_is_a_folder_or_a_file_as_a_text_is() -> None:
+    app = jn.App("coffee", source=Path("data"), database=Path("coffee.db"))
+
+    assert jn.App("coffee", source="data").spec == app.spec
+    assert "coffee.db" == app.declarations.database.place
+
+
+@pytest.mark.parametrize("name", ["source", "database"])
+def test_a_place_that_is_neither_text_nor_path_is_refused(name: str) -> None:
+    with pytest.raises(SpecError, match=f'"{name}" cannot be of type int') as refused:
+        jn.App("coffee", **{name: 5})
+
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("call", "near"),
+    [
+        (lambda: jn.relation("user", key="id", fields={"id": "long"}, imges="key"), "images"),
+        (lambda: jn.document("p", "user", emitt={"settle": "2s"}), "emit"),
+        (lambda: jn.document("p", "user").embed_one("a", "b", onn={"id": "id"}), "on"),
+        (lambda: jn.App("coffee", sorce="data"), "source"),
+        (lambda: jn.App("coffee").table("a", key="id", field={"id": "long"}), "fields"),
+        (lambda: jn.Project("people", product=[]), "products"),
+        (lambda: jn.Stream.from_dataframe(None, "clicks", frames=None), "frame"),
+    ],
+)
+def test_a_misspelled_argument_names_the_nearest(call: Callable[[], object], near: str) -> None:
+    with pytest.raises(TypeError, match=f"Did you mean '{near}'"):
+        call()
+
+
 def test_the_columns_of_a_dataframe_are_those_of_the_stream() -> None:
     frame = Frame((("id", "bigint"), ("at", "timestamp"), ("__op", "string")))
 

@@ -247,3 +247,11 @@ def test_an_aggregate_that_cannot_be_kept_is_refused(text: str, code: str, offse
 
 def _text(expression: Expression | None) -> str:
     return "" if expression is None else expression.sql
+
+
+@pytest.mark.parametrize("text", [" + ".join(["id"] * 2000), "(" * 400 + "id" + ")" * 400])
+def test_an_expression_that_is_too_deep_is_one_clear_line(text: str) -> None:
+    with pytest.raises(ExpressionError, match="nested too deeply") as refused:
+        build_expression(text, SCOPE)
+
+    assert "PLAN_EXPRESSION_DEPTH" == refused.value.code

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from joinery.errors import SinkOptionError
 from joinery.model.type import LONG, Field, Struct
 from joinery.project.kinds import LOOKUP_STORES, SINKS, Registry, UnknownKindError
 from joinery.project.load import load_parts
+from joinery.project.option import options
 from joinery.project.schema import schema
 from joinery.sinks.files import FilesSink
 from joinery.sinks.protocol import StagedBatch, make_sink
@@ -114,6 +116,27 @@ def test_a_package_may_name_a_plain_function(monkeypatch: pytest.MonkeyPatch) ->
 
     assert ("p", {"path": "out"}, Path("here")) == made
     assert SINKS.known("files") is None
+
+
+@options
+class SilentOptions:
+    """The options of a package's sink that does not say what it keeps."""
+
+    def make(self, product: str, folder: Path) -> object:
+        return product, folder
+
+
+def test_a_package_that_does_not_say_what_a_sink_keeps_is_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Registry, "find", lambda registry, name: SilentOptions)
+    monkeypatch.setattr(Registry, "__contains__", lambda registry, name: True)
+
+    with pytest.raises(SinkOptionError) as refused:
+        SINKS.target("silent", {}, "p", Path())
+
+    assert 'the options of sink "silent" have no method "target"' == refused.value.message
+    assert "SilentOptions" in refused.value.detail
 
 
 def test_the_example_names_its_entry_point() -> None:
