@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from joinery.cli.project import write_warning
 from joinery.model.progress import BatchLimit, BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
+from joinery.model.watermark import EventTimes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -228,7 +229,9 @@ class TerminalDisplay:
         if progress.latest:
             parts.append(self._table(progress))
             parts += [Text(_product_line(*each)) for each in progress.documents.items()]
-            for batch in progress.latest.values():
+            latest = progress.latest.values()
+            parts += [Text(line) for each in latest for line in watermark_lines(each)]
+            for batch in latest:
                 lines = (batch_line(batch), *map(limit_line, batch.limits.values()))
                 parts += [Text(each, style="dim") for each in lines if each]
         parts += [Text(waiting_line(each), style="yellow") for each in progress.waiting.values()]
@@ -322,6 +325,34 @@ def limit_line(limit: BatchLimit) -> str:
             why = "run.max_bytes_per_batch"
     size = size_text(limit.bytes)
     return f"behind: up to {limit.rows:,} rows or {size} of input a batch, bound by {why}"
+
+
+def watermark_lines(batch: BatchProgress) -> list[str]:
+    """Return how far the event times of each relation have come, for people.
+
+    Example:
+        >>> from joinery.model.watermark import EventTimes
+        >>> times = EventTimes({"0": 9_000_000, "1": 7_000_000}, {0: 98, 80: 2}, 1000)
+        >>> none = {"relations": {}, "documents": {}, "counters": {}}
+        >>> batch = BatchProgress(
+        ...     query="q", batch_id=0, **none, dead=0, seconds=1, ended_at=0,
+        ...     event_times={"views": times},
+        ... )
+        >>> watermark_lines(batch)
+        ['views: watermark 1970-01-01T00:00:06Z, held back by partition 1 of 2; 99 % of rows \
+at most 2.62 s behind, all at most 2.62 s']
+    """
+    return [_watermark_line(*each) for each in batch.event_times.items()]
+
+
+def _watermark_line(relation: str, times: EventTimes) -> str:
+    most, all_ = (f"{times.behind_us(share) / 1e6:,.3g} s" for share in (0.99, 1.0))
+    count = len(times.newest_us)
+    held = f", held back by partition {times.held_back_by} of {count}" if count > 1 else ""
+    return (
+        f"{relation}: watermark {times.to_json()['watermark']}{held};"
+        f" 99 % of rows at most {most} behind, all at most {all_}"
+    )
 
 
 def target_lines(targets: Targets) -> list[str]:

@@ -22,6 +22,7 @@ from typing import Literal
 
 from joinery.model.lookup import LookupProgress
 from joinery.model.warning import RunWarning
+from joinery.model.watermark import EventTimes
 
 _ENOUGH = 50
 _REMEMBERED = 200
@@ -118,6 +119,7 @@ class BatchProgress:
         live: True in real-time mode: what happened since the last telling, not a whole batch.
         lookups: What lookups in stores did since the run began, by stream and table
             (`orders/customers`).
+        event_times: By relation with a watermark, how far its times had come after the batch.
         columns: By relation, the `rows` decoded, and `unseen:<column>` with how many came in
             parts that had the column in no row, `undeclared:<name>` for what they had instead.
     """
@@ -140,6 +142,7 @@ class BatchProgress:
     live: bool = False
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     columns: Mapping[str, Counts] = field(default_factory=dict)
+    event_times: Mapping[str, EventTimes] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -174,6 +177,7 @@ class BatchProgress:
             "duration_ms": dict(self.durations_ms),
             **({"store": dict(self.store)} if self.store else {}),
             "lookups": {name: each.to_json() for name, each in self.lookups.items()},
+            **_times_json(self.event_times),
             "freshness_ms": self.freshness_ms,
         }
 
@@ -305,6 +309,11 @@ class Progress:
         if latest is None or latest.batch_id != batch.batch_id:
             return self
         return replace(self, latest={**self.latest, batch.query: batch})
+
+
+def _times_json(times: Mapping[str, EventTimes]) -> dict[str, object]:
+    told = {name: each.to_json() for name, each in times.items()}
+    return {"watermarks": told} if told else {}
 
 
 def split_columns(relations: Mapping[str, Counts]) -> tuple[dict[str, Counts], dict[str, Counts]]:

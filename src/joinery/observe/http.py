@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from joinery.errors import JoineryError, RunError, needs_extra
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import BatchProgress, Progress
+from joinery.model.watermark import SHARES
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -67,6 +68,7 @@ class ProgressMetrics:
         yield from _run(self._started_at, ready=self._ready())
         yield from _counted(progress)
         yield from _latest(list(progress.latest.values()))
+        yield from _event_times(list(progress.latest.values()))
         yield from _waiting(progress)
         yield from _lookups(progress.lookups)
 
@@ -172,6 +174,36 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
         for relation, size in batch.remaining.items():
             left.add_metric([relation], size)
     yield from (whole, step, ended, state, lag, left)
+
+
+def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    watermark = GaugeMetricFamily(
+        "joinery_watermark_timestamp_seconds",
+        "The watermark of a relation; absent before its first row.",
+        labels=["query", "relation"],
+    )
+    newest = GaugeMetricFamily(
+        "joinery_event_time_newest_timestamp_seconds",
+        "The newest event time that was read of a partition.",
+        labels=["query", "relation", "partition"],
+    )
+    behind = GaugeMetricFamily(
+        "joinery_event_time_behind_seconds",
+        "How far that share of the rows was at most behind the newest time of its partition.",
+        labels=["query", "relation", "quantile"],
+    )
+    for batch in batches:
+        for relation, times in batch.event_times.items():
+            labels = [batch.query, relation]
+            if times.watermark_us is not None:
+                watermark.add_metric(labels, times.watermark_us / 1e6)
+            for partition, time_us in times.newest_us.items():
+                newest.add_metric([*labels, partition], time_us / 1e6)
+            for share in SHARES:
+                behind.add_metric([*labels, f"{share:g}"], times.behind_us(share) / 1e6)
+    yield from (watermark, newest, behind)
 
 
 def _waiting(progress: Progress) -> Iterator[Metric]:

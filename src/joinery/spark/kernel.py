@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +19,7 @@ from joinery.errors import RunError
 from joinery.plan.nodes import Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 
@@ -210,7 +211,28 @@ def reading_of(
         strings(session, [each.source for each in relations]),
         strings(session, [each.topic for each in relations]),
         json.dumps([_readers(relations, each) for each in topics]),
+        json.dumps([*map(partial(_clock, program), program.relations, relations)]),
     )
+
+
+def _clock(
+    program: KernelProgram, decoded: RelationProgram, relation: Relation
+) -> dict[str, object] | None:
+    """Return which column tells the times of a relation with a watermark; None for none.
+
+    A program decodes the columns that its products use: a time that none does is not told.
+    """
+    if relation.time is None or relation.watermark is None:
+        return None
+    columns = [each.name for each in decoded.columns]
+    if relation.time in columns:
+        return {"column": columns.index(relation.time), "derived": False}
+    if not program.assemblers:
+        return None
+    visible = [each.name for each in program.assemblers[decoded.assembler].type.fields]
+    if relation.time in visible:
+        return {"column": visible.index(relation.time), "derived": True}
+    return None
 
 
 def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:

@@ -13,6 +13,7 @@ import pytest
 
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.watermark import EventTimes
 from joinery.observe.http import HttpError, RunEndpoints
 
 
@@ -74,6 +75,20 @@ def test_metrics_tell_counts_lag_state_and_time(served: Served) -> None:
     assert 'joinery_lag_records{partition="0",topic="user"} 7.0' in lines
     assert 'joinery_state_bytes{query="profile"} 4096.0' in lines
     assert 'joinery_batch_step_seconds{query="profile",step="stage"} 0.8' in lines
+
+
+def test_watermarks_are_metrics(served: Served) -> None:
+    times = EventTimes({"0": 9_000_000, "1": 7_000_000}, {0: 98, 8: 2}, delay_ms=1000)
+    served.progress = Progress().plus(replace(batch(), event_times={"view": times}))
+
+    lines = served.get("/metrics")[1].splitlines()
+
+    named = 'query="profile",relation="view"'
+    assert f"joinery_watermark_timestamp_seconds{{{named}}} 6.0" in lines
+    newest = 'partition="1",query="profile",relation="view"'
+    assert f"joinery_event_time_newest_timestamp_seconds{{{newest}}} 7.0" in lines
+    behind = 'quantile="0.99",query="profile",relation="view"'
+    assert f"joinery_event_time_behind_seconds{{{behind}}} 9e-06" in lines
 
 
 def test_a_sink_that_is_waited_for_is_a_metric(served: Served) -> None:

@@ -50,18 +50,21 @@ class QueryPaths:
         checkpoint: Spark's checkpoint.
         staging: Where batches are staged.
         lease_file: Where the lease on the run is kept.
+        status_file: Shows operators how far the run has come.
     """
 
     query: str
     checkpoint: Path
     staging: Path
     lease_file: Path
+    status_file: Path
 
     @classmethod
     def of(cls, root: Path, query: str) -> Self:
         """Return the paths of the query itself."""
         lease_file = root / "_leases" / f"{query}.lease"
-        return cls(query, root / query, root / "_staging" / query, lease_file)
+        status_file = root / "_status" / f"{query}.json"
+        return cls(query, root / query, root / "_staging" / query, lease_file, status_file)
 
     @property
     def lease(self) -> Lease:
@@ -76,6 +79,7 @@ def rebuild_paths(root: Path, query: str) -> QueryPaths:
         checkpoint=root / "_rebuild" / query,
         staging=root / "_staging" / f"{query}.rebuild",
         lease_file=root / "_leases" / f"{query}.rebuild.lease",
+        status_file=root / "_status" / f"{query}.rebuild.json",
     )
 
 

@@ -30,10 +30,12 @@ from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
+from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Product
 from joinery.sinks.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
 from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import BatchLabel
 
@@ -80,6 +82,7 @@ class QueryRun:
         board: Told of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
+        times: Keeps how far the event times of its relations have come.
         sent: Remembers where its products' documents were sent.
         attempts: Remembers batches whose own work failed.
         outlets: Makes the outlets of its products, which may wait before they send.
@@ -101,6 +104,7 @@ class QueryRun:
         board: ProgressBoard,
         tombstone_retention_ms: int,
         wait_for_letters: bool,
+        times: QueryTimes,
         sent: SentMark,
         attempts: Attempts,
         outlets: OutletMaker,
@@ -109,6 +113,7 @@ class QueryRun:
         self.name = name
         self.lowered = lowered
         self.lease = lease
+        self.times = times
         self.members = tuple(members)
         self.failure: Exception | None = None
         self.lost: Counts = {}
@@ -260,9 +265,12 @@ class QueryRun:
                     _count(mine, "older", written.older)
             dead = _parts(folder / _DEAD_LETTERS)
             self._keep(dead, query_id=query_id, batch_id=batch_id)
+            reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
             self._sent.note(summary.get("documents", {}), self.targets)
-            self._count_batch(summary, counters, dead, batch_id=batch_id, times=times)
+            self._count_batch(
+                summary, counters, dead, batch_id=batch_id, times=times, reached=reached
+            )
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
@@ -301,6 +309,7 @@ class QueryRun:
         *,
         batch_id: int,
         times: tuple[float, float, float],
+        reached: Mapping[str, EventTimes],
     ) -> None:
         """Tell the board of a batch; `times` are when it began, was staged and was sent."""
         started, staged, written = times
@@ -322,6 +331,7 @@ class QueryRun:
                     "sinks": round((written - staged) * 1000),
                 },
                 lookups=summary.get("lookups", {}),
+                event_times=reached,
             )
         )
 
@@ -329,6 +339,7 @@ class QueryRun:
         self, kernel: BatchKernel, frame: DataFrame, folder: Path, label: BatchLabel
     ) -> Mapping[str, Any]:
         """Run a batch's own work, and remember whether it failed; a store's failure is not it."""
+        self.times.begin(frame.sparkSession, label.number)
         with self._attempts.at_work(label.number, counts=lambda: not self.ended()):
             return kernel.stage(frame, folder, label)
 

@@ -32,6 +32,7 @@ from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import ProductSinks, QueryRun
 from joinery.spark.batch.query_kernel import lookups_of, lower_query
 from joinery.spark.batch.ready import Ends
+from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import sources_of
 
@@ -173,6 +174,12 @@ def _query(
         wait_for_letters=spec.run.dead_letters_wait,
         attempts=Attempts(paths.checkpoint.parent, name),
         staging=paths.staging,
+        times=QueryTimes(
+            name,
+            lowered.relations,
+            checkpoint=paths.checkpoint,
+            status_file=paths.status_file,
+        ),
         sent=SentMark(paths.checkpoint, spec.path_of(".")),
         board=board,
         tombstone_retention_ms=spec.run.tombstone_retention_ms,

@@ -104,6 +104,7 @@ class QueryStarter:
             kernel,
             checkpoint=self.mode.paths(query.name).checkpoint,
             lease=query.lease,
+            times=query.times,
             catch_up=partial(self._start_batches, query, kernel, at_end=True),
         )
 

@@ -22,11 +22,13 @@ from joinery.clients.kafka import Topic, describe_topic
 from joinery.dead_letters.topic import open_dead_letter_topic
 from joinery.delivery.lease import Lease
 from joinery.model.progress import BatchProgress, with_ages
+from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Product
 from joinery.processor import usable_processors
 from joinery.project.kafka import kafka_options
 from joinery.project.product import ProjectSpec
 from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.real_time.rules import (
     KafkaTopic,
     RealTimeTarget,
@@ -35,7 +37,7 @@ from joinery.spark.real_time.rules import (
     slots_needed,
 )
 from joinery.spark.real_time.uncommitted import RealTimeMark, last_commit
-from joinery.spark.recovery.checkpoint import committed_positions
+from joinery.spark.recovery.checkpoint import committed_positions, last_batch
 from joinery.spark.source.kafka import subscription
 from joinery.spark.source.kafka_client import KafkaClient
 from joinery.spark.source.open import open_sources
@@ -70,6 +72,7 @@ class RealTimeQuery:
         records: Makes the stream of records for the sink.
         counts: Tells what real-time mode has counted since it began.
         close_counts: Ends the counting.
+        times: Knows how far event times had come in batches.
         board: Told of the counts.
     """
 
@@ -81,6 +84,7 @@ class RealTimeQuery:
     records: Callable[[], DataFrame]
     counts: Callable[[], Counts]
     close_counts: Callable[[], None]
+    times: QueryTimes
     board: ProgressBoard
     live: bool = False
     _ticker: Ticker | None = field(default=None, repr=False)
@@ -96,7 +100,7 @@ class RealTimeQuery:
         RealTimeMark(self.checkpoint).begin()
         started = self._start_live()
         self.live = True
-        self._ticker = Ticker(self.name, self.counts, self.board)
+        self._ticker = Ticker(self.name, self.counts, self.times, self.board)
         return started
 
     def close(self) -> None:
@@ -108,8 +112,11 @@ class RealTimeQuery:
     def _start_live(self) -> StreamingQuery:
         place = self.target.dead_letters
         options = {f"kafka.{name}": value for name, value in (*_PRODUCER, *place.properties)}
+        records = self.records()
+        last, _ = last_batch(self.checkpoint)
+        self.times.begin(records.sparkSession, 0 if last is None else last + 1)
         # PySpark's own types do not know the trigger yet.
-        writer: Any = self.records().writeStream.queryName(self.name).format("kafka")
+        writer: Any = records.writeStream.queryName(self.name).format("kafka")
         started: StreamingQuery = (
             writer.options(**options)
             .option("kafka.bootstrap.servers", place.bootstrap)
@@ -132,17 +139,21 @@ class Ticker:
     Args:
         query: The query's name.
         counts: Tells what was counted since the query began.
+        times: Knows how far event times had come before.
         board: Told of what came since.
     """
 
-    def __init__(self, query: str, counts: Callable[[], Counts], board: ProgressBoard) -> None:
+    def __init__(
+        self, query: str, counts: Callable[[], Counts], times: QueryTimes, board: ProgressBoard
+    ) -> None:
         self._query = query
         self._counts = counts
+        self._times = times
         self._board = board
         self._told: Counts = {}
         self._told_at = time.time()
         self._ticks = 0
-        self._tell({}, self._told_at)
+        self._tell({}, {}, self._told_at)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="joinery-ticker", daemon=True)
         self._thread.start()
@@ -161,10 +172,10 @@ class Ticker:
         counts, now = self._counts(), time.time()
         fresh = since(self._told, counts)
         if fresh:
-            self._tell(fresh, now)
+            self._tell(fresh, self._times.live(counts), now)
             self._told, self._told_at = counts, now
 
-    def _tell(self, fresh: Counts, now: float) -> None:
+    def _tell(self, fresh: Counts, times: Mapping[str, EventTimes], now: float) -> None:
         tick = BatchProgress(
             query=self._query,
             batch_id=self._ticks,
@@ -175,6 +186,7 @@ class Ticker:
             seconds=now - self._told_at,
             ended_at=now,
             live=True,
+            event_times=times,
         )
         self._ticks += 1
         self._board.tick(tick)
@@ -236,6 +248,7 @@ class RealTimeRun:
         *,
         checkpoint: Path,
         lease: Lease,
+        times: QueryTimes,
         catch_up: Callable[[], StreamingQuery],
     ) -> StreamingQuery:
         """Start a query: first the batches that `catch_up` starts.
@@ -261,6 +274,7 @@ class RealTimeRun:
             records=partial(self._records, spark, name, door, checkpoint, lease),
             counts=door.counts,
             close_counts=door.close,
+            times=times,
             board=self._board,
         )
         self._queries[name] = query

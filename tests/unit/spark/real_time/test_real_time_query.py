@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from joinery.model.progress import BatchProgress
 from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.real_time.run import Counts, Ticker, since
 
 
@@ -28,7 +30,7 @@ def test_nothing_new_is_nothing() -> None:
     assert {} == since(counts, counts)
 
 
-def test_a_ticker_tells_each_count_once_and_the_last_at_its_end() -> None:
+def test_a_ticker_tells_each_count_once_and_the_last_at_its_end(tmp_path: Path) -> None:
     told: list[BatchProgress] = []
     ticked = threading.Event()
     counts: dict[str, dict[str, dict[str, int]]] = {"relations": {"user": {"read": 2}}}
@@ -38,8 +40,12 @@ def test_a_ticker_tells_each_count_once_and_the_last_at_its_end() -> None:
         if tick.read:
             ticked.set()
 
+    times = QueryTimes("profile", (), checkpoint=tmp_path, status_file=tmp_path / "status.json")
     ticker = Ticker(
-        "profile", lambda: {name: dict(each) for name, each in counts.items()}, ProgressBoard(note)
+        "profile",
+        lambda: {name: dict(each) for name, each in counts.items()},
+        times,
+        ProgressBoard(note),
     )
     assert ticked.wait(30)
     counts["relations"] = {"user": {"read": 7}}

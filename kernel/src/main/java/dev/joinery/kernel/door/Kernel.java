@@ -77,7 +77,11 @@ public final class Kernel {
 
   private Dataset<Row> chain(Reading reading, PendingRoots pending) {
     Ingress ingress =
-        reading.ingress(program).sendingTo(destinations(program, shared)).telling(pending);
+        reading
+            .ingress(program)
+            .sendingTo(destinations(program, shared))
+            .deriving(shared)
+            .telling(pending);
     return levels(reading.through(ingress, BatchTime.micros())).toDF();
   }
 
@@ -86,6 +90,7 @@ public final class Kernel {
     return new RealTime(
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
+        shared,
         Entrance.isNeeded(program)
             ? Entrance.unending(shared)
             : origin -> new Ingress.Router(program),

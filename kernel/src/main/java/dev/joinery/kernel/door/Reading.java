@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
+import dev.joinery.kernel.ingress.Clock;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
@@ -21,17 +22,20 @@ import scala.Tuple2;
  * @param sources of each relation
  * @param topics of each relation
  * @param readJson for each number in the column topic, the places of its relations
+ * @param clocksJson what {@link Clock#listOf} reads
  */
 public record Reading(
     Dataset<Row> raw,
     String relationsJson,
     String[] sources,
     String[] topics,
-    String readJson) {
+    String readJson,
+    String clocksJson) {
 
   Ingress ingress(Program program) {
     Format[] formats = Formats.of(relationsJson, raw.sparkSession());
-    return new Ingress(program, formats, sources, topics, numbers());
+    return new Ingress(program, formats, sources, topics, numbers())
+        .timedBy(Clock.listOf(clocksJson));
   }
 
   private int[][] numbers() {

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.door;
 
+import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.egress.Fence;
 import dev.joinery.kernel.egress.SinkRows;
 import dev.joinery.kernel.ingress.Ingress;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import org.apache.spark.SparkContext;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
@@ -44,6 +46,7 @@ public final class RealTime implements AutoCloseable {
 
   private final SparkContext context;
   private final Program program;
+  private final Broadcast<SharedProgram> shared;
   private final Ingress.Destinations destinations;
   private final UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels;
   private final Tally tally = new Tally();
@@ -52,10 +55,12 @@ public final class RealTime implements AutoCloseable {
   RealTime(
       SparkContext context,
       Program program,
+      Broadcast<SharedProgram> shared,
       Ingress.Destinations destinations,
       UnaryOperator<Dataset<Tuple2<byte[], byte[]>>> levels) {
     this.context = context;
     this.program = program;
+    this.shared = shared;
     this.destinations = destinations;
     this.levels = levels;
     context.register(tally, "joinery");
@@ -74,7 +79,7 @@ public final class RealTime implements AutoCloseable {
     SinkRows sink = new SinkRows(program.products(), SinkRows.Target.read(target), tally, fence);
     Column now = Calls.call(Calls.literal(new WallClock()), "micros", DataTypes.LongType);
     Ingress ingress =
-        reading.ingress(program).sendingTo(destinations).countingInto(tally);
+        reading.ingress(program).sendingTo(destinations).deriving(shared).countingInto(tally);
     Dataset<Row> rows =
         levels
             .apply(reading.through(ingress, now))

@@ -37,7 +37,7 @@ public final class Streams {
 
   /** Decodes raw records; each event goes through its first steps. */
   public Dataset<Row> decoded(Reading reading) {
-    Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shared));
+    Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shared)).deriving(shared);
     return reading.through(ingress, BatchTime.micros()).toDF();
   }
 

@@ -52,6 +52,9 @@ public interface ChangeSink {
    */
   default void committed(int relation, long millis) {}
 
+  /** The change just told was read from the table as it stood, not when it happened. */
+  default void snapshot(int relation) {}
+
   /** Adds one to a counter: something was left out, and that is right. */
   void count(int relation, String counter);
 }

@@ -46,6 +46,9 @@ final class DebeziumEvent {
   /** Tells the sink what the event says. */
   void apply(int relation, byte[] key, Image before, Image after, ChangeSink sink) {
     tell(relation, key, before, after, sink);
+    if (op == 'r') {
+      sink.snapshot(relation);
+    }
     if (committed >= 0) {
       sink.committed(relation, committed);
     }

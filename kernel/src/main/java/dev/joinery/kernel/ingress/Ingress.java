@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.format.ColumnsSeen;
 import dev.joinery.kernel.format.Format;
@@ -26,6 +27,7 @@ import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Tuple2;
@@ -53,6 +55,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   private final boolean[] severalTopics;
   private final int[][] relationsOf;
   private PendingRoots pending = PendingRoots.NONE;
+  private Clock[] clocks = {};
+  private Broadcast<SharedProgram> shared;
   private Tally tally;
   private Destinations destinations;
 
@@ -115,6 +119,18 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return this;
   }
 
+  /** Tells the times of what is read; {@code byRelation} is null for a relation without a clock. */
+  public Ingress timedBy(Clock[] byRelation) {
+    clocks = byRelation;
+    return this;
+  }
+
+  /** Evaluates times that are derived from columns. */
+  public Ingress deriving(Broadcast<SharedProgram> program) {
+    shared = program;
+    return this;
+  }
+
   /** Also tells pending roots, in the one batch that is theirs. */
   public Ingress telling(PendingRoots roots) {
     pending = roots;
@@ -146,8 +162,13 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         && Long.toString(pending.batch()).equals(task.getLocalProperty(BATCH));
   }
 
+  private static String timesBefore() {
+    TaskContext task = TaskContext.get();
+    return task == null ? null : task.getLocalProperty(TaskTimes.PROPERTY);
+  }
+
   /** A change that a decoder told of the record at hand. */
-  private record Decoded(Change change, Slice row) {}
+  private record Decoded(Change change, Slice row, boolean timed) {}
 
   /**
    * Takes what a decoder tells about the record at hand, and sends it once all of it is known to
@@ -162,6 +183,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
     private final List<Decoded> decoded = new ArrayList<>(2);
+    private final TaskTimes taskTimes = new TaskTimes(program, clocks, timesBefore(), shared);
     private String reason;
     private String detail;
     private Row record;
@@ -247,7 +269,20 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         return;
       }
       Change change = new Change(op, positioned, position, majorOf(relation), number, absent);
-      decoded.add(new Decoded(change, values));
+      decoded.add(new Decoded(change, values, isTimed(relation, op)));
+    }
+
+    private boolean isTimed(int relation, int op) {
+      return op == ChangeSink.UPSERT && taskTimes.has(relation);
+    }
+
+    /** What stood in the table before is no news: it moves no time. */
+    @Override
+    public void snapshot(int relation) {
+      int last = decoded.size() - 1;
+      if (last >= 0 && decoded.get(last).timed()) {
+        decoded.set(last, new Decoded(decoded.get(last).change(), decoded.get(last).row(), false));
+      }
     }
 
     /** The partition; of a relation of several topics, told apart by their names. */
@@ -263,6 +298,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     private void sendDecoded(int relation) {
       for (Decoded each : decoded) {
+        if (each.timed()) {
+          taskTimes.take(relation, partitionOf(each.change()), this::partitionName, each.row());
+        }
         destination.send(relation, each.change(), each.row(), timestamp, outbox);
       }
     }
@@ -277,6 +315,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     @Override
     public long partitionOf(Change change) {
       return record.isNullAt(3) ? change.major() : 0;
+    }
+
+    /** The number, with the topic before it where the relation has several. */
+    private String partitionName() {
+      String log = Long.toString(record.isNullAt(3) ? partition : 0);
+      return severalTopics[decoding] ? topicOf(decoding) + "/" + log : log;
     }
 
     private String topicOf(int relation) {
@@ -322,6 +366,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       if (tally == null) {
         tellColumns();
       }
+      taskTimes.close();
       counters.drainTo(outbox, timestamp);
       destination.close(outbox, timestamp);
     }
@@ -337,6 +382,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     }
 
     private void count() {
+      taskTimes.drainTo(counters);
       for (int i = 0; i < read.length; i++) {
         String name = program.relations().get(i).name();
         if (read[i] > 0) {

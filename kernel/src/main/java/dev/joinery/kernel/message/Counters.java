@@ -23,6 +23,13 @@ public final class Counters implements Serializable {
   public static final String DOCUMENTS = "documents";
   public static final String DEAD_LETTERS = "dead_letters";
 
+
+  /** By relation and partition, a time in microseconds: of two, the later stands. */
+  public static final String NEWEST = "newest";
+
+  /** By relation: how many rows were how far behind the newest time of their partition. */
+  public static final String BEHIND = "behind";
+
   private static final String EXPRESSION_ERRORS = "expression_errors";
 
   private record Name(String kind, String owner, String counter) implements Serializable {}
@@ -30,11 +37,16 @@ public final class Counters implements Serializable {
   private final ConcurrentHashMap<Name, Long> counts = new ConcurrentHashMap<>();
 
   public void add(String kind, String owner, String counter, long count) {
-    counts.merge(new Name(kind, owner, counter), count, Long::sum);
+    add(new Name(kind, owner, counter), count);
+  }
+
+  private void add(Name name, long count) {
+    boolean time = name.kind().equals(NEWEST);
+    counts.merge(name, count, (one, more) -> time ? Math.max(one, more) : one + more);
   }
 
   public void addAll(Counters others) {
-    others.counts.forEach((name, count) -> counts.merge(name, count, Long::sum));
+    others.counts.forEach(this::add);
   }
 
   /** Adds what a message of {@link #drainTo(Outbox, long)} tells. */

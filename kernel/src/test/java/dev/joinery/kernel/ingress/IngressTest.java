@@ -18,6 +18,7 @@ import dev.joinery.kernel.format.ColumnsSeen;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
@@ -71,6 +72,63 @@ class IngressTest {
     String[] topics = {topic};
     return new Ingress(PROGRAM, formats, new String[] {"s"}, topics, new int[][] {{0}})
         .sendingTo(origin -> new ChangeFeed.Changes(PROGRAM));
+  }
+
+  /** The counts of one kind that a task told, by relation. */
+  private static JsonNode counted(String kind, Ingress ingress, Row... records) {
+    Counters counters = new Counters();
+    ingress
+        .call(List.of(records).iterator())
+        .forEachRemaining(
+            each -> {
+              if (Message.kind(each._1()) == Message.COUNT) {
+                counters.addMessage(Message.body(each._1()));
+              }
+            });
+    return json(counters.toJson().getBytes(StandardCharsets.UTF_8)).path(kind);
+  }
+
+  private static final Clock[] AT = {new Clock(2, false)};
+
+  @Test
+  void theNewestTimeIsToldByPartition() {
+    Row[] records = {
+      record(null, 0, 5, null, update(null, 1, 1, 500)),
+      record(null, 0, 6, null, update(null, 2, 2, 300)),
+      record(null, 1, 0, null, update(null, 3, 3, 200)),
+      record(null, 1, 1, null, "{"),
+    };
+
+    Ingress ingress = ingress(debezium(), "user").timedBy(AT);
+
+    assertEquals(json(bytes("{\"user\":{\"0\":500,\"1\":200}}")), counted("newest", ingress, records));
+  }
+
+  @Test
+  void howFarRowsAreBehindIsToldInBuckets() {
+    Row[] records = {
+      record(null, 0, 5, null, update(null, 1, 1, 500)),
+      record(null, 0, 6, null, update(null, 2, 2, 300)),
+    };
+
+    Ingress ingress = ingress(debezium(), "user").timedBy(AT);
+
+    // 200 behind: from 192 to 223.
+    assertEquals(json(bytes("{\"user\":{\"0\":1,\"26\":1}}")), counted("behind", ingress, records));
+  }
+
+  @Test
+  void whatASnapshotReadMovesNoTime() {
+    String read = update(null, 1, 1, 500).replace("\"u\"", "\"r\"");
+
+    JsonNode newest =
+        counted(
+            "newest",
+            ingress(debezium(), "user").timedBy(AT),
+            record(null, 0, 5, null, read),
+            record(null, 0, 6, null, update(null, 2, 2, 300)));
+
+    assertEquals(json(bytes("{\"user\":{\"0\":300}}")), newest);
   }
 
   private void run(Ingress ingress, Row... records) {

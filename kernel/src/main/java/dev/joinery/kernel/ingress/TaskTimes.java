@@ -1,0 +1,198 @@
+package dev.joinery.kernel.ingress;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.Nodes;
+import dev.joinery.kernel.chain.SharedProgram;
+import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.node.RelationRows;
+import dev.joinery.kernel.program.Program;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * The times of what one task reads: remembers, of each relation with a clock, the newest time in
+ * each partition, those of the batches before included, and how far its rows were behind it.
+ *
+ * <p>A task reads a partition in the order of its log. Where several tasks share one (a topic of
+ * files), each begins with what the batches before it had.
+ */
+final class TaskTimes {
+  /** Where the driver tells a task the newest times before its batch. */
+  static final String PROPERTY = "joinery.newest";
+
+  /** Buckets for each doubling of a distance, so that a bucket is at most a quarter wide. */
+  private static final int PART_BITS = 2;
+
+  private static final int BUCKETS = 64 << PART_BITS;
+
+  private final Program program;
+  private final OfRelation[] relations;
+  private final Broadcast<SharedProgram> shared;
+  private Nodes nodes;
+
+  /**
+   * @param clocks by relation, null where it has none
+   * @param before the newest times before the batch: {@code {relation: {partition: micros}}}; null
+   *     for none
+   * @param shared evaluates derived columns; null where there is nothing that could, and those
+   *     relations have no clock
+   */
+  TaskTimes(
+      Program program, Clock[] clocks, String before, Broadcast<SharedProgram> shared) {
+    this.program = program;
+    this.relations = new OfRelation[program.relations().size()];
+    this.shared = shared;
+    JsonNode newest = read(before);
+    for (int i = 0; i < relations.length; i++) {
+      if (i < clocks.length && clocks[i] != null && (!clocks[i].derived() || shared != null)) {
+        relations[i] = new OfRelation(i, clocks[i], newest);
+      }
+    }
+  }
+
+  private static JsonNode read(String json) {
+    try {
+      return new ObjectMapper().readTree(json == null ? "{}" : json);
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
+    }
+  }
+
+  boolean has(int relation) {
+    return relations[relation] != null;
+  }
+
+  /**
+   * Takes the row of an upsert, in the order of its log.
+   *
+   * @param partition of the log, {@code name} what it is called
+   */
+  void take(int relation, long partition, Supplier<String> name, Slice row) {
+    relations[relation].take(partition, name, row);
+  }
+
+  /** Adds what was read since the last call. */
+  void drainTo(Counters counters) {
+    for (OfRelation each : relations) {
+      if (each != null) {
+        each.drainTo(counters);
+      }
+    }
+  }
+
+  /** After a task that has sent all it had. */
+  void close() {
+    if (nodes != null) {
+      shared.value().giveBack(nodes);
+      nodes = null;
+    }
+  }
+
+  private RelationRows rows(int relation) {
+    if (nodes == null) {
+      nodes = shared.value().take();
+    }
+    return nodes.context().rows(relation);
+  }
+
+  private static final class Partition {
+    final String name;
+    long newest;
+    boolean moved;
+
+    Partition(String name, long newest) {
+      this.name = name;
+      this.newest = newest;
+    }
+  }
+
+  private final class OfRelation {
+    private final String name;
+    private final Clock clock;
+    private final JsonNode before;
+    private final RelationRows rows;
+    private final UnsafeRow row;
+    private final Map<Long, Partition> partitions = new HashMap<>();
+    private final long[] behind = new long[BUCKETS];
+    private long lastNumber;
+    private Partition last;
+    private boolean counted;
+
+    OfRelation(int relation, Clock clock, JsonNode newest) {
+      Program.RelationProgram declared = program.relations().get(relation);
+      this.name = declared.name();
+      this.clock = clock;
+      this.before = newest.path(name);
+      this.rows = clock.derived() ? rows(relation) : null;
+      this.row =
+          new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
+    }
+
+    void take(long number, Supplier<String> called, Slice taken) {
+      BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
+      if (row.isNullAt(clock.column())) {
+        return;
+      }
+      long time = row.getLong(clock.column());
+      Partition partition = partition(number, called);
+      behind[bucket(partition.newest == Marks.UNKNOWN ? 0 : partition.newest - time)]++;
+      counted = true;
+      if (time > partition.newest) {
+        partition.newest = time;
+        partition.moved = true;
+      }
+    }
+
+    private Partition partition(long number, Supplier<String> called) {
+      if (last == null || number != lastNumber) {
+        last = partitions.computeIfAbsent(number, each -> opened(called.get()));
+        lastNumber = number;
+      }
+      return last;
+    }
+
+    private Partition opened(String partition) {
+      return new Partition(partition, before.path(partition).asLong(Marks.UNKNOWN));
+    }
+
+    void drainTo(Counters counters) {
+      if (!counted) {
+        return;
+      }
+      counted = false;
+      for (Partition each : partitions.values()) {
+        if (each.moved) {
+          counters.add(Counters.NEWEST, name, each.name, each.newest);
+          each.moved = false;
+        }
+      }
+      for (int i = 0; i < BUCKETS; i++) {
+        if (behind[i] > 0) {
+          counters.add(Counters.BEHIND, name, Integer.toString(i), behind[i]);
+          behind[i] = 0;
+        }
+      }
+    }
+  }
+
+  /**
+   * The bucket of a distance in microseconds: 0 for none, then of those below 4 each its own, then
+   * four for each doubling.
+   */
+  static int bucket(long micros) {
+    if (micros < 1 << PART_BITS) {
+      return (int) Math.max(0, micros);
+    }
+    int doublings = 63 - Long.numberOfLeadingZeros(micros);
+    int part = (int) (micros >>> doublings - PART_BITS) & (1 << PART_BITS) - 1;
+    return (doublings - PART_BITS + 1 << PART_BITS) + part;
+  }
+}

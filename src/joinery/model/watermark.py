@@ -1,0 +1,117 @@
+"""How far the event times of a relation have come, partition by partition of its log.
+
+The watermark is the least over the partitions of the newest time of each, less the delay that
+the relation declares. How far rows come behind the newest time of their partition says which
+delay would have held them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
+_PART_BITS = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def bucket_ceiling_us(bucket: int) -> int:
+    """Return the longest distance that a bucket counts; the kernel's `TaskTimes` fills them.
+
+    Example:
+        >>> [bucket_ceiling_us(each) for each in (0, 3, 4, 7, 8, 11, 12)]
+        [0, 3, 4, 7, 9, 15, 19]
+    """
+    parts = 1 << _PART_BITS
+    if bucket < parts:
+        return bucket
+    doublings, part = divmod(bucket, parts)
+    return ((parts + part + 1) << (doublings - 1)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimes:
+    """The event times of one relation that were read so far.
+
+    Attributes:
+        newest_us: By partition, in microseconds since 1970.
+        behind: How many rows came how far behind the newest time of their partition, by
+            bucket (`bucket_ceiling_us`).
+        delay_ms: How far behind the newest time a row may still arrive.
+    """
+
+    newest_us: Mapping[str, int] = field(default_factory=dict)
+    behind: Mapping[int, int] = field(default_factory=dict)
+    delay_ms: int = 0
+
+    def plus(self, newest_us: Mapping[str, int], behind: Mapping[int, int]) -> EventTimes:
+        """Return the times after some more rows."""
+        newest, counts = dict(self.newest_us), dict(self.behind)
+        for partition, time_us in newest_us.items():
+            newest[partition] = max(time_us, newest.get(partition, time_us))
+        for bucket, count in behind.items():
+            counts[bucket] = counts.get(bucket, 0) + count
+        return replace(self, newest_us=newest, behind=counts)
+
+    @property
+    def held_back_by(self) -> str | None:
+        """The partition whose newest time is the oldest; None before the first row."""
+        ordered = sorted(self.newest_us, key=lambda each: (self.newest_us[each], each))
+        return ordered[0] if ordered else None
+
+    @property
+    def watermark_us(self) -> int | None:
+        """The relation's watermark; None before the first row.
+
+        Example:
+            >>> EventTimes({"0": 9_000_000, "1": 7_000_000}, delay_ms=1000).watermark_us
+            6000000
+        """
+        partition = self.held_back_by
+        return None if partition is None else self.newest_us[partition] - self.delay_ms * 1000
+
+    @property
+    def rows(self) -> int:
+        """How many rows had a time."""
+        return sum(self.behind.values())
+
+    def behind_us(self, share: float) -> int:
+        """Return how far behind that share of the rows is at most, rounded up by a quarter at most.
+
+        Example:
+            >>> times = EventTimes(behind={0: 98, 8: 1, 12: 1})
+            >>> [times.behind_us(each) for each in (0.5, 0.99, 1.0)]
+            [0, 9, 19]
+        """
+        wanted, counted, ceiling = share * self.rows, 0, 0
+        for bucket in sorted(self.behind):
+            ceiling = bucket_ceiling_us(bucket)
+            counted += self.behind[bucket]
+            if counted >= wanted:
+                break
+        return ceiling
+
+    def to_json(self) -> dict[str, object]:
+        """Return what an operator looks at as one JSON object."""
+        watermark_us = self.watermark_us
+        newest_us = max(self.newest_us.values(), default=None)
+        return {
+            "watermark": _text(watermark_us),
+            "held_back_by": self.held_back_by,
+            "newest": _text(newest_us),
+            "partitions": len(self.newest_us),
+            "delay_s": self.delay_ms / 1000,
+            "behind_s": {f"{share:g}": self.behind_us(share) / 1e6 for share in SHARES},
+        }
+
+
+def _text(time_us: int | None) -> str | None:
+    """Return a time as text; beyond the calendar's years, as microseconds."""
+    if time_us is None:
+        return None
+    try:
+        at = _EPOCH + timedelta(microseconds=time_us)
+    except OverflowError:
+        return str(time_us)
+    return at.isoformat().replace("+00:00", "Z")

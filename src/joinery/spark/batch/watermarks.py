@@ -1,0 +1,132 @@
+"""The event times of a query's relations, kept with its checkpoint.
+
+Before a batch its tasks are told the newest time of each partition as the batches before left
+it; what they read is added before Spark commits the batch.
+
+Invariant: a batch that runs again, also after a crash, begins with the times that it began
+with first: those before batch n stand in `watermarks/<n>.json`, which batch n never writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from joinery.files import write_whole
+from joinery.model.watermark import EventTimes
+from joinery.plan.nodes import Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FOLDER = "watermarks"
+NEWEST, BEHIND = "newest", "behind"
+_PROPERTY = "joinery.newest"
+_KEPT = 100  # as many batches as Spark keeps
+
+
+class QueryTimes:
+    """The event times of one query.
+
+    Args:
+        query: The query's name.
+        relations: Those that it reads.
+        checkpoint: Its checkpoint.
+        status_file: Shows operators how far the times have come.
+    """
+
+    def __init__(
+        self, query: str, relations: Sequence[Relation], *, checkpoint: Path, status_file: Path
+    ) -> None:
+        self._query = query
+        self._folder = checkpoint / FOLDER
+        self._status_file = status_file
+        self._delays = {
+            each.name: each.watermark.delay_ms for each in relations if each.watermark is not None
+        }
+        self._before: tuple[int, Mapping[str, EventTimes]] | None = None
+
+    def begin(self, spark: SparkSession, batch_id: int) -> None:
+        """Tell the tasks of a batch what the batches before it had; on the query's thread."""
+        if self._delays:
+            # What tasks are told by a thread's property reaches all that the thread starts.
+            newest = {name: each.newest_us for name, each in self._times(batch_id).items()}
+            spark.sparkContext.setLocalProperty(_PROPERTY, json.dumps(newest))
+
+    def end(self, batch_id: int, summary: Mapping[str, Any]) -> Mapping[str, EventTimes]:
+        """Keep what a batch read, before it is committed; return the times since the beginning."""
+        if not self._delays:
+            return {}
+        times = with_counts(self._times(batch_id), summary, self._delays)
+        self._write(batch_id + 1, times)
+        self._before = (batch_id + 1, times)
+        self._show(times)
+        return times
+
+    def live(self, summary: Mapping[str, Any]) -> Mapping[str, EventTimes]:
+        """Return the times with what real-time mode has counted since it began.
+
+        They are shown and not kept: the run after it begins with those of the last batch.
+        """
+        if not self._delays:
+            return {}
+        times = with_counts(self._before[1] if self._before else {}, summary, self._delays)
+        self._show(times)
+        return times
+
+    def _show(self, times: Mapping[str, EventTimes]) -> None:
+        told = {name: each.to_json() for name, each in times.items()}
+        status = {"query": self._query, "watermarks": told}
+        content = json.dumps(status, indent=1, ensure_ascii=False) + "\n"
+        write_whole(self._status_file, content, synced=False)
+
+    def _times(self, batch_id: int) -> Mapping[str, EventTimes]:
+        """Return the times before a batch."""
+        if self._before is None or self._before[0] != batch_id:
+            self._before = (batch_id, self._read(batch_id))
+        return self._before[1]
+
+    def _read(self, batch_id: int) -> Mapping[str, EventTimes]:
+        """Return what was kept before a batch; of relations that have a watermark by now."""
+        kept = [int(each.stem) for each in self._folder.glob("*.json") if each.stem.isdigit()]
+        # Batches of a plan in which no relation had a watermark kept nothing.
+        number = max((each for each in kept if each <= batch_id), default=None)
+        if number is None:
+            return {}
+        told: Any = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
+        return {
+            name: EventTimes(
+                each[NEWEST],
+                {int(bucket): count for bucket, count in each[BEHIND].items()},
+                self._delays[name],
+            )
+            for name, each in told.items()
+            if name in self._delays
+        }
+
+    def _write(self, number: int, times: Mapping[str, EventTimes]) -> None:
+        told = {
+            name: {NEWEST: dict(each.newest_us), BEHIND: dict(each.behind)}
+            for name, each in times.items()
+        }
+        write_whole(self._folder / f"{number}.json", json.dumps(told), synced=True)
+        (self._folder / f"{number - _KEPT}.json").unlink(missing_ok=True)
+
+
+def with_counts(
+    times: Mapping[str, EventTimes],
+    summary: Mapping[str, Mapping[str, Mapping[str, int]]],
+    delays_ms: Mapping[str, int],
+) -> dict[str, EventTimes]:
+    """Return times with what a batch, or real-time mode, has counted."""
+    after = dict(times)
+    newest, behind = summary.get(NEWEST, {}), summary.get(BEHIND, {})
+    for name in newest.keys() | behind.keys():
+        counts = {int(bucket): count for bucket, count in behind.get(name, {}).items()}
+        known = after.get(name, EventTimes())
+        known = replace(known, delay_ms=delays_ms.get(name, 0))
+        after[name] = known.plus(newest.get(name, {}), counts)
+    return after
