@@ -17,6 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "format": set(),
     "admission": set(),
     "files": {"admission", "format"},
+    "kafka": {"admission"},
     "program": {"bytes"},
     "message": {"bytes", "program", "render"},
     "state": {"bytes"},

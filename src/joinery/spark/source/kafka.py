@@ -5,10 +5,11 @@ read from its beginning once it appears. Spark's checkpoint keeps the positions.
 
 What the sources of a batch still have to read, from what Spark tells of them.
 
-How many records of a Kafka source are about so many bytes.
+How large the records of a Kafka source are, where the project bounds the bytes of a batch.
 
 Spark's connector admits records, not bytes. So the newest records of each partition are
-looked at when a query starts, and their mean size is taken for all of the partition.
+looked at when a query starts, and their mean size is taken for all of the partition; the
+kernel goes on with the mean of those it has read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 
 from joinery.dead_letters.replay import KEY_AT, OFFSET_AT, PARTITION_AT, REPLAY
 from joinery.project.kafka import KafkaOptions, kafka_options, pattern_of
-from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
+from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.spark.source.kafka_client import (
     Gap,
     KafkaClient,
@@ -30,26 +31,24 @@ from joinery.spark.source.kafka_client import (
     lost_warning,
     records_lost,
 )
-from joinery.spark.source.source import RawStream, positions
+from joinery.spark.source.source import BatchRoom, RawStream, batch_options, positions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
 _SAMPLE = 200
-_ROWS = 200_000
+_BOUNDED = "dev.joinery.kernel.kafka.KafkaSource"
+_UNBOUNDED = "kafka"
 
 
-def records_within(
-    spark: SparkSession, options: KafkaOptions, client: KafkaClient, pattern: str, run: RunSpec
-) -> int:
-    """Return how many records of the matching topics are about `run.max_bytes_per_batch`.
-
-    Without records to look at, it is `run.max_rows_per_batch`.
-    """
+def mean_record_bytes(
+    spark: SparkSession, options: KafkaOptions, client: KafkaClient, pattern: str
+) -> float:
+    """Return the mean size of the newest records of the matching topics; 0 without any."""
     edges = {each: (low, high) for each, low, high in client.edges(pattern) if high > low}
-    if not edges or run.max_bytes_per_batch is None:
-        return _rows(run)
+    if not edges:
+        return 0.0
     first = {each: max(low, high - _SAMPLE) for each, (low, high) in edges.items()}
     last = {each: high for each, (_, high) in edges.items()}
     sizes = (
@@ -66,12 +65,7 @@ def records_within(
         .collect()
     )
     counts = {each: high - low for each, (low, high) in edges.items()}
-    mean = weighted_mean([(row["mean"], counts[row["topic"], row["partition"]]) for row in sizes])
-    return max(1, int(run.max_bytes_per_batch / mean)) if mean else _rows(run)
-
-
-def _rows(run: RunSpec) -> int:
-    return _ROWS if run.max_rows_per_batch is None else run.max_rows_per_batch
+    return weighted_mean([(row["mean"], counts[row["topic"], row["partition"]]) for row in sizes])
 
 
 def weighted_mean(sizes: list[tuple[float, int]]) -> float:
@@ -109,6 +103,7 @@ def open_kafka(
     source: SourceSpec,
     topics: Sequence[str],
     begun: str | None,
+    room: BatchRoom,
 ) -> RawStream:
     """Return the raw stream of some topics.
 
@@ -118,6 +113,7 @@ def open_kafka(
         source: The source.
         topics: As relations name them.
         begun: The checkpoint's positions, as Spark writes them; None for a fresh one.
+        room: What a batch may count on.
 
     Raises:
         ConnectorMissingError: The session has no Kafka connector.
@@ -133,18 +129,21 @@ def open_kafka(
             begin = _starting(options, pattern, client)
         else:
             gaps = check_loss(client, source.name, options, positions(begun))
-        rows = _rows(spec.run)
-        if rows and spec.run.max_bytes_per_batch is not None:
-            rows = min(rows, records_within(spark, options, client, pattern, spec.run))
+        # Real-time mode has no batches, and Spark takes only its own source there.
+        bounded = spec.run.max_rows_per_batch != 0
+        bounds = batch_options(spec.run, room) if bounded else {}
+        if bounded and spec.run.max_bytes_per_batch is not None:
+            bounds["rowBytes"] = str(mean_record_bytes(spark, options, client, pattern))
     read = {
         # Spark searches a name for the pattern; "user" is not to be found in "user_profile".
         "subscribePattern": f"^{pattern}$",
-        **({"maxOffsetsPerTrigger": str(rows)} if rows else {}),
+        **bounds,
         "failOnDataLoss": str(options.fail_on_data_loss).lower(),
         **client_options(options),
         **begin,
     }
-    frame = spark.readStream.format("kafka").options(**read).load()
+    kind = _BOUNDED if bounded else _UNBOUNDED
+    frame = spark.readStream.format(kind).options(**read).load()
     return RawStream(
         _records(frame, topics, spec.run.max_record_bytes),
         numbering(topics),

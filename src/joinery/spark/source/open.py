@@ -83,4 +83,4 @@ def _open_source(
     topics = tuple(read.relations)
     if read.source.kind == "files":
         return open_files(spark, spec, read.source, topics, room)
-    return open_kafka(spark, spec, read.source, topics, begun)
+    return open_kafka(spark, spec, read.source, topics, begun, room)

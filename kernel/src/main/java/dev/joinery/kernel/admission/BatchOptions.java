@@ -9,13 +9,20 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param maxBytes bytes a batch, about at most
  * @param triggerMillis a batch is begun so often, at most
  * @param memoryShare of Spark's memory, what one batch of this source may count on
+ * @param rowBytes the mean size of rows, where it is known before any was read, else 0
  * @param mostRows where rows are left to {@link BatchSize}, the most it may take
  */
 public record BatchOptions(
-    long maxRows, long maxBytes, long triggerMillis, double memoryShare, long mostRows) {
+    long maxRows,
+    long maxBytes,
+    long triggerMillis,
+    double memoryShare,
+    double rowBytes,
+    long mostRows) {
   /**
    * Reads the options {@code maxRowsPerBatch}, {@code maxBytesPerBatch}, {@code triggerMillis},
-   * {@code memoryShare} and {@code mostRowsPerBatch}; what is not there is no bound.
+   * {@code memoryShare}, {@code rowBytes} and {@code mostRowsPerBatch}; what is not there is no
+   * bound.
    */
   public static BatchOptions of(CaseInsensitiveStringMap options) {
     return new BatchOptions(
@@ -23,6 +30,7 @@ public record BatchOptions(
         options.getLong("maxBytesPerBatch", Long.MAX_VALUE),
         options.getLong("triggerMillis", 0),
         options.getDouble("memoryShare", 1.0),
+        options.getDouble("rowBytes", 0),
         options.getLong("mostRowsPerBatch", Long.MAX_VALUE));
   }
 }

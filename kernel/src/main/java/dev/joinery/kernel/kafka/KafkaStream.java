@@ -1,0 +1,162 @@
+package dev.joinery.kernel.kafka;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.admission.BatchSize;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+
+/**
+ * Topics as a stream: Spark's connector reads them, and is told how many records a batch takes.
+ *
+ * <p>A topic counts records, not bytes. So the mean size of those read last stands for those to be
+ * read next; before any was read, a batch takes a few.
+ */
+final class KafkaStream
+    implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  /** Records of a batch while nobody knows how large they are: each may have some mebibytes. */
+  static final long UNKNOWN_RECORDS = 1_000;
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final MicroBatchStream topics;
+  private final BatchSize size;
+  private final RecordSizes sizes;
+
+  /**
+   * @param topics the connector's stream, which also supports what this one does
+   */
+  KafkaStream(MicroBatchStream topics, BatchSize size, RecordSizes sizes) {
+    this.topics = topics;
+    this.size = size;
+    this.sizes = sizes;
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    ((SupportsTriggerAvailableNow) topics).prepareForTriggerAvailableNow();
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    // What is asked for by rows is as many as the batch's size says.
+    return ReadLimit.maxRows(Long.MAX_VALUE);
+  }
+
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("a batch ends by its start and its limits");
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    SupportsTriggerAvailableNow bounded = (SupportsTriggerAvailableNow) topics;
+    Offset all = bounded.latestOffset(start, ReadLimit.allAvailable());
+    if (all == null || limit instanceof ReadAllAvailable) {
+      return all;
+    }
+    double mean = sizes.mean();
+    if (mean > 0) {
+      size.measured(mean);
+    }
+    long left = records(start, all);
+    long most = most(size.next(left));
+    Offset end = left <= most ? all : bounded.latestOffset(start, ReadLimit.maxRows(most));
+    boolean guessed = size.meanBytes() == 0; // a few records tell nothing of a batch's pace
+    long taken = records(start, end);
+    size.took(taken, (long) (taken * size.meanBytes()), taken < left && !guessed);
+    return end;
+  }
+
+  /** Returns how many records are within a batch's bounds. */
+  private long most(BatchSize.Limit limit) {
+    if (limit.bytes() == Long.MAX_VALUE) {
+      return limit.rows();
+    }
+    double mean = size.meanBytes();
+    long within = mean > 0 ? Math.max(1, (long) (limit.bytes() / mean)) : UNKNOWN_RECORDS;
+    return Math.min(limit.rows(), within);
+  }
+
+  /** Returns how many records lie between two offsets, at most; logs that are compacted have less. */
+  static long records(Offset start, Offset end) {
+    JsonNode from = read(start);
+    long records = 0;
+    for (Map.Entry<String, JsonNode> topic : read(end).properties()) {
+      JsonNode begun = from.path(topic.getKey());
+      for (Map.Entry<String, JsonNode> partition : topic.getValue().properties()) {
+        long first = begun.path(partition.getKey()).asLong(0);
+        records += Math.max(0, partition.getValue().asLong() - first);
+      }
+    }
+    return records;
+  }
+
+  private static JsonNode read(Offset offset) {
+    try {
+      return JSON.readTree(offset.json());
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException("not an offset of Spark's Kafka connector", notJson);
+    }
+  }
+
+  @Override
+  public Offset reportLatestOffset() {
+    return ((SupportsTriggerAvailableNow) topics).reportLatestOffset();
+  }
+
+  @Override
+  public Offset initialOffset() {
+    return topics.initialOffset();
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return topics.deserializeOffset(json);
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    return topics.planInputPartitions(start, end);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return sizes.counted(topics.createReaderFactory());
+  }
+
+  /** Tells what the connector tells, and how large batches are. */
+  @Override
+  public Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+    Map<String, String> metrics = new LinkedHashMap<>(size.metrics());
+    if (topics instanceof ReportsSourceMetrics reporting) {
+      metrics.putAll(reporting.metrics(latestConsumedOffset));
+    }
+    return metrics;
+  }
+
+  @Override
+  public String toString() {
+    return topics.toString();
+  }
+
+  @Override
+  public void commit(Offset end) {
+    topics.commit(end);
+  }
+
+  @Override
+  public void stop() {
+    topics.stop();
+  }
+}

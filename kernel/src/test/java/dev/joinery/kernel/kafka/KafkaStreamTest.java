@@ -1,0 +1,212 @@
+package dev.joinery.kernel.kafka;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import dev.joinery.kernel.admission.BatchOptions;
+import dev.joinery.kernel.admission.BatchSize;
+import java.io.IOException;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.util.LongAccumulator;
+import org.junit.jupiter.api.Test;
+
+class KafkaStreamTest {
+  private static final long GIB = 1L << 30;
+
+  private final Topic topic = new Topic();
+  private KafkaStream stream = open(Map.of("maxRowsPerBatch", "0"));
+  private Offset at = new At(0);
+  private long now;
+
+  private KafkaStream open(Map<String, String> options) {
+    BatchOptions parsed = BatchOptions.of(new CaseInsensitiveStringMap(options));
+    BatchSize size = new BatchSize(parsed, () -> GIB, () -> now);
+    size.measured(parsed.rowBytes());
+    return new KafkaStream(
+        topic, size, new RecordSizes(new LongAccumulator(), new LongAccumulator()));
+  }
+
+  /** Reads one batch and returns its records. */
+  private long batch() throws IOException {
+    Offset end = stream.latestOffset(at, stream.getDefaultReadLimit());
+    long records = KafkaStream.records(at, end);
+    topic.reads = (int) Math.min(records, 10);
+    try (PartitionReader<InternalRow> reader =
+        stream.createReaderFactory().createReader(new InputPartition() {})) {
+      while (reader.next()) {
+        reader.get();
+      }
+    }
+    now += 5_000;
+    at = end;
+    return records;
+  }
+
+  @Test
+  void aFewRecordsTellHowLargeTheOthersAre() throws IOException {
+    topic.end = 10_000_000;
+    topic.recordBytes = 1024;
+
+    assertEquals(KafkaStream.UNKNOWN_RECORDS, batch());
+    assertEquals(100_000, batch());
+    assertEquals(GIB / 2 / 1024, batch());
+    assertEquals("memory", stream.metrics(java.util.Optional.empty()).get("batch.bound"));
+  }
+
+  @Test
+  void recordsOfManyMebibytesAreReadAFewAtATime() throws IOException {
+    topic.end = 1_000_000;
+    topic.recordBytes = 8 << 20;
+
+    batch();
+
+    assertEquals(64, batch());
+    assertEquals(64, batch());
+  }
+
+  @Test
+  void aBacklogThatGrowsFasterThanItIsReadIsReadAsFastAsMemoryAllows() throws IOException {
+    topic.recordBytes = 1024;
+    topic.end = 10_000_000;
+    batch();
+    batch();
+    for (int i = 0; i < 10; i++) {
+      topic.end += 10_000_000;
+      assertEquals(GIB / 2 / 1024, batch());
+    }
+  }
+
+  @Test
+  void atItsEndABatchTakesWhatThereIsAndAsksOnce() throws IOException {
+    topic.end = 70;
+
+    assertEquals(70, batch());
+    assertEquals(0, batch());
+    assertEquals(2, topic.asked);
+  }
+
+  @Test
+  void aNumberOfRecordsIsObeyedAndSoAreBytesFromTheFirstBatchOn() throws IOException {
+    topic.end = 100;
+    stream = open(Map.of("maxRowsPerBatch", "30"));
+    assertEquals(30, batch());
+
+    stream =
+        open(Map.of("maxRowsPerBatch", "30", "maxBytesPerBatch", "1000", "rowBytes", "100"));
+    assertEquals(10, batch());
+  }
+
+  @Test
+  void withoutTopicsThereIsNoBatch() {
+    topic.end = -1;
+
+    assertNull(stream.latestOffset(at, stream.getDefaultReadLimit()));
+  }
+
+  @Test
+  void recordsAreCountedByPartitionAndNewOnesFromTheirBeginning() {
+    Offset from = new At("{\"t\":{\"0\":5,\"1\":7}}");
+    Offset to = new At("{\"t\":{\"0\":6,\"1\":9,\"2\":4},\"u\":{\"0\":1}}");
+
+    assertEquals(1 + 2 + 4 + 1, KafkaStream.records(from, to));
+  }
+
+  /** A place in one partition. */
+  private static final class At extends Offset {
+    private final String json;
+
+    At(long record) {
+      this("{\"t\":{\"0\":" + record + "}}");
+    }
+
+    At(String json) {
+      this.json = json;
+    }
+
+    @Override
+    public String json() {
+      return json;
+    }
+  }
+
+  /** A topic of one partition that has {@code end} records of equal size. */
+  private static final class Topic implements MicroBatchStream, SupportsTriggerAvailableNow {
+    long end;
+    int recordBytes = 128;
+    int reads;
+    int asked;
+
+    @Override
+    public Offset latestOffset(Offset start, ReadLimit limit) {
+      asked++;
+      long from = KafkaStream.records(new At(0), start);
+      long most = limit instanceof ReadMaxRows rows ? rows.maxRows() : end - from;
+      return end < 0 ? null : new At(Math.min(end, from + most));
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      return partition ->
+          new PartitionReader<>() {
+            private int left = reads;
+
+            @Override
+            public boolean next() {
+              return left-- > 0;
+            }
+
+            @Override
+            public InternalRow get() {
+              UnsafeRow row = new UnsafeRow(2);
+              row.pointTo(new byte[24], 24);
+              row.setNullAt(0);
+              row.setLong(1, 24L << 32 | recordBytes); // as a value of so many bytes would stand
+              return row;
+            }
+
+            @Override
+            public void close() {}
+          };
+    }
+
+    @Override
+    public void prepareForTriggerAvailableNow() {}
+
+    @Override
+    public Offset latestOffset() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions(Offset start, Offset end) {
+      return new InputPartition[0];
+    }
+
+    @Override
+    public Offset initialOffset() {
+      return new At(0);
+    }
+
+    @Override
+    public Offset deserializeOffset(String json) {
+      return new At(json);
+    }
+
+    @Override
+    public void commit(Offset end) {}
+
+    @Override
+    public void stop() {}
+  }
+}
