@@ -9,9 +9,19 @@ import pytest
 from joinery.model.change import Change
 from joinery.project.product import ProjectSpec
 from joinery.testing import conformance
-from joinery.testing.conformance import Case, ReferenceRunner, Sent, all_cases
+from joinery.testing.conformance import (
+    Case,
+    ReferenceRunner,
+    Sent,
+    aggregate_cases,
+    all_cases,
+    closed_cases,
+    late_cases,
+    session_cases,
+)
 
-CASES = all_cases()
+AGGREGATES = (*aggregate_cases(), *late_cases(), *closed_cases(), *session_cases())
+CASES = (*all_cases(), *AGGREGATES)
 
 
 class Forgetful:
@@ -30,7 +40,7 @@ class Forgetful:
 
 @pytest.fixture(scope="module")
 def problems() -> dict[str, str]:
-    outcomes = conformance.examine(ReferenceRunner())
+    outcomes = conformance.examine(ReferenceRunner(), CASES)
     return {each.case.sentence: each.problem for each in outcomes}
 
 

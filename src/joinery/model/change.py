@@ -27,6 +27,8 @@ class Change:
         tombstone: True for a null value under a key (no `after`, no position).
         place: Where it stands in the log (partition and offset, or file and line), by which
             changes without a position are ordered; None means after all before it.
+        partition: The part of the log that has an order; a topic of files is one.
+        snapshot: Whether it was read from the table itself, and tells nothing of when it came.
     """
 
     relation: str
@@ -35,6 +37,8 @@ class Change:
     position: int | None = None
     tombstone: bool = False
     place: tuple[int, int] | None = None
+    partition: int = 0
+    snapshot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ It is the oracle that every other solution is compared with, so it is slow and p
 follow the small print on positions; documents follow from the rows that exist; a batch
 sends the documents whose text differs from what was last sent.
 
+Groups have a reference of their own, which knows of time (`aggregate_reference`).
+
 Limits: deletes are remembered for ever. Only portable expressions can be evaluated.
 
 Invariant: what stands in the sink depends on the applied changes, never on how they were
@@ -17,7 +19,9 @@ from collections.abc import Iterable, Sequence
 
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
+from joinery.semantics.aggregate_reference import AggregateReference
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.rows import Findings, Rows, join_value
@@ -25,7 +29,7 @@ from joinery.solutions.protocol import DeadDocument, Emissions
 
 
 class ReferenceSolution:
-    """Keeps the documents of `products`, by computing all of them after each batch.
+    """Keeps the documents and groups of `products`, by computing all of them after each batch.
 
     Args:
         products: One product, or several that share their relations.
@@ -36,9 +40,17 @@ class ReferenceSolution:
         self, products: Product | Sequence[Product], *, max_document_bytes: int | None = None
     ) -> None:
         many = [products] if isinstance(products, Product) else list(products)
-        relations = dict.fromkeys(relation for product in many for relation in product.relations)
+        self._groups: dict[str, AggregateReference] = {}
+        self._outboxes: dict[str, _Outbox] = {}
+        for each in many:
+            if isinstance(each.form, AggregateForm):
+                made = AggregateReference(each, each.form, max_document_bytes)
+                self._groups[each.name] = made
+            else:
+                self._outboxes[each.name] = _Outbox(each, max_document_bytes)
+        rooted = [each for each in many if each.name in self._outboxes]
+        relations = dict.fromkeys(relation for each in rooted for relation in each.relations)
         self._tables = {each.name: _Table(each) for each in relations}
-        self._outboxes = {each.name: _Outbox(each, max_document_bytes) for each in many}
 
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
         """Apply `batch` in its order and return the documents that it changed."""
@@ -47,18 +59,31 @@ class ReferenceSolution:
             if change.relation in self._tables:
                 counters[self._tables[change.relation].apply(change)] += 1
         rows = Rows({name: table.existing() for name, table in self._tables.items()})
+        for group in self._groups.values():
+            counters.update(group.apply(batch, timestamp_us))
         sent = [outbox.send(rows, timestamp_us) for outbox in self._outboxes.values()]
+        sent += [group.send(timestamp_us) for group in self._groups.values()]
         found: dict[str, Counter[str]] = {}
         for name, table in self._tables.items():
             found[name] = table.news()
         for name, outbox in self._outboxes.items():
             found[name] = found.get(name, Counter()) + outbox.news()
+        for name, group in self._groups.items():
+            found[name] = found.get(name, Counter()) + group.news()
         counters["unique_violations"] = sum(t.new_violations(rows) for t in self._tables.values())
         return Emissions(
             documents=tuple(document for documents, _ in sent for document in documents),
             dead_letters=tuple(letter for _, letters in sent for letter in letters),
             counters=dict(sum(found.values(), +counters)),
             found=found,
+        )
+
+    def until_closed(self, timestamp_us: int) -> Emissions:
+        """Return what is sent once every partition counts as ended: all windows close."""
+        sent = [each.send(timestamp_us, until_closed=True) for each in self._groups.values()]
+        return Emissions(
+            documents=tuple(document for documents, _ in sent for document in documents),
+            dead_letters=tuple(letter for _, letters in sent for letter in letters),
         )
 
 

@@ -83,10 +83,20 @@ class RowChange:
     relation: str
     columns: Mapping[str, Any]
     position: int | None = None
+    partition: int = 0
+    snapshot: bool = False
 
     def at(self, position: int) -> RowChange:
         """Return the change with the source's own position."""
         return replace(self, position=position)
+
+    def within(self, partition: int) -> RowChange:
+        """Return the change in another partition of its log; all are in one by default."""
+        return replace(self, partition=partition)
+
+    def as_snapshot(self) -> RowChange:
+        """Return the change as one that was read from the table itself."""
+        return replace(self, snapshot=True)
 
     def change(self, relation: Relation) -> Change:
         """Return the change of `relation` that this tells, with typed values.
@@ -102,6 +112,8 @@ class RowChange:
             after=self._after(values, relation),
             position=self.position,
             tombstone=self.op == "tombstone",
+            partition=self.partition,
+            snapshot=self.snapshot,
         )
 
     def _after(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:

@@ -285,6 +285,18 @@ class Driver:
         self.dead_letters.extend(emitted.dead_letters)
         return [self._record(document) for document in emitted.documents]
 
+    def until_closed(self) -> list[Emission]:
+        """Treat every partition as ended, and return what that sends: all windows close.
+
+        Raises:
+            DriverError: The solution is not the reference.
+        """
+        if not isinstance(self._solution, ReferenceSolution):
+            raise DriverError("only the reference can end its partitions")
+        self._time_us += BATCH_US
+        emitted = self._solution.until_closed(self._time_us)
+        return [self._record(document) for document in emitted.documents]
+
     def documents(self) -> dict[Any, Mapping[str, Any]]:
         """Return the documents that the sink now holds, by root key."""
         return dict(self._documents)

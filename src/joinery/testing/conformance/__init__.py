@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from joinery.testing.conformance.aggregate_cases import (
+    aggregate_cases,
+    closed_cases,
+    late_cases,
+    session_cases,
+)
 from joinery.testing.conformance.case import Case, Step, case, when
 from joinery.testing.conformance.cases import all_cases
 from joinery.testing.conformance.lookup import (
@@ -44,6 +50,7 @@ __all__ = [
     "StreamCase",
     "StreamRunner",
     "StreamStep",
+    "aggregate_cases",
     "all_cases",
     "batch",
     "case",
@@ -51,10 +58,13 @@ __all__ = [
     "check_lookup",
     "check_sink",
     "check_streams",
+    "closed_cases",
     "examine",
     "examine_lookup",
     "examine_sink",
+    "late_cases",
     "lookup_cases",
+    "session_cases",
     "sink_cases",
     "stream_case",
     "stream_cases",

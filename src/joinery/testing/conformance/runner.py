@@ -21,7 +21,7 @@ from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
 from joinery.semantics.reference import ReferenceSolution
-from joinery.semantics.render import document_json, key_type
+from joinery.semantics.render import document_json
 from joinery.solutions.protocol import Sent
 from joinery.testing.driver import BATCH_US
 
@@ -49,9 +49,14 @@ class ReferenceRunner:
         products = build_plan(project).products
         solution = ReferenceSolution(products, max_document_bytes=project.run.max_document_bytes)
         return [
-            _apply(solution, products, batch, (number + 1) * BATCH_US)
+            _apply(solution, products, _placed(batch, number), (number + 1) * BATCH_US)
             for number, batch in enumerate(batches)
         ]
+
+
+def _placed(batch: Sequence[Change], number: int) -> list[Change]:
+    """Return changes that know their place: a file a batch, a line each."""
+    return [replace(each, place=(number, line)) for line, each in enumerate(batch)]
 
 
 def _apply(
@@ -68,15 +73,15 @@ def _apply(
         line = document_line(document, named[document.product])
         lines.setdefault(document.product, []).append(line)
     for letter in emitted.dead_letters:
-        key = document_json(letter.key, key_type(named[letter.product].root.relation))
+        key = document_json(letter.key, named[letter.product].key)
         dead.setdefault(letter.product, []).append(key)
     return Sent(lines, dead, emitted.found)
 
 
 def document_line(document: DocumentChange, product: Product) -> str:
     """Return the line of the files sink for one emission."""
-    key = document_json(document.key, key_type(product.root.relation))
-    value = document_json(document.value, product.root.output)
+    key = document_json(document.key, product.key)
+    value = document_json(document.value, product.output)
     return f'{{"key":{key},"value":{value},"version":{document.version}}}'
 
 

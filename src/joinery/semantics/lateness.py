@@ -1,0 +1,87 @@
+"""Watermarks of one relation, by partition, and which of its records are late.
+
+Lateness is a fact of the log: a record is late where its time is below the newest time that
+stands before it in its partition, less the delay and what is allowed. So the same records are
+late however the log is cut into batches, and in whatever order its partitions are read.
+
+Changes without a place and without a position, as a test sends them, move the watermark at the
+end of their batch only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from joinery.model.change import Change
+from joinery.project.stream import WatermarkSpec
+
+_WHOLE = WatermarkSpec()
+
+
+@dataclass(slots=True)
+class _Partition:
+    newest_us: int | None = None
+    heard_us: int = 0
+
+
+class Watermarks:
+    """The watermarks of one relation; all times are microseconds since 1970."""
+
+    def __init__(self, spec: WatermarkSpec | None) -> None:
+        told = spec or _WHOLE
+        self._delay_us = told.delay_ms * 1000
+        self._idle_us = None if told.idle_ms is None else told.idle_ms * 1000
+        self._partitions: dict[int, _Partition] = {}
+        self._waiting: list[tuple[_Partition, int]] = []
+        self.relation: int | None = None
+        """The least over all partitions at the end of the last batch; it never falls."""
+
+    def of(self, change: Change) -> int | None:
+        """Return the watermark of a change's partition before it; None before the first time."""
+        newest = self._partition(change).newest_us
+        return None if newest is None else newest - self._delay_us
+
+    def note(self, change: Change, time_us: int | None, now_us: int) -> None:
+        """Take the time of an upsert, once its lateness is known."""
+        partition = self._partition(change)
+        partition.heard_us = now_us
+        if time_us is None or change.snapshot:
+            return
+        if change.place is None and change.position is None:
+            self._waiting.append((partition, time_us))
+        else:
+            _move(partition, time_us)
+
+    def end_batch(self, now_us: int) -> None:
+        """Move the watermark to what the batch has told."""
+        for partition, time_us in self._waiting:
+            _move(partition, time_us)
+        self._waiting.clear()
+        newest = [
+            each.newest_us
+            for each in self._partitions.values()
+            if each.newest_us is not None
+            and (self._idle_us is None or now_us - each.heard_us < self._idle_us)
+        ]
+        if newest:
+            least = min(newest) - self._delay_us
+            self.relation = least if self.relation is None else max(self.relation, least)
+
+    def _partition(self, change: Change) -> _Partition:
+        return self._partitions.setdefault(change.partition, _Partition())
+
+
+def _move(partition: _Partition, time_us: int) -> None:
+    newest = partition.newest_us
+    partition.newest_us = time_us if newest is None else max(newest, time_us)
+
+
+def in_log_order(batch: Sequence[Change]) -> list[Change]:
+    """Return changes as their log has them; those without a place by position, where they have one.
+
+    Others stay where they are.
+    """
+    if any(each.place is not None or each.position is None for each in batch):
+        return list(batch)
+    return sorted(batch, key=lambda each: each.position or 0)

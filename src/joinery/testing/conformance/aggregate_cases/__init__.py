@@ -1,0 +1,26 @@
+"""The cases of products that aggregate, by what a solution must be able to do for them."""
+
+from __future__ import annotations
+
+from joinery.testing.conformance.aggregate_cases import changed, closed, late, session
+from joinery.testing.conformance.case import Case
+
+
+def aggregate_cases() -> tuple[Case, ...]:
+    """Return the cases of groups and windows that are sent after each change."""
+    return changed.CASES
+
+
+def late_cases() -> tuple[Case, ...]:
+    """Return the cases of rows below the watermark."""
+    return late.CASES
+
+
+def closed_cases() -> tuple[Case, ...]:
+    """Return the cases of windows that are sent once they are closed."""
+    return closed.CASES
+
+
+def session_cases() -> tuple[Case, ...]:
+    """Return the cases of sessions and of sliding windows."""
+    return session.CASES

@@ -1,0 +1,136 @@
+"""Cases of rows below the watermark: they correct, are left out, or come too late."""
+
+from __future__ import annotations
+
+from joinery.testing.changes import delete, insert, update
+from joinery.testing.conformance.case import case, when
+from joinery.testing.driver import gone, upsert
+
+
+def _project(emit: str, *, delay: str = "10m", window: str = "window: {tumbling: 1h},") -> str:
+    return f"""
+relations:
+  sale:
+    key: [id]
+    fields: {{id: long, shop: string, at: timestamp}}
+    time: at
+    watermark: {{delay: {delay}}}
+products:
+  p: {{aggregate: sale, by: [shop], {window} values: {{n: count(*)}}, emit: {{{emit}}}}}
+"""
+
+
+def _at(clock: str) -> str:
+    return f"2026-03-01T{clock}:00Z"
+
+
+def _hour(shop: str, hour: int, n: int) -> dict[str, object]:
+    bounds = {"window_start": _at(f"{hour:02}:00"), "window_end": _at(f"{hour + 1:02}:00")}
+    return {"shop": shop, **bounds, "n": n}
+
+
+def _key(hour: int, shop: str = "a") -> tuple[str, str]:
+    return shop, _at(f"{hour:02}:00")
+
+
+CASES = (
+    case(
+        "a late row corrects its window",
+        _project("late: correct"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")),
+            insert("sale", id=2, shop="a", at=_at("15:05")),
+            then=[upsert(_key(10), _hour("a", 10, 1)), upsert(_key(15), _hour("a", 15, 1))],
+        ),
+        when(
+            insert("sale", id=3, shop="a", at=_at("10:06")),
+            then=[upsert(_key(10), _hour("a", 10, 2))],
+        ),
+    ),
+    case(
+        "a late row that is dropped is as if not in the log, also within its batch",
+        _project("late: drop"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("15:05")),
+            insert("sale", id=2, shop="a", at=_at("10:06")),
+            insert("sale", id=3, shop="a", at=_at("14:55")),
+            then=[upsert(_key(14), _hour("a", 14, 1)), upsert(_key(15), _hour("a", 15, 1))],
+        ),
+        when(insert("sale", id=4, shop="a", at="2026-03-01T14:54:59Z")),
+    ),
+    case(
+        "allowed lateness lowers what is late",
+        _project("late: drop, allowed: 1h"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("15:00")),
+            insert("sale", id=2, shop="a", at=_at("13:50")),
+            insert("sale", id=3, shop="a", at="2026-03-01T13:49:59Z"),
+            then=[upsert(_key(13), _hour("a", 13, 1)), upsert(_key(15), _hour("a", 15, 1))],
+        ),
+    ),
+    case(
+        "a dropped update leaves the row that stands",
+        _project("late: drop"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("15:05")),
+            insert("sale", id=2, shop="b", at=_at("15:05")),
+            then=[
+                upsert(_key(15), _hour("a", 15, 1)),
+                upsert(_key(15, "b"), _hour("b", 15, 1)),
+            ],
+        ),
+        when(update("sale", id=1, shop="b", at=_at("10:00"))),
+        when(
+            update("sale", id=1, shop="b"),
+            then=[gone(_key(15)), upsert(_key(15, "b"), _hour("b", 15, 2))],
+        ),
+    ),
+    case(
+        "a delete is never late, and takes back from its window under every policy",
+        _project("late: drop"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")),
+            insert("sale", id=2, shop="a", at=_at("15:05")),
+            then=[upsert(_key(10), _hour("a", 10, 1)), upsert(_key(15), _hour("a", 15, 1))],
+        ),
+        when(delete("sale", id=1), then=[gone(_key(10))]),
+    ),
+    case(
+        "a stale change moves the watermark and is never late",
+        _project("late: drop"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")).at(9),
+            then=[upsert(_key(10), _hour("a", 10, 1))],
+        ),
+        when(insert("sale", id=1, shop="a", at=_at("15:05")).at(3)),
+        when(insert("sale", id=2, shop="a", at=_at("10:06")).at(10)),
+    ),
+    case(
+        "a late row is left out of a product without window, too",
+        _project("late: drop", window=""),
+        when(
+            insert("sale", id=1, shop="a", at=_at("15:05")),
+            insert("sale", id=2, shop="a", at=_at("10:06")),
+            then=[upsert("a", {"shop": "a", "n": 1})],
+        ),
+    ),
+    case(
+        "a window whose retention is over stays as it was sent",
+        _project("retention: 1h"),
+        when(
+            insert("sale", id=1, shop="a", at=_at("10:05")),
+            insert("sale", id=2, shop="a", at=_at("12:09")),
+            then=[upsert(_key(10), _hour("a", 10, 1)), upsert(_key(12), _hour("a", 12, 1))],
+        ),
+        when(
+            insert("sale", id=3, shop="a", at=_at("10:06")),
+            then=[upsert(_key(10), _hour("a", 10, 2))],
+        ),
+        when(
+            insert("sale", id=4, shop="a", at=_at("12:10")),
+            insert("sale", id=5, shop="a", at=_at("10:07")),
+            delete("sale", id=1),
+            then=[upsert(_key(12), _hour("a", 12, 2))],
+        ),
+    ),
+)
