@@ -30,6 +30,7 @@ from joinery.model.type import (
     Map,
     Struct,
 )
+from joinery.project.kinds import format_of
 from joinery.project.schema_registry import RegistryOptions
 
 Schema = Mapping[str, Any] | list[Any] | str
@@ -208,7 +209,7 @@ def _table(registry: SchemaRegistry, subject: str) -> SourceTable:
         name=name_of(topic),
         columns=tuple(Column(each.name, str(each.type)) for each in row.fields),
         key=_key(key, row) if key is not None else (),
-        format="debezium-avro" if event else "avro",
+        format=format_of(events=event, registry=True).name,
         topic=topic,
     )
 

@@ -33,6 +33,7 @@ from joinery.model.type import (
     Struct,
 )
 from joinery.onboarding.registry_subject import columns_of, is_event, name_of, whole_of
+from joinery.project.kinds import format_of
 from joinery.project.schema_registry import RegistryOptions
 
 Row = Mapping[str, Any]
@@ -138,17 +139,13 @@ def _table(brokers: Brokers, topic: str, registry: RegistryOptions | None) -> So
             f'topic "{topic}" has no messages to learn from',
             hint="Name the database, or write the relation by hand.",
         )
-    if all(each.startswith(b"\0") for each in values):
-        row, event = _avro(topic, values, registry)
-        kind = "avro"
-    else:
-        row, event = _json(topic, values)
-        kind = "json"
+    binary = all(each.startswith(b"\0") for each in values)
+    row, event = _avro(topic, values, registry) if binary else _json(topic, values)
     return SourceTable(
         name=name_of(topic),
         columns=tuple(Column(each.name, str(each.type)) for each in row.fields),
         key=_key(sample, row),
-        format=f"debezium-{kind}" if event else kind,
+        format=format_of(events=event, registry=binary).name,
         topic=topic,
     )
 

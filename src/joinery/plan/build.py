@@ -29,7 +29,7 @@ from joinery.plan.nodes import (
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_position, check_topics, registry_of
 from joinery.plan.verify import verify, verify_stream
-from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
+from joinery.project.kinds import AUTO, DEFAULT_FORMAT, DEFAULT_SOLUTION
 from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
 
 
@@ -92,7 +92,7 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
     check_position(context, spec, columns)
     _check_time(context, spec, scope, failed)
     source = _source(context, spec)
-    format_ = spec.format or context.spec.defaults.format or "json"
+    format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
     relation = Relation(
         name=spec.name,
         source=source,

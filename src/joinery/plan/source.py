@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from joinery.model.type import Field
 from joinery.plan.context import Context
 from joinery.project.kafka import KafkaOptions, is_named, kafka_options, pattern_of
+from joinery.project.kinds import FORMATS
 from joinery.project.product import RelationSpec, SourceSpec
 from joinery.project.schema_registry import RegistryOptions, registry_options
 from joinery.project.tree import Path
@@ -94,9 +95,6 @@ def _broken(topic: str) -> bool:
     return pattern_of(topic) is not None and _refused_pattern(topic) is not None
 
 
-AVRO = ("avro", "debezium-avro")
-
-
 def registry_of(
     context: Context, spec: RelationSpec, *, source: str, format_: str
 ) -> RegistryOptions | None:
@@ -109,7 +107,8 @@ def registry_of(
         format_: The name of its format.
     """
     found = next((each for each in context.spec.sources if each.name == source), None)
-    if format_ not in AVRO or found is None:
+    known = FORMATS.get(format_)
+    if known is None or not known.registry or found is None:
         return None
     registry = registry_options(dict(found.options).get("registry"))
     if registry is None:
@@ -124,7 +123,8 @@ def _refuse(context: Context, spec: RelationSpec, source: SourceSpec, format_: s
         hint = "Write registry: {url: http://host:8081} under kafka."
         detail = f'Its source "{source.name}" names none.'
     else:
-        hint = "Read it from Kafka, or use debezium-json or json."
+        texts = " or ".join(each.name for each in FORMATS.values() if not each.registry)
+        hint = f"Read it from Kafka, or use {texts}."
         detail = f'Its source "{source.name}" is of kind {source.kind}, which carries texts.'
     context.refuse("PLAN_REGISTRY", message, path, detail=detail, hint=hint)
 

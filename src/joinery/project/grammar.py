@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
 OVERFLOWS = ("count", "fail")
 SHAPES = ("list", "map")
-FORMATS = ("debezium-json", "debezium-avro", "json", "avro")
 RESERVED_PROJECT = ("functions",)
 WHENS = ("changed", "closed")
 LATE_ROWS = ("correct", "dead_letter", "drop")
@@ -65,7 +65,9 @@ PROJECT: Names = {
 DEFAULTS: Names = {
     "source": _text("The source of relations that name none."),
     "format": _text(
-        "The format of relations that name none.", examples=list(FORMATS), default="json"
+        "The format of relations that name none.",
+        examples=list(FORMATS),
+        default=DEFAULT_FORMAT.name,
     ),
 }
 RELATION: Names = {

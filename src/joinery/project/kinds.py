@@ -1,4 +1,4 @@
-"""What a project may name by its kind: sinks, lookup stores, solutions and their stores.
+"""What a project may name by its kind: sinks, lookup stores, solutions, their stores, formats.
 
 A kind is one of Joinery's own, or an entry point of an installed package. Reading a project
 loads no more than the kinds that it names; what a kind is written with loads its driver only
@@ -240,6 +240,47 @@ SOLUTIONS = Registry(
     },
     SolutionOptionError,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a message tells a change; the kernel has a decoder under the same name.
+
+    Attributes:
+        name: As a project file writes it.
+        message: What a message is.
+        events: Change events, with an operation and images before and after; else flat rows.
+        registry: Messages are bytes, by schemas that a schema registry holds; else text, so that
+            one can be a line of a change file.
+    """
+
+    name: str
+    message: str
+    events: bool
+    registry: bool
+
+
+DEBEZIUM_JSON = Format(
+    "debezium-json",
+    "a change event of Debezium as JSON, with or without schemas",
+    events=True,
+    registry=False,
+)
+DEBEZIUM_AVRO = Format("debezium-avro", "the same as Avro", events=True, registry=True)
+JSON = Format("json", "a flat row as JSON", events=False, registry=False)
+AVRO = Format("avro", "a flat row as Avro", events=False, registry=True)
+FORMATS: Mapping[str, Format] = {
+    each.name: each for each in (DEBEZIUM_JSON, DEBEZIUM_AVRO, JSON, AVRO)
+}
+DEFAULT_FORMAT = JSON
+
+
+def format_of(*, events: bool, registry: bool) -> Format:
+    """Return the format of messages of this make."""
+    made = (events, registry)
+    return next(each for each in FORMATS.values() if (each.events, each.registry) == made)
+
+
 DEFAULT_SOLUTION = "spark-state"
 AUTO = "auto"
 

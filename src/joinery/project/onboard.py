@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from joinery.errors import SpecError
 from joinery.model.table import ForeignKey, SourceTable, TableName
+from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT, FORMATS
 from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec
 
 _WORD = re.compile(r"[^A-Za-z0-9_]+")
-_DEBEZIUM = ("debezium-json", "debezium-avro")
 
 
 class OnboardError(SpecError):
@@ -145,11 +145,11 @@ def _source(project: ProjectSpec, wish: Wish) -> str | None:
 
 def _format(table: SourceTable, project: ProjectSpec, wish: Wish) -> str | None:
     """Return the format where it is not the project's; a captured table is Debezium's."""
-    default = project.defaults.format or "json"
+    default = project.defaults.format or DEFAULT_FORMAT.name
     if wish.format or table.format:
         chosen = wish.format or table.format
     else:
-        chosen = default if default in _DEBEZIUM else "debezium-json"
+        chosen = default if FORMATS[default].events else DEBEZIUM_JSON.name
     return None if chosen == default else chosen
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
-from joinery.project.kinds import SINKS
+from joinery.project.kinds import FORMATS, SINKS
 from joinery.project.product import (
     DefaultsSpec,
     Pairs,
@@ -130,11 +130,11 @@ def _defaults(reader: Reader, tree: Tree | None) -> DefaultsSpec:
         return DefaultsSpec()
     parts = reader.named(tree, '"defaults"', grammar.DEFAULTS)
     source = reader.text(parts["source"], '"source" of "defaults"') if "source" in parts else None
-    return DefaultsSpec(source, _word(reader, parts, "format", '"defaults"', grammar.FORMATS))
+    return DefaultsSpec(source, _word(reader, parts, "format", '"defaults"', FORMATS))
 
 
 def _word(
-    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, known: tuple[str, ...]
+    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, known: Collection[str]
 ) -> str | None:
     return reader.word(parts[name], f'"{name}" of {what}', known) if name in parts else None
 
@@ -161,7 +161,7 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         fields=_columns(reader, parts["fields"], what) if "fields" in parts else (),
         topic=_text(reader, parts, "topic", what),
         source=_text(reader, parts, "source", what),
-        format=_word(reader, parts, "format", what, grammar.FORMATS),
+        format=_word(reader, parts, "format", what, FORMATS),
         derive=_derive(reader, parts["derive"], what) if "derive" in parts else (),
         position=_text(reader, parts, "position", what),
         time_unit=cast(

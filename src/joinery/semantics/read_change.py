@@ -23,6 +23,7 @@ from joinery.expression.number import single
 from joinery.model.change import Change
 from joinery.model.type import LONG, STRING, Array, Atomic, DataType, Decimal, Field, Map, Struct
 from joinery.plan.nodes import Relation
+from joinery.project.kinds import FORMATS
 from joinery.semantics.render import document_json
 
 Read = Callable[[Any], Any]
@@ -230,11 +231,12 @@ def change_line(change: Change, relation: Relation) -> str:
         >>> change_line(Change("t", {"id": 1}, None, tombstone=True), t)
         '{"key":{"id":1},"value":null}'
     """
-    if relation.format not in ("json", "debezium-json"):
+    known = FORMATS[relation.format]
+    if known.registry:
         raise ValueError(f'format "{relation.format}" has no line form')
     if change.tombstone:
         return f'{{"key":{_object(change.key, relation)},"value":null}}'
-    if relation.format == "json":
+    if not known.events:
         return _flat(change, relation)
     value = _envelope(change, relation)
     return f'{{"key":{_object(change.key, relation)},"value":{value}}}'

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Required, get_origin, get_type_hints
+from typing import Required, get_args, get_origin, get_type_hints
 
 import pytest
 
 import joinery as jn
 from joinery.project import grammar, typing
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.kinds import FORMATS, LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
 from joinery.project.option import Names, fragments
 
 ROOT = Path(__file__).parents[3]
@@ -144,6 +144,10 @@ def test_what_python_offers_for_solutions_is_what_the_reader_knows() -> None:
     assert offered == {
         kind: set(fragments(SOLUTIONS.known(kind) or {})) for kind in SOLUTIONS.built_in
     }
+
+
+def test_the_formats_that_python_offers_are_those_there_are() -> None:
+    assert tuple(FORMATS) == get_args(typing.Format)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from joinery.plan.check import check
 from joinery.project import grammar
+from joinery.project.kinds import FORMATS
 from joinery.project.product import OutboxSpec, RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
@@ -56,6 +57,23 @@ def test_the_tables_of_the_page_are_those_of_the_grammar() -> None:
         FILE.write_text(with_tables(PAGE), encoding="utf-8")
 
     assert with_tables(PAGE) == FILE.read_text(encoding="utf-8")
+
+
+def test_the_page_of_formats_lists_each_with_what_it_needs() -> None:
+    page = (FILE.parent / "formats.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{each.name}` | {each.message} | {'a schema registry ' if each.registry else ''}|"
+        for each in FORMATS.values()
+    ]
+
+    assert "\n".join(rows) in page
+
+
+def test_every_format_is_one_that_the_kernel_reads() -> None:
+    kernel = FILE.parents[1] / "kernel/src/main/java/dev/joinery/kernel/format"
+    decoders = set(re.findall(r'"([a-z-]+)" -> new', (kernel / "RelationFormat.java").read_text()))
+
+    assert decoders == set(FORMATS)
 
 
 def test_the_page_shows_every_section_once() -> None:

@@ -16,6 +16,7 @@ from joinery.model.change import Change, DocumentChange
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
+from joinery.project.kinds import FORMATS
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
@@ -25,7 +26,6 @@ from joinery.spark.source.feed import FileChanges, read_files
 from joinery.spark.source.warning import column_warnings
 
 MOST = 50_000
-_LINES = ("json", "debezium-json")
 
 
 class PreviewError(SpecError):
@@ -110,7 +110,7 @@ def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]
     kinds = {each.name: each.kind for each in spec.sources}
     for each in relations:
         kind = kinds.get(each.source)
-        if kind != "files" or each.format not in _LINES:
+        if kind != "files" or FORMATS[each.format].registry:
             what = f'from "{kind}"' if kind != "files" else f'in format "{each.format}"'
             raise PreviewError(
                 f'a preview reads change files only, and relation "{each.name}" is read {what}',

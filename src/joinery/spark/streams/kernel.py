@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.plan.nodes import Relation
+from joinery.project.kinds import JSON
 from joinery.solutions.spark_state.lower_stream import LoweredStreams
 from joinery.spark.kernel import Kernel, RealTimeKernel, formats_json, open_kernel
 from joinery.spark.source.source import Topic
@@ -136,7 +137,7 @@ class StreamKernel:
     def _formats(self) -> str:
         """Return how rows of stores are read: as flat JSON."""
         flat = [
-            replace(each, format="json", position=None, registry=None) for each in self.relations
+            replace(each, format=JSON.name, position=None, registry=None) for each in self.relations
         ]
         return formats_json(self.program, flat)
 
