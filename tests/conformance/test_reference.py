@@ -16,11 +16,24 @@ from joinery.testing.conformance import (
     aggregate_cases,
     all_cases,
     closed_cases,
+    function_cases,
     late_cases,
     session_cases,
 )
 
-AGGREGATES = (*aggregate_cases(), *late_cases(), *closed_cases(), *session_cases())
+AGGREGATES = (
+    *aggregate_cases(),
+    *function_cases(),
+    *late_cases(),
+    *closed_cases(),
+    *session_cases(),
+)
+    *aggregate_cases(),
+    *function_cases(),
+    *late_cases(),
+    *closed_cases(),
+    *session_cases(),
+)
 CASES = (*all_cases(), *AGGREGATES)
 
 

@@ -100,7 +100,7 @@ def _built(
         return build_expression(inner, outputs, analyser=analyser)[0]
 
     if rows is not None:
-        lifted = lift_group(text, tree, rows=rows, first=first_aggregate, build=build)
+        lifted = lift_group(text, tree, rows=rows, scope=scope, first=first_aggregate, build=build)
     elif embeds is None:
         _refuse_aggregates(tree)
         lifted = Lifted(tree, text, ())

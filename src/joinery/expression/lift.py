@@ -6,19 +6,40 @@ expressions are the user's text without the prefix `e.`, and a placeholder in it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from joinery.expression.aggregate import EMBED_AGGREGATES, AggregateFunction
 from joinery.expression.functions import AGGREGATES
+from joinery.expression.group_aggregate import (
+    GROUP_AGGREGATES,
+    GROUP_NAMES,
+    RATE,
+    WINDOW_SECONDS,
+    GroupFunction,
+    takes_distinct,
+)
 from joinery.expression.problem import ExpressionError, nearest_hint, type_error
-from joinery.expression.syntax import Call, Lambda, Member, Name, Star, Syntax, children, free_names
+from joinery.expression.syntax import (
+    Call,
+    Lambda,
+    Literal,
+    Member,
+    Name,
+    Star,
+    Syntax,
+    children,
+    free_names,
+    walk,
+)
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, LONG, DataType, Struct
 
 Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]
+_NAMES = AGGREGATES | GROUP_NAMES
+_MOST_COLLECTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,13 @@ def lift(
 
 
 def lift_group(
-    text: str, tree: Syntax, *, rows: Mapping[str, DataType], first: int, build: Build
+    text: str,
+    tree: Syntax,
+    *,
+    rows: Mapping[str, DataType],
+    scope: Mapping[str, DataType],
+    first: int,
+    build: Build,
 ) -> Lifted:
     """Return the expression `text`, parsed as `tree`, with its aggregates over a group apart.
 
@@ -72,22 +99,49 @@ def lift_group(
         text: The expression as written.
         tree: Its syntax.
         rows: The columns of the group's rows, which the aggregates alone may name.
+        scope: The names around the aggregates.
         first: The number of the first placeholder.
         build: Builds the argument and the filter.
     """
-    return _lifted(text, tree, first, lambda call: _group_aggregate(text, call, rows, build))
+    rates = [each for each in walk(tree) if isinstance(each, Call) and each.function == RATE]
+    for each in rates:
+        _check_rate(each, scope)
+    return _lifted(text, tree, first, lambda call: _group_aggregate(text, call, rows, build), rates)
 
 
-def _lifted(text: str, tree: Syntax, first: int, read: Callable[[Call], Aggregate]) -> Lifted:
+def _check_rate(call: Call, scope: Mapping[str, DataType]) -> None:
+    """Refuse a rate that is of no time."""
+    hint = ""
+    if call.filter is not None or call.distinct or len(call.arguments) != 1:
+        message = "a rate takes one value"
+        hint = "Write rate(count(*) filter (where …))." if call.filter is not None else ""
+    elif WINDOW_SECONDS not in scope:
+        message = "a rate needs a window, whose seconds it divides by"
+    else:
+        return
+    raise ExpressionError(message, code="PLAN_AGGREGATE", offset=call.start, hint=hint)
+
+
+def _lifted(
+    text: str,
+    tree: Syntax,
+    first: int,
+    read: Callable[[Call], Aggregate],
+    rates: Sequence[Call] = (),
+) -> Lifted:
     calls = list(_outermost(tree))
     known: dict[tuple[object, ...], Aggregate] = {}
     names: dict[int, Name] = {}
     for call in calls:
         found = read(call)
-        facts = (found.embed, found.function, found.argument, found.filter, found.distinct)
+        facts: tuple[object, ...] = (found.embed, found.function, found.argument, found.filter)
+        facts += (found.distinct, found.count)
         kept = known.setdefault(facts, replace(found, name=f"__agg_{first + len(known)}"))
         names[call.start] = Name(kept.name, call.start, call.end)
     cuts = [((call.start, call.end), names[call.start].name) for call in calls]
+    for rate in rates:
+        ((start, end),) = rate.spans
+        cuts += [((rate.start, start), "(("), ((end, rate.end), f") / {WINDOW_SECONDS})")]
     return Lifted(_substituted(tree, names), _cut(text, cuts), tuple(known.values()))
 
 
@@ -95,31 +149,25 @@ def _group_aggregate(
     text: str, call: Call, rows: Mapping[str, DataType], build: Build
 ) -> Aggregate:
     """Return one aggregate over a group's rows."""
-    function = EMBED_AGGREGATES.get(call.function)
+    name = call.function
+
+    def problem(message: str, hint: str = "") -> ExpressionError:
+        return ExpressionError(message, code="PLAN_AGGREGATE", offset=call.start, hint=hint)
+
+    function = GROUP_AGGREGATES.get(name) or EMBED_AGGREGATES.get(name)
     if function is None:
-        *known, last = EMBED_AGGREGATES
-        raise ExpressionError(
-            f'the aggregate "{call.function}" is not kept over groups yet',
-            code="PLAN_AGGREGATE",
-            offset=call.start,
-            hint=nearest_hint(call.function, EMBED_AGGREGATES)
-            or f"Use {', '.join(known)} or {last}.",
+        known = ", ".join((*EMBED_AGGREGATES, *GROUP_AGGREGATES))
+        hint = nearest_hint(name, GROUP_NAMES) or f"Known are {known}."
+        raise problem(f'the aggregate "{name}" is not kept over groups', hint)
+    counted = isinstance(function, GroupFunction) and function.counted
+    if len(call.arguments) != 1 + counted:
+        wanted = "a value and how many" if counted else "one argument"
+        raise problem(
+            f'"{name}" over a group takes {wanted}', f"Write {name}(column, 10)." if counted else ""
         )
-    if call.distinct or len(call.arguments) != 1:
-        raise ExpressionError(
-            f'"{call.function}" over a group takes one argument, without distinct',
-            code="PLAN_AGGREGATE",
-            offset=call.start,
-            hint="Distinct values are not kept yet; drop the word." if call.distinct else "",
-        )
-    (argument,) = call.arguments
-    if isinstance(argument, Star) and not function.of_rows:
-        raise ExpressionError(
-            f'"{call.function}" needs a column',
-            code="PLAN_AGGREGATE",
-            offset=call.start,
-            hint=f"Write {call.function}(column).",
-        )
+    argument = call.arguments[0]
+    if isinstance(argument, Star) and (name != "count" or call.distinct):
+        raise problem(f'"{name}" needs a column', f"Write {name}(column).")
 
     def inner(span: Span) -> Expression:
         try:
@@ -133,7 +181,20 @@ def _group_aggregate(
     _check_filter(condition, call)
     kind = LONG if value is None else value.type
     _check_taken(function, kind, call)
-    return Aggregate("", "", function.name, value, condition, function.of_group(kind))
+    if call.distinct and not takes_distinct(name, kind):
+        raise problem(f'"{name}" takes no distinct values', "Drop the word.")
+    count = _count(call.arguments[1], problem) if counted else 0
+    result = (
+        function.gives(kind) if isinstance(function, GroupFunction) else function.of_group(kind)
+    )
+    return Aggregate("", "", name, value, condition, result, call.distinct, count)
+
+
+def _count(argument: Syntax, problem: Callable[[str, str], ExpressionError]) -> int:
+    value = argument.value if isinstance(argument, Literal) else None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_COLLECTED:
+        return value
+    raise problem(f"how many are collected is a number from 1 to {_MOST_COLLECTED:,}", "")
 
 
 def _check_filter(condition: Expression | None, call: Call) -> None:
@@ -143,7 +204,7 @@ def _check_filter(condition: Expression | None, call: Call) -> None:
         )
 
 
-def _check_taken(function: AggregateFunction, kind: DataType, call: Call) -> None:
+def _check_taken(function: AggregateFunction | GroupFunction, kind: DataType, call: Call) -> None:
     if not function.takes(kind):
         raise type_error(
             f'"{function.name}" needs {function.needs}, and this is {kind}',
@@ -256,7 +317,7 @@ class _Lifter:
 
 
 def _outermost(node: Syntax) -> Iterator[Call]:
-    if isinstance(node, Call) and node.function in AGGREGATES:
+    if isinstance(node, Call) and node.function in _NAMES:
         yield node
         return
     for child in children(node):
@@ -298,8 +359,11 @@ def _original(offset: int, removed: list[Span]) -> int:
 
 
 def _substituted(node: Syntax, names: Mapping[int, Name]) -> Syntax:
-    if isinstance(node, Call) and node.function in AGGREGATES and node.start in names:
+    if isinstance(node, Call) and node.function in _NAMES and node.start in names:
         return names[node.start]
+    if isinstance(node, Call) and node.function == RATE:
+        seconds = Name(WINDOW_SECONDS, node.start, node.end)
+        return Call("/", (_substituted(node.arguments[0], names), seconds), node.start, node.end)
     changed: dict[str, Any] = {}
     for each in fields(node):
         part = getattr(node, each.name)

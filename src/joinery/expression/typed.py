@@ -135,11 +135,12 @@ class Aggregate:
     Attributes:
         name: The placeholder under which `values` read it (`__agg_0` …).
         embed: The embed's name; empty over the rows of a group.
-        function: A name of `joinery.expression.aggregate.EMBED_AGGREGATES`.
+        function: A name of `EMBED_AGGREGATES`, over a group of `GROUP_AGGREGATES` too.
         argument: Over the embed's output names, or the relation's columns; None counts rows.
         filter: Over the same; None keeps all.
         type: The type of the result.
         distinct: True where equal values count once.
+        count: How many values are kept of those that keep several, else 0.
     """
 
     name: str
@@ -149,3 +150,4 @@ class Aggregate:
     filter: Expression | None
     type: DataType
     distinct: bool = False
+    count: int = 0

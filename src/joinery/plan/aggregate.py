@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from joinery.expression.group_aggregate import WINDOW_SECONDS as SECONDS_NAME
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
 from joinery.plan.nodes import Computed, Relation
@@ -26,7 +27,7 @@ from joinery.project.window import (
 
 WINDOW_START = Field("window_start", TIMESTAMP)
 WINDOW_END = Field("window_end", TIMESTAMP)
-WINDOW_SECONDS = Field("__window_seconds", DOUBLE)
+WINDOW_SECONDS = Field(SECONDS_NAME, DOUBLE)
 """How long a group's window is: what `rate` divides by, never in the output."""
 FINAL = Field("final", BOOLEAN)
 

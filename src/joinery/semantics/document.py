@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
-from joinery.expression.aggregate import aggregate
 from joinery.expression.evaluate import never_fails, typed_expression
+from joinery.expression.group_aggregate import folded
 from joinery.expression.order import is_ordered_itself, row_key
 from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Aggregate
@@ -229,7 +229,7 @@ def _ranking(node: Node) -> Callable[[Assembled], Any]:
 
 
 class Aggregating:
-    """Computes one aggregate over the objects of an embed, before its limit."""
+    """Computes one aggregate over the objects of an embed, before its limit, or over a group."""
 
     def __init__(self, spec: Aggregate, findings: Findings) -> None:
         self.name, self.embed = spec.name, spec.embed
@@ -241,7 +241,7 @@ class Aggregating:
         """Return the aggregate's value over objects; a failure gives null."""
         kept = [each for each in shown if self._filter is None or self._filter(each) is True]
         try:
-            return aggregate(self._spec.function, self._spec.type, self._arguments(kept))
+            return folded(self._spec, self._arguments(kept))
         except EvaluationError:
             self._findings.failures += 1
             return None

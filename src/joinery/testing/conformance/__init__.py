@@ -5,6 +5,7 @@ from __future__ import annotations
 from joinery.testing.conformance.aggregate_cases import (
     aggregate_cases,
     closed_cases,
+    function_cases,
     late_cases,
     session_cases,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "examine",
     "examine_lookup",
     "examine_sink",
+    "function_cases",
     "late_cases",
     "lookup_cases",
     "session_cases",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from joinery.testing.conformance.aggregate_cases import changed, closed, late, session
+from joinery.testing.conformance.aggregate_cases import changed, closed, functions, late, session
 from joinery.testing.conformance.case import Case
 
 
 def aggregate_cases() -> tuple[Case, ...]:
     """Return the cases of groups and windows that are sent after each change."""
     return changed.CASES
+
+
+def function_cases() -> tuple[Case, ...]:
+    """Return the cases of functions that groups have and embeds have not."""
+    return functions.CASES
 
 
 def late_cases() -> tuple[Case, ...]:

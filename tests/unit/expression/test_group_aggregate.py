@@ -1,0 +1,86 @@
+"""Aggregates over groups: what they give, and what is refused of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinery.expression.expression import ExpressionError, build_expression
+from joinery.expression.group_aggregate import folded
+from joinery.expression.typed import Aggregate
+from joinery.model.type import DOUBLE, LONG, STRING, Array, DataType, Decimal
+
+ROWS: dict[str, DataType] = {"x": LONG, "s": STRING, "d": DOUBLE, "p": Decimal(10, 2)}
+OUTER: dict[str, DataType] = {"day": STRING, "__window_seconds": DOUBLE}
+
+
+def lifted(text: str, outer: dict[str, DataType] | None = None) -> tuple[str, list[Aggregate]]:
+    scope = OUTER if outer is None else outer
+    expression, aggregates = build_expression(text, scope, rows=ROWS)
+    return f"{expression.sql}: {expression.type}", list(aggregates)
+
+
+def over(text: str, *values: object) -> object:
+    (aggregate,) = lifted(text)[1]
+    return folded(aggregate, values)
+
+
+def test_a_count_of_distinct_values_takes_each_once() -> None:
+    assert 2 == over("count(distinct x)", 3, None, 3, 1)
+    assert 2 == over("count(distinct d)", float("nan"), 0.0, -0.0, float("nan"))
+    assert 0 == over("count(distinct s)")
+
+
+def test_first_last_and_collect_follow_the_order_of_their_rows() -> None:
+    assert "a" == over("first(s)", None, "a", "b", None)
+    assert "b" == over("last(s)", None, "a", "b", None)
+    assert ["a", "b"] == over("collect(s, 2)", "a", None, "b", "c")
+    assert (None, []) == (over("first(s)"), over("collect(s, 2)"))
+
+
+def test_types_are_those_of_any_number_of_rows() -> None:
+    assert "__agg_0: decimal(38,2)" == lifted("sum(p)")[0]
+    assert "__agg_0: double" == lifted("avg(p)")[0]
+    assert Array(STRING) == lifted("collect(s, 3)")[1][0].type
+
+
+def test_a_rate_divides_by_the_seconds_of_the_window() -> None:
+    told, aggregates = lifted("1 + rate(count(*) filter (where x > 1))")
+
+    assert "1 + ((__agg_0) / __window_seconds): double" == told
+    assert "x > 1" == str(aggregates[0].filter and aggregates[0].filter.sql)
+
+
+def test_equal_aggregates_are_kept_once() -> None:
+    assert 2 == len(lifted("count(x) + count(x) + count(distinct x)")[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "message"),
+    [
+        ("x + count(*)", 0, '"x"'),
+        ("count(day)", 6, '"day"'),
+        ("sum(s)", 4, "needs numbers"),
+        ("sum(*)", 0, '"sum" needs a column'),
+        ("count(distinct *)", 0, '"count" needs a column'),
+        ("sum(distinct x)", 0, "takes no distinct values"),
+        ("collect(s)", 0, "takes a value and how many"),
+        ("collect(s, 0)", 0, "a number from 1"),
+        ("count(x) filter (where s)", 23, "needs a condition"),
+        ("median(x)", 0, "is not kept over groups"),
+        ("sum(count(*))", 4, "cannot be used here"),
+        ("rate(count(*)) filter (where x > 1)", 0, "a rate takes one value"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_where_it_stands(
+    text: str, offset: int, message: str
+) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        lifted(text)
+
+    assert message in str(refused.value)
+    assert offset == refused.value.offset
+
+
+def test_a_rate_without_a_window_is_refused() -> None:
+    with pytest.raises(ExpressionError, match="a rate needs a window"):
+        lifted("rate(count(*))", {"day": STRING})
