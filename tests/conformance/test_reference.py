@@ -28,12 +28,6 @@ AGGREGATES = (
     *closed_cases(),
     *session_cases(),
 )
-    *aggregate_cases(),
-    *function_cases(),
-    *late_cases(),
-    *closed_cases(),
-    *session_cases(),
-)
 CASES = (*all_cases(), *AGGREGATES)
 
 
