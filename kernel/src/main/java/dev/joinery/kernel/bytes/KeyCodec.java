@@ -249,7 +249,16 @@ public final class KeyCodec implements Serializable {
     if (type instanceof DoubleType || type instanceof FloatType) {
       return Kind.REAL;
     }
-    return Kind.WHOLE;
+    if (type instanceof ByteType
+        || type instanceof ShortType
+        || type instanceof IntegerType
+        || type instanceof LongType
+        || type instanceof DateType
+        || type instanceof TimestampType
+        || type instanceof TimestampNTZType) {
+      return Kind.WHOLE;
+    }
+    throw new IllegalArgumentException("no key of the type " + type.sql());
   }
 
   @Override

@@ -58,8 +58,10 @@ public final class Nodes {
         nodes[index] = new AsOf(asOf, context);
       } else if (program instanceof Program.ClaimProgram claim) {
         nodes[index] = new Claim(claim, context);
+      } else if (program instanceof Program.FoldProgram fold) {
+        nodes[index] = new Fold(fold, context);
       } else {
-        nodes[index] = new Fold((Program.FoldProgram) program, context);
+        throw new IllegalStateException(program.name() + " has no node in a level");
       }
     }
     return nodes[index];

@@ -130,7 +130,7 @@ public final class SinkRows
         case Message.DOCUMENT, Message.TOMBSTONE -> document(Message.kind(message), in);
         case Message.DEAD_LETTER -> deadLetter(in.rest().toBytes());
         case Message.COUNT -> counters.addMessage(in);
-        default -> throw new IllegalStateException("message kind " + Message.kind(message));
+        default -> throw Message.unexpected(message);
       }
     }
 

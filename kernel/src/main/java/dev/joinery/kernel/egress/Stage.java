@@ -169,7 +169,7 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
         case Message.DEAD_LETTER -> deadLetter(in.rest());
         case Message.COUNT -> counts.addMessage(in);
         case Message.RAW -> change(RawChange.read(message));
-        default -> throw new IllegalStateException("message kind " + Message.kind(message));
+        default -> throw Message.unexpected(message);
       }
     }
 

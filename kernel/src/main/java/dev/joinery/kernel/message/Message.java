@@ -27,7 +27,7 @@ public final class Message {
   public static final int DEAD_LETTER = 11;
   public static final int COUNT = 12;
   public static final int PENDING = 13;
-  static final int EVENT = 14;
+  public static final int EVENT = 14;
   public static final int WATERMARK = 15;
   public static final int FORGET = 16;
   public static final int VERSION = 17;
@@ -50,6 +50,11 @@ public final class Message {
 
   public static int kind(byte[] message) {
     return message[0];
+  }
+
+  /** What a receiver throws at a message of a kind that nobody sends it. */
+  public static IllegalStateException unexpected(byte[] message) {
+    return new IllegalStateException("message kind " + kind(message));
   }
 
   static ByteWriter start(int kind, long timestamp, int size) {

@@ -197,7 +197,8 @@ public final class Fold implements Node {
           ChildMessage child = ChildMessage.read(message);
           children.get(child.branch()).add(child);
         }
-        default -> {}
+        case Message.RAW, Message.OWN_PUT, Message.OWN_REMOVE, Message.PENDING -> {}
+        default -> throw Message.unexpected(message);
       }
     }
     for (int i = 0; i < branches.length; i++) {
@@ -257,7 +258,8 @@ public final class Fold implements Node {
       switch (Message.kind(message)) {
         case Message.RAW -> changes.add(RawChange.read(message));
         case Message.OWN_PUT, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
-        default -> {}
+        case Message.BRANCH, Message.CHILD_PUT, Message.CHILD_REMOVE, Message.PENDING -> {}
+        default -> throw Message.unexpected(message);
       }
     }
     if (changes.isEmpty()) {

@@ -83,13 +83,16 @@ public final class Match implements Node {
       children.add(new ArrayList<>());
     }
     for (byte[] message : messages) {
-      int kind = Message.kind(message);
-      if (kind == Message.CHILD_PUT || kind == Message.CHILD_REMOVE) {
-        ChildMessage child = ChildMessage.read(message);
-        children.get(child.branch()).add(child);
-      } else {
-        ParentMessage parent = ParentMessage.read(message);
-        announced.put(parent.key(), parent);
+      switch (Message.kind(message)) {
+        case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
+          ChildMessage child = ChildMessage.read(message);
+          children.get(child.branch()).add(child);
+        }
+        case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
+          ParentMessage parent = ParentMessage.read(message);
+          announced.put(parent.key(), parent);
+        }
+        default -> throw Message.unexpected(message);
       }
     }
     return children;

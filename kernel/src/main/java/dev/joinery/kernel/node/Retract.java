@@ -88,7 +88,10 @@ public final class Retract implements Node {
     if (use instanceof Program.GroupUse group) {
       return groupUse(group, context);
     }
-    return childUse((Program.ChildUse) use, relation, context);
+    if (use instanceof Program.ChildUse child) {
+      return childUse(child, relation, context);
+    }
+    throw new IllegalStateException("no use of a row is " + use);
   }
 
   private static RuntimeUse ownUse(Program.OwnUse use) {

@@ -136,7 +136,8 @@ public final class ToOne implements Node {
           ParentMessage parent = ParentMessage.read(message);
           announcements.put(parent.key(), parent);
         }
-        default -> childMessages.add(message);
+        case Message.CHILD_PUT, Message.CHILD_REMOVE -> childMessages.add(message);
+        default -> throw Message.unexpected(message);
       }
     }
   }

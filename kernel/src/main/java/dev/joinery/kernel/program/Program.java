@@ -131,14 +131,17 @@ public record Program(
       return 0;
     }
 
-    /** Whether the node asks to be called at a time. */
-    default boolean isTimed() {
-      return false;
-    }
+    /** Whether the node asks to be called at a time; Spark keeps timers only where one does. */
+    boolean isTimed();
   }
 
   public record RetractProgram(String name, int level, int relation, List<Use> uses)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /**
    * What a relation's rows are for: an own row, a parent to announce, a leaf child to place, a row
@@ -181,13 +184,23 @@ public record Program(
       int fold,
       int branch,
       Merge merge)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   public record Merge(int assembler, int relation, Upward upward) implements Serializable {}
 
   /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
   public record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /** {@code entries} is false where only totals and aggregates are used. */
   public record ArmProgram(
@@ -214,7 +227,12 @@ public record Program(
       int assembler,
       int product,
       Upward upward)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /**
    * Groups of rows, and their aggregates.
@@ -239,7 +257,12 @@ public record Program(
       boolean keepsRows,
       int assembler,
       int product)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /** How windows lie on the line of time. */
   public enum WindowShape {
@@ -431,7 +454,12 @@ public record Program(
       StructType event,
       StructType output,
       List<Onward> onward)
-      implements NodeProgram {}
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /** Whether a node of a level asks to be called at a time. */
   public boolean isTimed(int level) {

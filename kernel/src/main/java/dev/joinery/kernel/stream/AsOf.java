@@ -144,7 +144,8 @@ public final class AsOf implements Node {
           ByteReader in = Message.body(message);
           forget(in.readLong(), in.rest(), work);
         }
-        default -> events.add(Event.read(message));
+        case Message.EVENT -> events.add(Event.read(message));
+        default -> throw Message.unexpected(message);
       }
     }
     apply(changes, marks, work);

@@ -53,11 +53,13 @@ public final class Claim implements Node {
     List<Told> earlier = new ArrayList<>();
     Marks marks = new Marks();
     for (byte[] message : messages) {
-      if (Message.kind(message) == Message.WATERMARK) {
-        marks.read(Message.body(message));
-      } else {
-        Told told = new Told(Event.read(message), message);
-        last.merge(told.identity(), told, (one, other) -> later(one, other, earlier));
+      switch (Message.kind(message)) {
+        case Message.WATERMARK -> marks.read(Message.body(message));
+        case Message.EVENT -> {
+          Told told = new Told(Event.read(message), message);
+          last.merge(told.identity(), told, (one, other) -> later(one, other, earlier));
+        }
+        default -> throw Message.unexpected(message);
       }
     }
     if (program.isVersioned()) {

@@ -75,7 +75,8 @@ public final class CurrentLookup implements Node {
           in.readLong();
           gone.add(in.rest());
         }
-        default -> events.add(Event.read(message));
+        case Message.EVENT -> events.add(Event.read(message));
+        default -> throw Message.unexpected(message);
       }
     }
     CurrentLookupMemory memory = CurrentLookupMemory.read(program, state);
