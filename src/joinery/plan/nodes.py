@@ -183,9 +183,11 @@ class Node:
     @property
     def type(self) -> DataType:
         """The type under which the parent sees this embed."""
-        if self.cardinality == "many":
-            return Map(STRING, self.output) if self.keyed else Array(self.output)
-        return self.output
+        match self.cardinality:
+            case "many":
+                return Map(STRING, self.output) if self.keyed else Array(self.output)
+            case "one" | "root":
+                return self.output
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, parents first."""

@@ -144,8 +144,15 @@ class Assembler:
         objects = [each for row in matching if (each := self.assemble(row, rows)) is not None]
         if len(objects) > 1:
             objects.sort(key=self._rank)
-        if self.node.cardinality == "many":
-            return self._list(objects)
+        match self.node.cardinality:
+            case "many":
+                return self._list(objects)
+            case "one":
+                return self._first(value, objects)
+            case "root":
+                raise AssertionError(self.node.path)  # nothing embeds it
+
+    def _first(self, value: JoinValue | None, objects: Sequence[Assembled]) -> Gathered:
         if not objects:
             return _NOTHING
         if len(objects) > 1 and value is not None:

@@ -38,6 +38,7 @@ Mode = Literal["document", "columns"]
 _AFFINITY = {
     **dict.fromkeys(("boolean", "byte", "short", "int", "long"), "INTEGER"),
     **dict.fromkeys(("float", "double"), "REAL"),
+    **dict.fromkeys(("string", "binary", "date", "timestamp", "timestamp_ntz", "void"), "TEXT"),
 }
 
 
@@ -174,7 +175,7 @@ def _typed(fields: tuple[Field, ...]) -> list[tuple[str, str]]:
 
 
 def _affinity(type: DataType) -> str:
-    return _AFFINITY.get(type.name, "TEXT") if isinstance(type, Atomic) else "TEXT"
+    return _AFFINITY[type.name] if isinstance(type, Atomic) else "TEXT"
 
 
 def _listed(names: set[str]) -> str:

@@ -212,8 +212,17 @@ def with_sources(relation: Relation, used: set[str]) -> set[str]:
 
 
 def _edge(embed: Node) -> str:
-    verb = "Lookup" if embed.cardinality == "one" else "Nest"
-    return f"{verb} {embed.name} <- {embed.relation.name} {'; '.join(edge_parts(embed))}"
+    return f"{_verb(embed)} {embed.name} <- {embed.relation.name} {'; '.join(edge_parts(embed))}"
+
+
+def _verb(embed: Node) -> str:
+    match embed.cardinality:
+        case "one":
+            return "Lookup"
+        case "many":
+            return "Nest"
+        case "root":
+            raise AssertionError(embed.path)  # nothing embeds it
 
 
 def edge_parts(embed: Node) -> list[str]:

@@ -252,8 +252,10 @@ def _value(told: Any, type_: DataType) -> Any:
             return date.fromisoformat(text)
         case Atomic("binary"):
             return base64.b64decode(text)
-        case Atomic() | Array() | Map() | Struct():
+        case Atomic("string" | "boolean" | "void") | Array() | Map() | Struct():
             return text
+        case Atomic():
+            raise TypeError(f"no key holds a {type_}")
 
 
 def _canonical(value: Any) -> Any:

@@ -39,6 +39,8 @@ _TYPES = {
     "date": "date",
     "timestamp": "timestamp with time zone",
     "timestamp_ntz": "timestamp without time zone",
+    "string": "text",
+    "void": "text",
 }
 _WIDER = {
     "smallint": ("integer", "bigint"),
@@ -52,7 +54,7 @@ def column_type(kind: DataType) -> str:
     """Return the type of a column, as PostgreSQL's `format_type` writes it."""
     if isinstance(kind, Decimal):
         return f"numeric({kind.precision},{kind.scale})"
-    return _TYPES.get(kind.name, "text") if isinstance(kind, Atomic) else "text"
+    return _TYPES[kind.name] if isinstance(kind, Atomic) else "text"
 
 
 def widens(standing: str, wanted: str) -> bool:

@@ -154,12 +154,13 @@ _DECLARED = {
     "float": "",
     "double": "",
     "binary": "BLOB",
+    **dict.fromkeys(("string", "date", "timestamp", "timestamp_ntz", "void"), "TEXT"),
 }
 
 
 def declared_type(kind: DataType) -> str:
     """Return the type that a column is declared with; empty for none."""
-    return _DECLARED.get(kind.name, "TEXT") if isinstance(kind, Atomic) else "TEXT"
+    return _DECLARED[kind.name] if isinstance(kind, Atomic) else "TEXT"
 
 
 def to_cell(kind: DataType) -> Convert | None:
@@ -177,8 +178,10 @@ def to_cell(kind: DataType) -> Convert | None:
             return local_text
         case Atomic("date"):
             return lambda value: value.isoformat()
-        case Atomic():
+        case Atomic("boolean" | "byte" | "short" | "int" | "long" | "string" | "binary" | "void"):
             return None
+        case Atomic(name):
+            raise TypeError(f"no column holds {name}")
 
 
 def from_cell(kind: DataType) -> Convert | None:
@@ -196,8 +199,10 @@ def from_cell(kind: DataType) -> Convert | None:
             return dt.datetime.fromisoformat
         case Atomic("date"):
             return dt.date.fromisoformat
-        case Atomic():
+        case Atomic("byte" | "short" | "int" | "long" | "string" | "binary" | "void"):
             return None
+        case Atomic(name):
+            raise TypeError(f"no column holds {name}")
 
 
 def _number(value: Any) -> Any:

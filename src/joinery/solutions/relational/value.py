@@ -127,8 +127,12 @@ def _to_json(kind: DataType) -> Convert:
             return lambda value: value.isoformat()
         case Atomic("binary"):
             return lambda value: base64.b64encode(value).decode("ascii")
-        case Atomic():
+        case Atomic(
+            "boolean" | "byte" | "short" | "int" | "long" | "float" | "double" | "string" | "void"
+        ):
             return lambda value: value
+        case Atomic(name):
+            raise TypeError(f"no JSON holds {name}")
 
 
 def _from_json(kind: DataType) -> Convert:
@@ -150,8 +154,12 @@ def _from_json(kind: DataType) -> Convert:
             return dt.date.fromisoformat
         case Atomic("binary"):
             return base64.b64decode
-        case Atomic():
+        case Atomic(
+            "boolean" | "byte" | "short" | "int" | "long" | "float" | "double" | "string" | "void"
+        ):
             return lambda value: value
+        case Atomic(name):
+            raise TypeError(f"no JSON holds {name}")
 
 
 def _or_null(convert: Convert) -> Convert:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import LONG, Array, Atomic, DataType, Map
+from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.nodes import JoinPair, Node, Product, Relation
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
@@ -66,8 +66,10 @@ def shape_of(node: Node, embed: Node) -> Literal["one", "list", "map", "none"]:
             return "list"
         case Map():
             return "map"
-        case _:
+        case Struct():
             return "one"
+        case Atomic() | Decimal():
+            raise AssertionError(embed.type)  # an embed is an object, or holds objects
 
 
 def _is_read(node: Node, name: str) -> bool:

@@ -441,9 +441,13 @@ def _targets(node: DocumentNode) -> list[int]:
         case Retract():
             targets = []
             for use in node.uses:
-                targets.append(use.upward.target if isinstance(use, ChildUse) else use.target)
-                if isinstance(use, ParentUse) and use.fold != NO_RELATION:
-                    targets.append(use.fold)
+                match use:
+                    case OwnUse():
+                        targets.append(use.target)
+                    case ChildUse():
+                        targets.append(use.upward.target)
+                    case ParentUse():
+                        targets += [use.target, *([] if use.fold == NO_RELATION else [use.fold])]
             return targets
         case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]

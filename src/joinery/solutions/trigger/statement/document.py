@@ -193,10 +193,14 @@ class _Row:
         return f"({' || '.join(told)})" if told else "''"
 
     def _overflow(self, embed: Node) -> str:
-        if embed.cardinality == "many":
-            return _List(self, embed).overflow()
-        one = self._one(embed)
-        return f"(CASE WHEN {one.present} THEN {one.overflow()} ELSE '' END)"
+        match embed.cardinality:
+            case "many":
+                return _List(self, embed).overflow()
+            case "one":
+                one = self._one(embed)
+                return f"(CASE WHEN {one.present} THEN {one.overflow()} ELSE '' END)"
+            case "root":
+                raise AssertionError(embed.path)  # nothing embeds it
 
     def _entry(self, name: str, text: str) -> str:
         return f"{literal(document_json(name, STRING) + ':')} || {text}"
@@ -211,9 +215,13 @@ class _Row:
                 raise UntranslatableError(f'the value "{computed.name}"')
 
     def _embed_json(self, embed: Node) -> str:
-        if embed.cardinality == "one":
-            return self._one(embed).json()
-        return _List(self, embed).json()
+        match embed.cardinality:
+            case "one":
+                return self._one(embed).json()
+            case "many":
+                return _List(self, embed).json()
+            case "root":
+                raise AssertionError(embed.path)  # nothing embeds it
 
     def _count(self, embed: Node) -> str:
         return _From(self.statement, embed, above=self).select("count(*)")
