@@ -23,7 +23,7 @@ from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
 from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
-from joinery.solutions.stored.state import Batch, BatchResult, Emitted, StoreSolution
+from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Forwarding, StoreSolution
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import BATCH_US
 
@@ -68,26 +68,18 @@ class CrashCounter:
             raise CrashError
 
 
-class _Wrapped:
-    def __init__(self, breaker: CrashCounter, target: Any) -> None:
-        self._breaker, self._target = breaker, target
+class _Wrapped(Forwarding):
+    def __init__(self, breaker: CrashCounter, target: object) -> None:
+        super().__init__(target)
+        self._breaker = breaker
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """That of the target, so that it has the capabilities that the target has."""
         return type(self._target)
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._target, name)
-        if not callable(value) or name.startswith("_") or name == "close":
-            return value
-
-        def call(*args: Any, **named: Any) -> Any:
-            result = value(*args, **named)
-            self._breaker.count()
-            return result
-
-        return call
+    def _after(self, name: str, args: tuple[Any, ...], result: object) -> None:
+        self._breaker.count()
 
 
 @dataclass(slots=True)

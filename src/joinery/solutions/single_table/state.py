@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
+from typing import TypeVar
 
 from joinery.model.change import Change, Key, Row
 from joinery.plan.nodes import Product, Relation
@@ -38,8 +39,11 @@ from joinery.solutions.stored.state import (
     Owner,
     StoredRow,
     StoreError,
+    StoreSolution,
+    WrappingSolution,
 )
 
+_T = TypeVar("_T")
 LAG_S = 5.0
 _HOT_UNITS_A_SECOND = 900
 _AT_ONCE = 10_000
@@ -188,7 +192,7 @@ class SingleTableState:
             _log.warning("hot partition: spread the relation by the option `shards`", extra=facts)
 
 
-class DynamoSolution:
+class DynamoSolution(WrappingSolution):
     """A driver whose batches also tell the requests they made, and what those cost."""
 
     def __init__(self, driver: StoreDriver, table: DynamoTable, product: str) -> None:
@@ -199,23 +203,22 @@ class DynamoSolution:
     def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, or tell again what it sent if it was acknowledged before."""
         before = self._table.usage.snapshot()
-        outcome = self._driver.apply(changes, batch)
+        outcome = super().apply(changes, batch)
         used = self._table.usage.since(before)
         counted = {name: ceil(each) for name, each in used.items() if each}
         counters = dict(outcome.counters)
         counters[self._product] = {**counters.get(self._product, {}), **counted}
         return replace(outcome, counters=counters)
 
-    def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
-        self._driver.forget(before_us)
+    def _reach(self, act: Callable[[StoreSolution], _T]) -> _T:
+        return act(self._driver)
 
     def close(self) -> None:
         """Close the table, and log what was used."""
         usage = self._table.usage
         facts = {**usage.snapshot(), "dollars": round(usage.dollars(Prices()), 6)}
         _log.info("capacity of dynamodb used", extra=facts)
-        self._driver.close()
+        super().close()
 
 
 def check_owner(products: Sequence[Product], table: DynamoTable, query: str, owner: Owner) -> None:

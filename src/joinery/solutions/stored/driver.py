@@ -12,8 +12,7 @@ Leaves out the search for cycles among many values that have none.
 
 A store together with what was asked of it: requests, entries read, entries written.
 
-A request is one call, however many keys it is about. A store that knows better, such as one
-that is billed by the request, is a `CountingState`, whose figures stand in place of these.
+A request is one call, however many keys it is about.
 """
 
 from __future__ import annotations

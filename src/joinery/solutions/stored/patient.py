@@ -9,15 +9,14 @@ Invariant: before each attempt the lease is checked, so a run that was replaced 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from joinery.errors import JoineryError
-from joinery.model.change import Change
 from joinery.model.progress import Waiting
 from joinery.retry import PATIENCE, Patience, Retry
-from joinery.solutions.stored.state import Batch, BatchResult, StoreSolution, StoreUnavailableError
+from joinery.solutions.stored.state import StoreSolution, StoreUnavailableError, WrappingSolution
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -27,7 +26,7 @@ def _always_ours() -> None:
     """The check of a store that nobody else can take over."""
 
 
-class PatientSolution:
+class PatientSolution(WrappingSolution):
     """A solution that is opened, and opened again, until its store is there.
 
     One whose store is not there at first is opened with the first batch.
@@ -43,6 +42,7 @@ class PatientSolution:
 
     Raises:
         StoreError: The store is there, and cannot be used.
+        StoreUnavailableError: Of a call: the run ended while the store was not there.
     """
 
     def __init__(
@@ -74,25 +74,13 @@ class PatientSolution:
         except StoreUnavailableError as error:
             self._retry.note(error)
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
-        """Apply a batch, however long its store takes.
-
-        Raises:
-            StoreUnavailableError: The run ended while the store was not there.
-        """
-        return self._patiently(lambda solution: solution.apply(changes, batch))
-
-    def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
-        self._patiently(lambda solution: solution.forget(before_us))
-
     def close(self) -> None:
         """Close the solution; a batch that is under way is as if it had crashed here."""
         solution, self._solution = self._solution, None
         if solution is not None:
             solution.close()
 
-    def _patiently(self, act: Callable[[StoreSolution], _T]) -> _T:
+    def _reach(self, act: Callable[[StoreSolution], _T]) -> _T:
         return self._retry.until_done(partial(self._attempt, act), f"could not use {self._target}")
 
     def _attempt(self, act: Callable[[StoreSolution], _T]) -> _T:

@@ -4,8 +4,7 @@ Leaves out the search for cycles among many values that have none.
 
 A store together with what was asked of it: requests, entries read, entries written.
 
-A request is one call, however many keys it is about. A store that knows better, such as one
-that is billed by the request, is a `CountingState`, whose figures stand in place of these.
+A request is one call, however many keys it is about.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, cast
 
 from joinery.plan.nodes import Product
 from joinery.solutions.stored.emit import Answer, Request, emit
-from joinery.solutions.stored.state import CountingState, JoinState, StateReader
+from joinery.solutions.stored.state import Forwarding, JoinState, StateReader
 from joinery.solutions.stored.tactic import RowTactic
 
 
@@ -35,15 +34,14 @@ def not_collecting() -> Iterator[None]:
             gc.enable()
 
 
-_UNCOUNTED = ("close",)
 _WRITES = ("mark", "write", "acknowledge")
 
 
-class Metered:
-    """Passes all calls on to a store, and counts them."""
+class Metered(Forwarding):
+    """A store whose calls are counted."""
 
     def __init__(self, state: JoinState | StateReader) -> None:
-        self._state = state
+        super().__init__(state)
         self._counts: Counter[str] = Counter()
 
     @property
@@ -55,28 +53,18 @@ class Metered:
         """Return what was counted since the last call."""
         told = dict(self._counts)
         self._counts.clear()
-        own = self._state.usage() if isinstance(self._state, CountingState) else {}
-        return {**told, **own}
+        return told
 
     def add(self, usage: Mapping[str, int]) -> None:
         """Count what was asked of the same store elsewhere."""
         self._counts.update(usage)
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._state, name)
-        if not callable(value) or name in _UNCOUNTED:
-            return value
-
-        def call(*args: Any, **named: Any) -> Any:
-            result = value(*args, **named)
-            self._counts["requests"] += 1
-            if name in _WRITES:
-                self._counts["entries_written"] += _written(name, args)
-            elif isinstance(result, Sized):
-                self._counts["entries_read"] += len(result)
-            return result
-
-        return call
+    def _after(self, name: str, args: tuple[Any, ...], result: object) -> None:
+        self._counts["requests"] += 1
+        if name in _WRITES:
+            self._counts["entries_written"] += _written(name, args)
+        elif isinstance(result, Sized):
+            self._counts["entries_read"] += len(result)
 
 
 def _written(name: str, args: tuple[Any, ...]) -> int:

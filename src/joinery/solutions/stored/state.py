@@ -18,14 +18,17 @@ Invariant: what another project has marked is never written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from joinery.errors import RunError
 from joinery.model.change import Change, Key, Row
 from joinery.semantics.document import SentDocument
 from joinery.semantics.rows import JoinValue
+
+_T = TypeVar("_T")
 
 
 class StoreError(RunError):
@@ -122,7 +125,7 @@ class BatchResult:
 
 @runtime_checkable
 class StoreSolution(Protocol):
-    """Keeps the documents of some products in a store; `engine.driver.StoreDriver` is one."""
+    """Keeps the documents of some products in a store; `stored.driver.StoreDriver` is one."""
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
         """Apply a batch, or tell again what it sent if it was acknowledged before.
@@ -140,6 +143,48 @@ class StoreSolution(Protocol):
 
     def close(self) -> None:
         """Give back what is held."""
+
+
+class WrappingSolution(ABC):
+    """A solution around another one; a subclass says how that is reached."""
+
+    @abstractmethod
+    def _reach(self, act: Callable[[StoreSolution], _T]) -> _T:
+        """Return what `act` does to the solution within."""
+
+    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
+        """Apply a batch, or tell again what it sent if it was acknowledged before."""
+        return self._reach(lambda solution: solution.apply(changes, batch))
+
+    def forget(self, before_us: int) -> None:
+        """Forget rows that were deleted before a time."""
+        self._reach(lambda solution: solution.forget(before_us))
+
+    def close(self) -> None:
+        """Close the solution within."""
+        self._reach(lambda solution: solution.close())
+
+
+class Forwarding:
+    """Passes calls on to a target; a subclass says what follows each but `close`."""
+
+    def __init__(self, target: object) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if not callable(value) or name.startswith("_") or name == "close":
+            return value
+
+        def call(*args: Any, **named: Any) -> Any:
+            result = value(*args, **named)
+            self._after(name, args, result)
+            return result
+
+        return call
+
+    def _after(self, name: str, args: tuple[Any, ...], result: object) -> None:
+        """Note a call that was made."""
 
 
 class JoinState(Protocol):
@@ -215,14 +260,6 @@ class PortableState(JoinState, Protocol):
 
     def roots(self, product: str) -> Collection[Key]:
         """Return the keys of all documents of which something is remembered."""
-
-
-@runtime_checkable
-class CountingState(JoinState, Protocol):
-    """A store that knows better than its callers what it was asked, such as one that is billed."""
-
-    def usage(self) -> Mapping[str, int]:
-        """Return the figures since the last call; they stand in place of those counted outside."""
 
 
 class StateReader(Protocol):

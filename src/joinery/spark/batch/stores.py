@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame
 
 from joinery.files import write_whole
-from joinery.model.change import Change
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
@@ -38,7 +37,14 @@ from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.reading import not_collecting
-from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Owner, StoreSolution
+from joinery.solutions.stored.state import (
+    Batch,
+    BatchResult,
+    Emitted,
+    Owner,
+    StoreSolution,
+    WrappingSolution,
+)
 from joinery.spark.source.feed import ChangeFeed
 from joinery.spark.source.source import BatchLabel, Topic, batch_time_us
 
@@ -46,7 +52,10 @@ if TYPE_CHECKING:
     from joinery.spark.real_time.uncommitted import PendingRoots
 
 
-class StoreThread:
+_T = TypeVar("_T")
+
+
+class StoreThread(WrappingSolution):
     """A solution that any thread may call.
 
     Args:
@@ -64,17 +73,12 @@ class StoreThread:
             self._executor.shutdown()
             raise
 
-    def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
-        """Apply a batch."""
-        return self._executor.submit(self._solution.apply, changes, batch).result()
-
-    def forget(self, before_us: int) -> None:
-        """Forget rows that were deleted before a time."""
-        self._executor.submit(self._solution.forget, before_us).result()
+    def _reach(self, act: Callable[[StoreSolution], _T]) -> _T:
+        return self._executor.submit(act, self._solution).result()
 
     def close(self) -> None:
         """Close the solution, after the batch that is under way."""
-        self._executor.submit(self._solution.close).result()
+        super().close()
         self._executor.shutdown()
 
 
