@@ -159,7 +159,7 @@ def phases(turn: Turn, workload: Workload) -> Told:
 
 def small_batches(turn: Turn) -> Told:
     """Batches of 100 changes over the state of a million."""
-    batches = turn.sized(60, 8)
+    batches = turn.sized(60, 40)
     return phases(turn, workloads.small_batches(turn.sized(1_000_000), batches))
 
 

@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__)
     parser.add_argument("--rows", type=str.split, default=[SPEED], help=" ".join(ROWS))
-    parser.add_argument("--sides", type=str.split, help=f"ours, base, set, {', '.join(PEERS)}")
+    parser.add_argument("--sides", type=str.split, help=f"ours, base, a commit, {', '.join(PEERS)}")
     parser.add_argument("--base", default=BASE, help="the commit that is measured beside")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="shrinks every row, for a try")
@@ -91,7 +91,9 @@ def arguments() -> argparse.Namespace:
 def sides(chosen: argparse.Namespace) -> dict[str, Contender]:
     """Return who can take turns, by name."""
     recorded = (profile_parts.SETTING,) if chosen.profile else ()
+    commits = [each for each in chosen.sides or () if each not in {"ours", "base", "set", *PEERS}]
     return {
+        **{each: Joinery(each, Build(commit_named(each))) for each in commits},
         "ours": Joinery("ours", Build(), recorded),
         "base": Joinery("base", Build(commit_named(chosen.base))),
         "set": Joinery("set", Build(), (*chosen.set, *recorded)),

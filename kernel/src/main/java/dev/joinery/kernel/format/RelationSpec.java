@@ -6,9 +6,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.types.DataType;
 
 /**
- * What a format needs to know of a relation; types are Spark DDL.
+ * What a format needs to know of a relation; types are read where it is made, not in each task.
  *
  * @param position the column that holds the source's position, null where the format has its own
  * @param timeUnit what a timestamp's number counts: {@code micros}, {@code millis}, {@code nanos}
@@ -19,7 +20,7 @@ record RelationSpec(
     String format,
     List<String> key,
     List<String> columns,
-    List<String> types,
+    List<DataType> types,
     String position,
     String timeUnit,
     RegistryOptions registry)
@@ -40,11 +41,11 @@ record RelationSpec(
   private static RelationSpec of(JsonNode node) {
     List<String> key = new ArrayList<>();
     List<String> columns = new ArrayList<>();
-    List<String> types = new ArrayList<>();
+    List<DataType> types = new ArrayList<>();
     node.path("key").forEach(each -> key.add(each.asText()));
     for (JsonNode column : node.path("columns")) {
       columns.add(column.path("name").asText());
-      types.add(column.path("type").asText());
+      types.add(DataType.fromDDL(column.path("type").asText()));
     }
     String name = node.path("name").asText();
     if (!columns.containsAll(key)) {

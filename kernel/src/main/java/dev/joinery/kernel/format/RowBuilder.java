@@ -40,7 +40,7 @@ final class RowBuilder {
   RowBuilder(RelationSpec spec) {
     columns = spec.columns();
     unit = spec.unit();
-    types = spec.types().stream().map(DataType::fromDDL).toArray(DataType[]::new);
+    types = spec.types().toArray(DataType[]::new);
     targets =
         Arrays.stream(types).map(each -> Targets.of(each, null, unit)).toArray(Target[]::new);
     key = spec.key().stream().mapToInt(columns::indexOf).toArray();
