@@ -84,13 +84,13 @@ public final class Fold implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
-    Slice ownState = read(stored);
+    Slice knownState = read(stored);
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
     }
-    Slice before = view(ownState);
-    ownState = applyOwn(ownState, messages, timestamp, outbox);
-    Slice after = view(ownState);
+    Slice before = view(knownState);
+    Slice ownState = applyOwn(knownState, messages, timestamp, outbox);
+    Slice after = ownState == knownState ? before : view(ownState);
     failures = 0;
     forgetBranches(messages);
     applyBranches(messages);
