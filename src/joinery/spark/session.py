@@ -172,6 +172,8 @@ def session_settings(
             "spark.shuffle.compress": "false",
             # Spark's own ones fork a process for each file of a checkpoint.
             "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_FILES,
+            # Hadoop's local files have checksums already; a third file for each is time.
+            "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         }
     tuning = (_LOCAL_JVM, archive_option()) if chosen.startswith("local") else ()
     options = user.pop("spark.driver.extraJavaOptions", "")
