@@ -67,6 +67,8 @@ RULES: tuple[tuple[str, str], ...] = (
 _TASKS = "Executor task launch worker"
 _THREADS = ((_TASKS, "tasks"), ("stream execution thread", "the query's own thread"))
 
+_WAITING = ("sun.nio.ch.", "java.net.", "java.io.File", "io.netty.channel.epoll.Native.epollWait")
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -123,7 +125,7 @@ def threads(found: Iterable[Sample]) -> Counter[str]:
     counted: Counter[str] = Counter()
     for each in found:
         kind = next((kind for start, kind in _THREADS if each.thread.startswith(start)), OTHER)
-        if kind != OTHER or not each.frames[0].startswith(("sun.nio.ch.", "java.net.", "java.io.")):
+        if kind != OTHER or not each.frames[0].startswith(_WAITING):
             counted[kind] += each.count
     return counted
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,14 +59,25 @@ class Bench:
         shown = (f"{each.title} {told[each.key]}" for each in row.figures if each.key in told)
         say(f"  {name}: {'; '.join(shown)}")
         for recording in sorted(work.rglob("*.jfr")):
-            if not recording.stat().st_size:
-                say("  the run ended before its recording was written")
+            if not written(recording):
+                say("  the run left no recording")
                 continue
             kept = RUNS / f"{row.name}-{name}.jfr"
             shutil.move(recording, kept)
             say(profile_parts.table(profile_parts.samples(kept)))
         shutil.rmtree(work, ignore_errors=True)
         return told
+
+
+def written(recording: Path, patience_s: float = 30.0) -> bool:
+    """Wait until Java, which may outlive the run, has written its recording."""
+    size, end = 0, time.monotonic() + patience_s
+    while time.monotonic() < end:
+        time.sleep(1.0)
+        before, size = size, recording.stat().st_size
+        if before == size > 0:
+            return True
+    return False
 
 
 def say(line: str) -> None:
@@ -80,7 +93,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--base", default=BASE, help="the commit that is measured beside")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="shrinks every row, for a try")
-    parser.add_argument("--set", type=str.split, default=[], help="makes the side `set`: k=v k=v")
+    parser.add_argument("--set", type=shlex.split, default=[], help="makes the side `set`: k=v")
     parser.add_argument("--profile", action="store_true", help="where this checkout's time goes")
     parser.add_argument("--no-compare", action="store_true")
     parser.add_argument("--no-speed", action="store_true", help="leave the machine's speed out")
