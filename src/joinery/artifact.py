@@ -12,15 +12,14 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from joinery.errors import RunError
+from joinery.java import find_java
 
 _log = logging.getLogger(__name__)
 
@@ -163,6 +162,8 @@ def _retrieve(artifacts: tuple[Artifact, ...], folder: Path) -> None:
 
 def _ivy_settings(artifacts: tuple[Artifact, ...]) -> str:
     """Return where Ivy looks; POMs are read only where they tell what else is needed."""
+    from xml.sax.saxutils import quoteattr  # brings an HTTP client along
+
     poms = str(any(each.transitive for each in artifacts)).lower()
     chosen = os.environ.get("JOINERY_MAVEN")
     root = f" root={quoteattr(chosen)}" if chosen else ""
@@ -183,6 +184,8 @@ def _ivy_file(artifacts: tuple[Artifact, ...]) -> str:
 
 
 def _dependency(artifact: Artifact) -> str:
+    from xml.sax.saxutils import quoteattr
+
     classifier = f" m:classifier={quoteattr(artifact.classifier)}" if artifact.classifier else ""
     special = artifact.classifier or artifact.extension != "jar"
     file = (
@@ -212,12 +215,9 @@ def _spark_jars() -> Path:
 
 
 def java() -> str:
-    """Return the Java to start a process with: `JAVA_HOME`'s, else the one on the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
-    if found is None:
-        raise ArtifactError(
-            "no Java: `java` is neither in JAVA_HOME nor on the PATH",
-            hint="Install a JDK 17 or newer.",
-        )
-    return found
+    """Return the Java to start a process with.
+
+    Raises:
+        JavaMissingError: There is none.
+    """
+    return str(find_java().program)

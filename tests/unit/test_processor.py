@@ -27,8 +27,8 @@ def test_a_system_without_affinity_counts_those_of_the_machine(
 def test_a_local_session_is_cut_for_the_machine_also_without_affinity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from joinery.spark.launch import _cores
     from joinery.spark.real_time.run import real_time_settings
-    from joinery.spark.session import _cores
 
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 3)

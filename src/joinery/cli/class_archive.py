@@ -18,7 +18,8 @@ from joinery.errors import JoineryError, RunError
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.spark.batch.run import Run, RunOptions
-from joinery.spark.session import archive_file, open_session
+from joinery.spark.launch import archive_file
+from joinery.spark.session import open_session
 from joinery.testing.github import generate
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ import typer
 
 from joinery.cli.project import FAILED, analyser, tell_error
 from joinery.errors import JoineryError, SpecError
-from joinery.plan.build import build_plan
-from joinery.project.load import load_spec
 
 if TYPE_CHECKING:
     from joinery.dead_letters.dead_letter import DeadLetter
@@ -151,6 +149,8 @@ class _Command:
 
     def __enter__(self) -> DeadLetterQueue:
         from joinery.dead_letters.queue import DeadLetterQueue
+        from joinery.plan.build import build_plan
+        from joinery.project.load import load_spec
 
         try:
             spec = load_spec(self._file, settings=self._settings)

@@ -19,7 +19,6 @@ from joinery import __version__
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
 from joinery.cli.project import DONE, FAILED, tell_error
-from joinery.cli.table import table
 from joinery.errors import JoineryError, SpecError
 
 NOT_YET = (
@@ -69,6 +68,7 @@ app = typer.Typer(
 )
 app.add_typer(dev, name="dev")
 app.add_typer(dlq, name="dlq")
+table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
 app.add_typer(table, name="table")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
 Products = Annotated[
@@ -321,6 +321,72 @@ def demo(
 
     chosen = RealOptions(rate=rate, seconds=seconds, seed=seed) if real else None
     raise typer.Exit(run_demo(folder, seed=seed, real=chosen))
+
+
+@table.callback()
+def tables() -> None:
+    """Add source tables to a project file."""
+
+
+@table.command()
+def add(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Of a database: table or schema.table."),
+    ] = None,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = _DEFAULT,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="Where its messages are, such as shop.{schema}.{table}."),
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(metavar="PRODUCT", help="Embed it there, by its foreign key.")
+    ] = None,
+    embed_as: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The relation's name; by default the table's.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
+    ] = None,
+    from_source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="The project's source.")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="What its messages are written in.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, write nothing.")] = False,
+) -> None:
+    """Write the relations of tables into the project, and suggest where they embed."""
+    from joinery.cli.table import AddArguments, run_add
+    from joinery.project.onboard import Wish
+
+    wish = Wish(
+        name=name,
+        topic=topic,
+        source=from_source,
+        format=format_,
+        key=tuple(each.strip() for each in key.split(",")) if key else (),
+    )
+    arguments = AddArguments(
+        source=source,
+        names=names or (),
+        file=file,
+        wish=wish,
+        into=into,
+        embed_as=embed_as,
+        write=not dry_run,
+    )
+    raise typer.Exit(run_add(arguments))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Loads a project for a command; Spark is started only where an expression needs its analyser.
+"""Plans a project for a command; Spark is started only where an expression needs its analyser.
 
 What leads the names of the tables that a query's checkpoint keeps its state in.
 
@@ -12,25 +12,20 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors, SpecError
-from joinery.expression.problem import UNCHECKED
-from joinery.model.warning import RunWarning
-from joinery.plan.build import build_plan
-from joinery.plan.check import Problem, problems_of
-from joinery.plan.nodes import Plan
-from joinery.project.kinds import with_solution
-from joinery.project.load import load_spec
-from joinery.project.product import ProjectSpec
-from joinery.solutions.auto import choose
 
 if TYPE_CHECKING:
     from joinery.expression.expression import Analyser
     from joinery.model.type import DataType
+    from joinery.model.warning import RunWarning
+    from joinery.plan.check import Problem
+    from joinery.plan.nodes import Plan
+    from joinery.project.product import ProjectSpec
 
 
 class SparkAnalyserWhenAsked:
@@ -67,20 +62,23 @@ def analyser() -> Iterator[SparkAnalyserWhenAsked]:
         opened.close()
 
 
-def load_project(
-    file: Path, settings: Sequence[str] = (), *, solution: str | None = None
+def plan_project(
+    spec: ProjectSpec, *, solution: str | None = None
 ) -> tuple[ProjectSpec, Plan | None]:
-    """Return a project's spec and plan; no plan where only Spark can type an expression.
+    """Return a project with its solutions chosen, and its plan; None where Spark must plan it.
 
     Args:
-        file: The project file or folder.
-        settings: Replacements such as `run.trigger=1s`.
+        spec: As it was read.
         solution: Instead of what its products name.
 
     Raises:
         ProjectErrors: With every problem.
     """
-    spec = load_spec(file, settings=settings)
+    from joinery.expression.problem import UNCHECKED
+    from joinery.plan.build import build_plan
+    from joinery.project.kinds import with_solution
+    from joinery.solutions.auto import choose
+
     if solution is not None:
         spec = with_solution(spec, solution)
     spec, choices = choose(spec)
@@ -116,6 +114,8 @@ def exit_code(error: JoineryError) -> int:
 
 def tell_error(error: JoineryError, *, file: str = "joinery.yaml") -> int:
     """Write an error to standard error and return its exit code."""
+    from joinery.plan.check import problems_of
+
     if isinstance(error, ProjectErrors):
         write_problems(problems_of(error.problems, file), sys.stderr.write)
     elif error.location is not None:

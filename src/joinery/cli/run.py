@@ -23,11 +23,13 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from joinery.cli.live import Display, display_for_output
-from joinery.cli.project import DONE, FAILED, load_project
-from joinery.dead_letters.open import own_dead_letter_topic
+from joinery.cli.project import DONE, FAILED, plan_project
 from joinery.errors import JoineryError, RunError, SpecError
+from joinery.java import JavaMissingError
 from joinery.model.warning import Warnings
+from joinery.project.load import load_spec
 from joinery.project.quantity import duration_ms
+from joinery.spark.launch import Driver, session_settings, start_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -170,8 +172,37 @@ def run_project(
     ending.listen()
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
-    spec, plan = load_project(arguments.file, settings, solution=arguments.solution)
-    return Command(arguments, spec, plan, ending, display or display_for_output()).run()
+    spec = load_spec(arguments.file, settings=settings)
+    driver = _early_driver(spec, arguments)
+    try:
+        spec, plan = plan_project(spec, solution=arguments.solution)
+        shown = display or display_for_output()
+        return Command(arguments, spec, plan, ending, shown, driver).run()
+    finally:
+        if driver is not None:
+            driver.end()
+
+
+def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:
+    """Start Spark's JVM before the project is planned; None where that has to wait."""
+    if spec.run.real_time or "pyspark" in sys.modules:  # this process may have a JVM
+        return None
+    # What is in the way is told where the session is opened.
+    with suppress(JavaMissingError, OSError):
+        return start_driver(
+            session_settings(
+                spec.name,
+                _spark_log(spec),
+                master=arguments.master,
+                settings=dict(spec.run.spark),
+            ),
+            _spark_log(spec),
+        )
+    return None
+
+
+def _spark_log(spec: ProjectSpec) -> Path:
+    return spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
 
 
 class Command:
@@ -184,15 +215,16 @@ class Command:
         plan: Plan | None,
         ending: Ending,
         display: Display,
+        driver: Driver | None = None,
     ) -> None:
         self._arguments = arguments
         self._spec = spec
         self._plan = plan
         self._ending = ending
         self._display = display
-        logs = spec.path_of(spec.run.checkpoint) / "_logs"
-        self._log = logs / "spark.log"
-        self._own_log = logs / "joinery.jsonl"
+        self._driver = driver
+        self._log = _spark_log(spec)
+        self._own_log = self._log.with_name("joinery.jsonl")
         self._warnings = Warnings(display.warn)
         self._session: SparkSession | None = None
 
@@ -245,6 +277,8 @@ class Command:
             return
         run.start(session)
         self._ending.attach(run.request_stop)
+        from joinery.dead_letters.open import own_dead_letter_topic
+
         if (topic := own_dead_letter_topic(self._spec)) is not None:
             sys.stderr.write(f"dead letters go to the Kafka topic {topic}\n")
         self._display.start(run.topics, run.targets, lambda: run.progress)
@@ -293,6 +327,7 @@ class Command:
                 log=self._log,
                 master=self._arguments.master,
                 settings={**self._real_time_settings(), **dict(self._spec.run.spark)},
+                driver=self._driver,
             )
             add_jars(self._session, jars)
             self._ending.listen()

@@ -10,9 +10,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from joinery.cli.project import DONE, tell_error
 from joinery.errors import JoineryError, ProjectErrors
@@ -123,71 +120,45 @@ def _kafka(project: ProjectSpec, name: str | None) -> SourceSpec:
     return found[0]
 
 
-table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
 _ENVIRONMENT = "SPEC_ENVIRONMENT"
 
 
-@table.callback()
-def tables() -> None:
-    """Add source tables to a project file."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddArguments:
+    """What `joinery table add` was asked.
+
+    Attributes:
+        source: Where the tables are, as `read_source` takes it.
+        names: Of tables.
+        file: The project.
+        wish: What the user wants otherwise.
+        into: The product that is to embed them.
+        embed_as: The name of the embed.
+        write: Whether the project is changed.
+    """
+
+    source: str
+    names: Sequence[str]
+    file: Path
+    wish: Wish
+    into: str | None
+    embed_as: str | None
+    write: bool
 
 
-@table.command()
-def add(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
-        ),
-    ],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TABLE]...", help="Of a database: table or schema.table."),
-    ] = None,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = Path("joinery.yaml"),
-    topic: Annotated[
-        str | None,
-        typer.Option(help="Where its messages are, such as shop.{schema}.{table}."),
-    ] = None,
-    into: Annotated[
-        str | None, typer.Option(metavar="PRODUCT", help="Embed it there, by its foreign key.")
-    ] = None,
-    embed_as: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="The relation's name; by default the table's.")
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
-    ] = None,
-    from_source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="The project's source.")
-    ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="What its messages are written in.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, write nothing.")] = False,
-) -> None:
-    """Write the relations of tables into the project, and suggest where they embed."""
-    wish = Wish(
-        name=name,
-        topic=topic,
-        source=from_source,
-        format=format_,
-        key=tuple(each.strip() for each in key.split(",")) if key else (),
-    )
+def run_add(arguments: AddArguments) -> int:
+    """Write the relations of tables into a project, and suggest where they embed."""
+    file, wish = arguments.file, arguments.wish
     try:
         project = Editing(file)
-        tables = read_source(source, names or (), project.spec, from_source)
+        tables = read_source(arguments.source, arguments.names, project.spec, wish.source)
         for found in tables:
-            _join(project, found, wish, into=into, embed_as=embed_as)
+            _join(project, found, wish, into=arguments.into, embed_as=arguments.embed_as)
         _warn(each for each in (large_warning(tables),) if each)
-        project.finish(write=not dry_run)
+        project.finish(write=arguments.write)
     except JoineryError as error:
-        raise typer.Exit(tell_error(error, file=str(file))) from None
-    raise typer.Exit(DONE)
+        return tell_error(error, file=str(file))
+    return DONE
 
 
 @dataclass(slots=True)

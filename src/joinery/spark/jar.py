@@ -12,7 +12,6 @@ Invariant: a jar that stands under its final name is complete (built aside, rena
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -115,7 +114,11 @@ def _fingerprint() -> str:
 def _spark_version() -> str:
     """Name the Spark to build against: its core jar tells, whoever installed it."""
     cores = sorted(each.name for each in (spark_home() / "jars").glob("spark-core_*.jar"))
-    return cores[0] if cores else importlib.metadata.version("pyspark")
+    if cores:
+        return cores[0]
+    import importlib.metadata  # brings an e-mail parser along
+
+    return importlib.metadata.version("pyspark")
 
 
 def _build_folder() -> Path:

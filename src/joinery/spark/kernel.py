@@ -266,7 +266,7 @@ def load_jar(session: SparkSession) -> None:
 def add_jars(session: SparkSession, jars: Iterable[Path]) -> None:
     """Make the classes of jars known to the driver and the executors of a live session."""
     jvm: Any = session._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = class_of(session, "java.lang.Thread").currentThread().getContextClassLoader()
     urls = {str(url) for url in loader.getURLs()} if hasattr(loader, "getURLs") else set()
     known = _jars(session)
     for jar in jars:
@@ -284,10 +284,8 @@ def _jars(session: SparkSession) -> list[str]:
 
 def class_of(session: SparkSession, name: str) -> Any:
     """Return a class of the session's JVM."""
-    current: Any = session._jvm
-    for part in name.split("."):
-        current = getattr(current, part)
-    return current
+    # At once: each part of a name would be searched for as a class, in all jars.
+    return getattr(session._jvm, name)
 
 
 def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:

@@ -12,8 +12,9 @@ import pytest
 from joinery.cli import main as module
 from joinery.cli.demo import project_text
 from joinery.cli.main import NOT_YET
-from joinery.cli.project import load_project
+from joinery.cli.project import plan_project
 from joinery.project.kinds import SINKS
+from joinery.project.load import load_spec
 
 PROJECT = """\
 name: shop
@@ -286,7 +287,7 @@ def test_join_state_comes_from_the_sources_or_a_checkpoint_that_is_there(
 def test_a_run_tells_what_auto_has_chosen_and_why(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec, _ = load_project(project / "joinery.yaml", solution="auto")
+    spec, _ = plan_project(load_spec(project / "joinery.yaml"), solution="auto")
 
     assert {"spark-state"} == {each.solution for each in spec.products}
     assert "runs on spark-state: nothing was measured yet" in capsys.readouterr().err

@@ -39,10 +39,11 @@ from joinery.spark.batch.stores import (
     solution_of,
 )
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
+from joinery.spark.launch import RUN_SETTINGS
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.isolate import Suspect, isolate
-from joinery.spark.session import RUN_SETTINGS, clone_session
+from joinery.spark.session import clone_session
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
 from joinery.spark.source.source import sources_of

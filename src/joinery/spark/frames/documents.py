@@ -21,7 +21,8 @@ from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.batch.query_kernel import lowered_streams
 from joinery.spark.frames.frame import FrameError, RawFrame, TypedFrame, read_frame, usable
 from joinery.spark.kernel import Kernel, formats_json, open_kernel, require_classic, strings
-from joinery.spark.session import STATE_SETTINGS, clone_session
+from joinery.spark.launch import STATE_SETTINGS
+from joinery.spark.session import clone_session
 from joinery.spark.source.open import open_sources
 from joinery.spark.source.source import sources_of
 from joinery.spark.streams.kernel import open_stream_kernel

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from joinery.artifact import java
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
@@ -25,9 +26,8 @@ from joinery.plan.nodes import Relation
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Slot
-from joinery.spark.jar import jdk_tool, kernel_jar, spark_home
+from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import class_of, formats_json, load_jar, reading_of
-from joinery.spark.session import check_java
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
@@ -156,7 +156,6 @@ def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -
     Raises:
         RunError: Java is missing, or the files cannot be read.
     """
-    check_java()
     folders = _folders(spec, relations)
     topics = [(name, topic) for name, listed in folders.items() for topic in listed]
     readers = [_readers(relations, *each) for each in topics]
@@ -213,7 +212,7 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     jars = os.pathsep.join((str(kernel_jar()), str(spark_home() / "jars" / "*")))
     opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED]
     done = subprocess.run(
-        [jdk_tool("java"), *_JVM, *opened, "-cp", jars, _file_feed_FEED],
+        [java(), *_JVM, *opened, "-cp", jars, _file_feed_FEED],
         input=json.dumps(request),
         capture_output=True,
         text=True,

@@ -1,0 +1,56 @@
+package dev.joinery.kernel.door;
+
+import java.net.URL;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.python.PythonGatewayServer;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.util.MutableURLClassLoader;
+import sun.misc.Signal;
+import sun.misc.SignalHandler;
+
+/**
+ * The main class of a JVM that Python started itself: it opens the session while Python still reads
+ * its project, and waits to be asked for it.
+ *
+ * <p>Spark's settings are system properties, as they are after {@code spark-submit}. The JVM ends
+ * when the pipe on its standard input does.
+ */
+public final class Launch {
+  private static final FutureTask<JavaSparkContext> OPENED = new FutureTask<>(Launch::open);
+
+  private Launch() {}
+
+  /** Serves Python's calls until the pipe ends; the session is opened beside it. */
+  public static void main(String[] arguments) {
+    // Supervisors send it to the whole group; Python takes it, and ends Spark after the batch.
+    Signal.handle(new Signal("TERM"), SignalHandler.SIG_IGN);
+    Thread self = Thread.currentThread();
+    self.setContextClassLoader(
+        new MutableURLClassLoader(new URL[0], self.getContextClassLoader()));
+    Thread opening = new Thread(OPENED, "joinery-session");
+    opening.setDaemon(true);
+    opening.start();
+    PythonGatewayServer.main(arguments);
+  }
+
+  /**
+   * Waits for the session, which is the default one, and returns its context.
+   *
+   * @throws Throwable why Spark did not start
+   */
+  public static JavaSparkContext context() throws Throwable {
+    try {
+      return OPENED.get();
+    } catch (ExecutionException error) {
+      throw error.getCause();
+    }
+  }
+
+  private static JavaSparkContext open() {
+    SparkSession session = SparkSession.builder().getOrCreate();
+    session.sessionState();
+    return JavaSparkContext.fromSparkContext(session.sparkContext());
+  }
+}
