@@ -30,6 +30,9 @@ public final class BatchSize {
 
   private static final long LEAST_BYTES = 16 << 20;
 
+  /** A batch that is so full met its bound: rows, and what each partition gives, are whole. */
+  private static final double NEARLY = 0.9;
+
   /** What one batch takes at most. */
   public record Limit(long rows, long bytes) {}
 
@@ -89,20 +92,28 @@ public final class BatchSize {
     return limit;
   }
 
-  /** Notes what a batch was given, as it begins; {@code more} tells that there is more. */
+  /**
+   * Notes what a batch was given, as it begins.
+   *
+   * @param bytes 0 where nobody knows
+   * @param more tells that there is more
+   */
   public void took(long rows, long bytes, boolean more) {
     if (rows == 0) {
       return;
     }
     meanBytes = bytes > 0 ? (double) bytes / rows : meanBytes;
     began = millis.getAsLong();
-    underWay = more ? rows : 0;
+    boolean probed = meanBytes == 0; // the few rows of it tell their size, and no pace
+    underWay = more && !probed ? rows : 0;
     if (!more) {
       bound = Bound.BACKLOG;
-    } else if (rows * meanBytes >= limit.bytes() - meanBytes) {
+    } else if (probed) {
+      bound = Bound.MEMORY;
+    } else if (rows * meanBytes >= limit.bytes() * NEARLY) {
       bound = limit.bytes() == options.maxBytes() ? Bound.SETTING : Bound.MEMORY;
     } else {
-      bound = rows >= memoryRows ? Bound.MEMORY : Bound.TIME;
+      bound = rows >= memoryRows * NEARLY ? Bound.MEMORY : Bound.TIME;
     }
   }
 
@@ -146,7 +157,7 @@ public final class BatchSize {
       return Map.of();
     }
     return Map.of(
-        "batch.rows", Long.toString(limit.rows()),
+        "batch.rows", Long.toString(Math.min(limit.rows(), rowsIn(limit.bytes()))),
         "batch.bytes", Long.toString(limit.bytes()),
         "batch.bound", bound.name().toLowerCase(Locale.ROOT));
   }

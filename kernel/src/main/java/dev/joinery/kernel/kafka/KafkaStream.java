@@ -25,7 +25,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 final class KafkaStream
     implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   /** Records of a batch while nobody knows how large they are: each may have some mebibytes. */
-  static final long UNKNOWN_RECORDS = 1_000;
+  static final long UNKNOWN_RECORDS = 250;
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -72,9 +72,8 @@ final class KafkaStream
     long left = records(start, all);
     long most = most(size.next(left));
     Offset end = left <= most ? all : bounded.latestOffset(start, ReadLimit.maxRows(most));
-    boolean guessed = size.meanBytes() == 0; // a few records tell nothing of a batch's pace
     long taken = records(start, end);
-    size.took(taken, (long) (taken * size.meanBytes()), taken < left && !guessed);
+    size.took(taken, (long) (taken * size.meanBytes()), taken < left);
     return end;
   }
 
