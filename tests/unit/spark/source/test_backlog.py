@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from joinery.project.product import SourceSpec
-from joinery.spark.source.source import Backlog, SourceRead, files_backlog, kafka_backlog
+from joinery.model.progress import BatchLimit
+from joinery.project.product import RunSpec, SourceSpec
+from joinery.spark.source.source import (
+    Backlog,
+    BatchRoom,
+    SourceRead,
+    batch_options,
+    files_backlog,
+    kafka_backlog,
+    limit_of,
+)
 
 
 def read(**relations: tuple[str, ...]) -> SourceRead:
@@ -46,3 +55,25 @@ def test_both_kinds_of_source_come_together() -> None:
     both = files.plus(kafka_backlog(read(user=("user",)), "{}", '{"user":{"0":7}}'))
 
     assert Backlog({"star": 20}, {"user": 7}, {"user": {"0": 7}}) == both
+
+
+def test_how_large_a_batch_may_be_is_told_by_source_where_it_moves() -> None:
+    told = {"batch.rows": "800000", "batch.bytes": "1024", "batch.bound": "memory"}
+
+    limit = BatchLimit(rows=800_000, bytes=1024, bound="memory")
+    assert {"changes": limit} == limit_of(read(user=("user",)), told).limits
+    assert {} == limit_of(read(user=("user",)), {"user.bytes": "7"}).limits
+
+
+def test_a_project_leaves_the_size_of_batches_open_or_bounds_it() -> None:
+    room = BatchRoom(memory_share=0.5, most_rows=7, most_bytes=100)
+
+    left_open = batch_options(RunSpec(max_bytes_per_batch=1000), room)
+    bounded = batch_options(RunSpec(max_rows_per_batch=9, max_bytes_per_batch=1000), room)
+
+    assert ("0", "7", "100") == (
+        left_open["maxRowsPerBatch"],
+        left_open["mostRowsPerBatch"],
+        left_open["maxBytesPerBatch"],
+    )
+    assert {"maxRowsPerBatch": "9", "maxBytesPerBatch": "1000"} == bounded
