@@ -8,7 +8,7 @@ import pytest
 
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
-from joinery.testing.conformance import Case, all_cases
+from joinery.testing.conformance import Case, aggregate_cases, all_cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +20,18 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     runner = SparkRunner(spark, tmp_path_factory.mktemp("conformance"), replay=True)
     return {each.case.sentence: each.problem for each in conformance.examine(runner)}
+
+
+@pytest.fixture(scope="module")
+def group_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("groups"), replay=True)
+    examined = conformance.examine(runner, aggregate_cases())
+    return {each.case.sentence: each.problem for each in examined}
+
+
+@pytest.mark.parametrize("case", aggregate_cases(), ids=str)
+def test_spark_state_keeps_groups(case: Case, group_problems: dict[str, str]) -> None:
+    assert group_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)

@@ -13,7 +13,10 @@ from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
+from joinery.project.window import Session, Sliding
 
+_GROUPS = "spark-state"
+_KEPT = frozenset({"count", "sum", "min", "max", "avg"})
 REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
 
 
@@ -23,13 +26,31 @@ def unsupported(product: Product) -> tuple[str, Path]:
         case DocumentForm() | OutboxForm() | Stream():
             return "", ()
         case AggregateForm():
-            return _aggregate(product)
+            return _aggregate(product.form, product.solution)
         case _:
             assert_never(product.form)
 
 
-def _aggregate(product: Product) -> tuple[str, Path]:
-    return "groups (aggregate)", ("aggregate",)
+def _aggregate(form: AggregateForm, solution: str) -> tuple[str, Path]:
+    if solution != _GROUPS:
+        return "groups (aggregate)", ("aggregate",)
+    if isinstance(form.window, Session | Sliding):
+        kind = "sessions" if isinstance(form.window, Session) else "sliding windows"
+        return kind, ("window",)
+    if form.emit.when == "closed":
+        return "groups that are sent once their window is closed", ("emit", "when")
+    if form.emit.late != "correct":
+        return "late rows that do not correct", ("emit", "late")
+    if missing := sorted(_functions(form) - _KEPT):
+        return f"the aggregate {missing[0]} over groups", ("values",)
+    return "", ()
+
+
+def _functions(form: AggregateForm) -> set[str]:
+    return {
+        f"{each.function}(distinct …)" if each.distinct else each.function
+        for each in form.aggregates
+    }
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from joinery.model.type import Field
+from joinery.project.window import Span
 from joinery.solutions.spark_state.program import (
     Address,
     AggregateColumn,
@@ -18,6 +20,8 @@ from joinery.solutions.spark_state.program import (
     Claim,
     CurrentLookup,
     Fold,
+    Group,
+    GroupUse,
     KernelNode,
     KernelProgram,
     MapEvents,
@@ -33,6 +37,7 @@ from joinery.solutions.spark_state.program import (
     ToOne,
     Upward,
     Use,
+    WindowProgram,
 )
 
 Part = tuple[str, str]
@@ -163,6 +168,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 )
         case CurrentLookup() | AsOf() | Claim() | MapEvents():
             yield from _stream_node(program, node)
+        case Group():
+            yield from _group(program, node)
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
@@ -176,6 +183,41 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                 yield f"{title}: goes on", _upward(program, row, node.upward)
             for branch in node.branches:
                 yield from _branch(node, branch)
+
+
+def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
+    title = path_title(node.name)
+    kept = "its rows" if node.keeps_rows else "sums"
+    yield f"{title}: kept by", f"a Group at level {node.level}, as {kept}"
+    yield f"{title}: grouped by", f"{_types(grouped_by(program, node))}"
+    if node.window:
+        yield f"{title}: windows", window_text(node.window)
+    for number, aggregate in enumerate(node.arm.aggregates):
+        yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+
+
+def grouped_by(program: KernelProgram, node: Group) -> tuple[Field, ...]:
+    """Return the columns that rows are grouped by."""
+    return program.assemblers[node.input].type.fields[: node.by]
+
+
+def window_text(window: WindowProgram) -> str:
+    """Return windows in words: `hopping 60 s every 10 s`."""
+    told = [f"{window.shape} {_span(window.size)}"]
+    if window.shape != "tumbling":
+        told.append(f"every {_span(window.every)}")
+    if window.offset_micros:
+        told.append(f"after {_span(Span(window.offset_micros, 'micros'))}")
+    if window.zone is not None:
+        told.append(f"in {window.zone}")
+    return " ".join(told)
+
+
+def _span(span: Span) -> str:
+    if span.unit != "micros":
+        return f"{span.count} {span.unit if span.count > 1 else span.unit[:-1]}"
+    seconds, micros = divmod(span.count, 1_000_000)
+    return f"{span.count} us" if micros else f"{seconds} s"
 
 
 def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
@@ -262,8 +304,8 @@ def _use(program: KernelProgram, node: Retract, use: Use) -> Iterator[Part]:
         case ChildUse():
             assembler = program.assemblers[use.assembler]
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
-        case OwnUse():
-            pass  # said of the Fold that it belongs to
+        case OwnUse() | GroupUse():
+            pass  # said of the node that it belongs to
 
 
 def _upward(program: KernelProgram, row: Sequence[Slot], upward: Upward) -> str:

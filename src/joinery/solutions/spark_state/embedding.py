@@ -14,6 +14,7 @@ from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import JoinPair, Node, Product, Relation
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
@@ -143,6 +144,10 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
     """Return each relation by name, in tree order, with its needed columns, derived too."""
     needed: dict[str, tuple[Relation, set[str]]] = {}
     for product in products:
+        if isinstance(product.form, AggregateForm):
+            relation = product.form.relation
+            needed.setdefault(relation.name, (relation, set()))[1].update(rows_read(product.form))
+            continue
         for parent, node in _edges(None, product.root):
             columns = needed.setdefault(node.relation.name, (node.relation, set()))[1]
             columns.update(_read_by(node))
@@ -150,6 +155,28 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
             if parent is not None:
                 needed[parent.relation.name][1].update(pair.parent for pair in node.on)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in needed.items()}
+
+
+def rows_read(form: AggregateForm) -> frozenset[str]:
+    """Return the columns of the relation that its groups are made of."""
+    read = frozenset(time_read(form)).union(*(each.references for each in expressions_of(form)))
+    return read if form.where is None else read | form.where.references
+
+
+def time_read(form: AggregateForm) -> tuple[str, ...]:
+    """Return the column of a row's time, where its groups have windows."""
+    if form.window is None:
+        return ()
+    assert form.relation.time is not None, "windows are over a relation with a time"
+    return (form.relation.time,)
+
+
+def expressions_of(form: AggregateForm) -> list[Expression]:
+    """Return what is computed of each row: `by`, then arguments and filters of aggregates."""
+    expressions = [each.expression for each in form.by]
+    for aggregate in form.aggregates:
+        expressions += [each for each in (aggregate.argument, aggregate.filter) if each]
+    return expressions
 
 
 def _edges(parent: Node | None, node: Node) -> Iterator[tuple[Node | None, Node]]:

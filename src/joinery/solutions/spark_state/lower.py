@@ -1,12 +1,14 @@
 """Lowers the products of one query to a kernel program.
 
 Each node of a product becomes a Fold, each edge a Match or a ToOne, each relation a
-Retract. Then what is not needed is left out, with its reason:
+Retract; a product that aggregates becomes a Group. Then what is not needed is left out, with
+its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
 - a Fold over a lone ToOne: the ToOne assembles its parents in place;
-- a Retract whose key holds every join column used: its rows never move.
+- a Retract whose key holds every join column used: its rows never move;
+- a Retract before a Group over an append relation: its rows never change.
 
 Invariant: every message goes to a later level; root Folds stand in the last.
 """
@@ -19,6 +21,7 @@ from itertools import count
 
 from joinery.expression.typed import Aggregate
 from joinery.model.type import DataType, Field, Struct
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Computed, Named, Node, Product, Relation, Total
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
@@ -33,6 +36,13 @@ from joinery.solutions.spark_state.embedding import (
     sharing,
     sql_over,
 )
+from joinery.solutions.spark_state.grouping import (
+    arm_of,
+    group_assembler,
+    input_assembler,
+    keeps_rows,
+    window_program,
+)
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
@@ -43,6 +53,8 @@ from joinery.solutions.spark_state.program import (
     ChildUse,
     DocumentNode,
     Fold,
+    Group,
+    GroupUse,
     KernelProgram,
     Match,
     Merge,
@@ -95,6 +107,7 @@ class _RelationUses:
     row: tuple[Slot, ...]
     columns: tuple[Slot, ...]
     uses: list[Use] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
 
     def ordinal(self, column: str) -> int:
@@ -173,12 +186,35 @@ class _Lowering:
         self._relations[name] = _RelationUses(relation, len(self._relations), row, columns)
 
     def lower_product(self, product: Product) -> None:
-        relation = product.root.relation
-        key = tuple(Field(each, relation.type_of(each)) for each in relation.key)
-        self._products.append(ProductProgram(product.name, Struct(key), product.root.output))
-        self._fold(product.root, upward=None, product=len(self._products) - 1)
+        self._products.append(ProductProgram(product.name, product.key, product.output))
+        place = len(self._products) - 1
+        if isinstance(product.form, AggregateForm):
+            self._group(product.name, product.form, product=place)
+        else:
+            self._fold(product.root, upward=None, product=place)
 
     # Nodes of a product
+
+    def _group(self, name: str, form: AggregateForm, *, product: int) -> None:
+        uses = self._relations[form.relation.name]
+        index = self._reserve()
+        rows = input_assembler(name, uses.row, form)
+        self._nodes[index] = Group(
+            name=name,
+            level=0,
+            relation=uses.index,
+            input=self._assembler(rows),
+            by=len(form.by),
+            window=window_program(form.window),
+            arm=arm_of(name, rows.type, form),
+            keeps_rows=keeps_rows(form),
+            assembler=self._assembler(group_assembler(name, form)),
+            product=product,
+        )
+        if form.relation.append:
+            uses.groups.append(index)
+        else:
+            uses.uses.append(GroupUse(index))
 
     def _fold(self, node: Node, *, upward: Upward | None, product: int) -> None:
         uses = self._relations[node.relation.name]
@@ -333,7 +369,10 @@ class _Lowering:
     def finish(self) -> KernelProgram:
         routes: list[Route] = []
         for uses in self._relations.values():
-            routes += self._raw_routes(uses) if self._rows_stay(uses) else [self._retract(uses)]
+            routes += self._group_routes(uses)
+            if uses.uses:
+                stay = self._rows_stay(uses)
+                routes += self._raw_routes(uses) if stay else [self._retract(uses)]
         self._set_levels()
         return KernelProgram(
             levels=max((node.level for node in self._nodes), default=0),
@@ -355,6 +394,15 @@ class _Lowering:
             reasons=tuple(self._reasons),
         )
 
+    def _group_routes(self, uses: _RelationUses) -> list[Route]:
+        if uses.groups:
+            names = ", ".join(self._nodes[index].name for index in uses.groups)
+            self._reasons.append(
+                f"{uses.relation.name}: no Retract for {names}, since rows of an append relation "
+                "never change; they are summed up before they are sent"
+            )
+        return [Route(uses.index, each, ROLE_PRIMARY, Address((), ())) for each in uses.groups]
+
     def _retract(self, uses: _RelationUses) -> Route:
         self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(uses.uses)))
         return Route(uses.index, len(self._nodes) - 1, ROLE_PRIMARY, uses.key_address())
@@ -367,6 +415,8 @@ class _Lowering:
         match use:
             case OwnUse():
                 return True
+            case GroupUse():
+                return False
             case ChildUse():
                 target = self._nodes[use.upward.target]
                 return isinstance(target, ToOne)
@@ -396,6 +446,8 @@ class _Lowering:
                         lookup, child_relation=uses.index, child_assembler=use.assembler
                     )
                     routes.append(Route(uses.index, at, role, use.upward.address))
+                case GroupUse():
+                    raise AssertionError("the rows of groups come and go")
                 case ParentUse():
                     lookup = self._nodes[use.target]
                     assert isinstance(lookup, ToOne)
@@ -442,7 +494,7 @@ def _targets(node: DocumentNode) -> list[int]:
             targets = []
             for use in node.uses:
                 match use:
-                    case OwnUse():
+                    case OwnUse() | GroupUse():
                         targets.append(use.target)
                     case ChildUse():
                         targets.append(use.upward.target)
@@ -455,3 +507,5 @@ def _targets(node: DocumentNode) -> list[int]:
             return [node.fold]
         case Fold():
             return [node.upward.target] if node.upward else []
+        case Group():
+            return []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from joinery.model.type import DataType, Struct
+from joinery.project.window import Span
 
 ROLE_PARENT = 1
 ROLE_PRIMARY = 2
@@ -134,7 +135,15 @@ class ChildUse:
     use: Literal["child"] = "child"
 
 
-Use = OwnUse | ParentUse | ChildUse
+@dataclass(frozen=True, slots=True)
+class GroupUse:
+    """The row is counted in the groups of a Group."""
+
+    target: int
+    use: Literal["group"] = "group"
+
+
+Use = OwnUse | ParentUse | ChildUse | GroupUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +244,51 @@ class Fold:
     product: int
     upward: Upward | None
     kind: Literal["fold"] = "fold"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowProgram:
+    """Which windows hold a time.
+
+    Attributes:
+        every: From one start to the next of hopping windows, from one end to the next of
+            cumulative ones; of tumbling windows their size.
+        offset_micros: By how much all starts are moved.
+        zone: Whose midnights they are aligned to; None for elapsed time since 1970 in UTC.
+    """
+
+    shape: Literal["tumbling", "hopping", "cumulative"]
+    size: Span
+    every: Span
+    offset_micros: int
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Remembers groups of rows by their aggregates; sends the assembled object of each.
+
+    Attributes:
+        relation: Whose rows are grouped.
+        input: The assembler, over a row as products see it: the columns that it is grouped by,
+            its time where there is a window, then what the aggregates read.
+        by: How many columns it is grouped by.
+        arm: The aggregates over `input`, whether or not rows are kept.
+        keeps_rows: Whether an aggregate needs the rows themselves, to take one back.
+        assembler: The object, over the columns of the group's address and the aggregates.
+    """
+
+    name: str
+    level: int
+    relation: int
+    input: int
+    by: int
+    window: WindowProgram | None
+    arm: Arm
+    keeps_rows: bool
+    assembler: int
+    product: int
+    kind: Literal["group"] = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +425,7 @@ class Claim:
     kind: Literal["claim"] = "claim"
 
 
-DocumentNode = Retract | ToOne | Match | Fold
+DocumentNode = Retract | ToOne | Match | Fold | Group
 StreamNode = CurrentLookup | AsOf | Claim | MapEvents
 KernelNode = DocumentNode | StreamNode
 

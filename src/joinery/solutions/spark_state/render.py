@@ -14,10 +14,12 @@ from joinery.solutions.spark_state.describe import (
     aggregate_text,
     columns_of,
     event_memory,
+    grouped_by,
     node_title,
     onward_text,
     order_text,
     visible_row,
+    window_text,
 )
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
@@ -28,6 +30,8 @@ from joinery.solutions.spark_state.program import (
     Claim,
     CurrentLookup,
     Fold,
+    Group,
+    GroupUse,
     KernelNode,
     KernelProgram,
     MapEvents,
@@ -86,6 +90,9 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case Retract() | Fold():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
+        case Group():
+            columns = [each.name for each in grouped_by(program, node)]
+            return ", ".join(columns if node.window is None else [*columns, "window"])
         case ToOne() | Match() | CurrentLookup() | AsOf() | Claim() | MapEvents():
             return ""  # what comes to it says by what
 
@@ -108,6 +115,8 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield Arrow("events", node.target, columns_of(event, node.on))
         case CurrentLookup() | AsOf() | MapEvents():
             yield from (_onward(program, each) for each in node.onward)
+        case Group():
+            yield Arrow("groups", SINKS)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)
@@ -137,6 +146,8 @@ def _use(row: Sequence[Slot], use: Use) -> Arrow:
             return Arrow(what, use.target, columns_of(row, use.address))
         case ChildUse():
             return _upward(row, use.upward, "rows")
+        case GroupUse():
+            return Arrow("rows that come and go", use.target)
 
 
 def _upward(row: Sequence[Slot], upward: Upward, what: str) -> Arrow:
@@ -162,6 +173,9 @@ def _routes(program: KernelProgram) -> Iterator[str]:
     for route in program.routes:
         relation = program.relations[route.relation]
         target = node_title(program.nodes[route.node])
+        if isinstance(program.nodes[route.node], Group):
+            yield f"{relation.name} -> {target}, summed up by the task that reads it"
+            continue
         role = " (as parent)" if route.role & ROLE_PARENT else ""
         yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
 
@@ -201,6 +215,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
                 yield f"holds {branch.name}: {shape}{fused}{fails}"
+        case Group():
+            yield from _group_facts(node)
         case Claim():
             yield "remembers where each event is kept, as it may come again"
         case MapEvents():
@@ -215,6 +231,14 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"
+
+
+def _group_facts(node: Group) -> Iterator[str]:
+    if node.window is not None:
+        yield f"windows: {window_text(node.window)}"
+    told = ["its rows"] if node.keeps_rows else ["how many rows it has"]
+    told += [aggregate_text(each) for each in node.arm.aggregates]
+    yield f"keeps {', '.join(told)}"
 
 
 def _window(program: KernelProgram, arm: Arm, *, named: bool) -> Iterator[str]:

@@ -24,6 +24,7 @@ from joinery.solutions.spark_state.program import (
     Claim,
     CurrentLookup,
     Fold,
+    Group,
     KernelNode,
     KernelProgram,
     MapEvents,
@@ -172,7 +173,7 @@ def _has_timer(node: KernelNode) -> bool:
             return node.miss == "wait" or node.every_micros > 0
         case AsOf():
             return node.idle_micros >= 0
-        case Retract() | ToOne() | Match() | Fold() | Claim() | MapEvents():
+        case Retract() | ToOne() | Match() | Fold() | Group() | Claim() | MapEvents():
             return False
 
 

@@ -4,20 +4,19 @@ import dev.joinery.kernel.program.Program;
 import java.math.BigInteger;
 
 /**
- * Which windows hold a time: a pure function. Times are
+ * Which windows hold a time: a pure function, the twin of {@code semantics/window.py}. Times are
  * microseconds since 1970 in UTC; starts are in a window, ends are not.
  */
-abstract sealed class Windows permits ElapsedWindows {
+abstract sealed class Windows permits ElapsedWindows, CalendarWindows {
   /** Takes a window. */
   interface Taking {
     void take(long start, long end);
   }
 
   static Windows of(Program.WindowProgram program) {
-    if (!ElapsedWindows.canTell(program)) {
-      throw new IllegalArgumentException("windows of a zone, or of months");
-    }
-    return new ElapsedWindows(program);
+    return ElapsedWindows.canTell(program)
+        ? new ElapsedWindows(program)
+        : new CalendarWindows(program);
   }
 
   /**
