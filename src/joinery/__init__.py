@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from joinery.app.project import Project, load, run
     from joinery.app.stream import Stream
     from joinery.errors import JoineryError
-    from joinery.project.declare import document, many, one, outbox, relation
+    from joinery.project.declare import aggregate, document, many, one, outbox, relation
 
 __all__ = [
     "App",
@@ -26,6 +26,7 @@ __all__ = [
     "Stream",
     "Table",
     "__version__",
+    "aggregate",
     "document",
     "load",
     "many",
@@ -42,7 +43,9 @@ _HOMES = {
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
     **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
-    **dict.fromkeys(("document", "many", "one", "outbox", "relation"), "joinery.project.declare"),
+    **dict.fromkeys(
+        ("aggregate", "document", "many", "one", "outbox", "relation"), "joinery.project.declare"
+    ),
 }
 
 

@@ -17,6 +17,7 @@ PUBLIC = [
     "Stream",
     "Table",
     "__version__",
+    "aggregate",
     "document",
     "load",
     "many",

@@ -164,7 +164,7 @@ class Project:
     Args:
         name: Its name, which the session and lineage show.
         relations: Those that no product was given as an object.
-        products: As `jn.document` and `jn.outbox` make them.
+        products: As `jn.document`, `jn.aggregate` and `jn.outbox` make them.
         streams: By name, as in a project file.
         sources: By name: a kind with its options.
         defaults: The source and the format of relations that name none.

@@ -29,6 +29,7 @@ from joinery.project.typing import (
     Solution,
     TimeUnit,
     WatermarkMap,
+    WindowMap,
 )
 
 RelationLike = RelationSpec | str
@@ -320,6 +321,49 @@ def outbox(
 
 
 @suggesting
+def aggregate(
+    name: str,
+    relation: RelationLike,
+    *,
+    by: Fields | None = None,
+    window: WindowMap | str | None = None,
+    where: str | None = None,
+    values: Mapping[str, str] | None = None,
+    emit: EmitMap | None = None,
+    sink: Sinks | None = None,
+    group: str | None = None,
+    solution: Solution | None = None,
+    ready: Sequence[str] | None = None,
+) -> Document:
+    """Return a product of one row a group of `relation`'s rows.
+
+    Args:
+        name: The product's name.
+        relation: The relation whose rows are put into groups.
+        by: What they are grouped by; None is one group.
+        window: Such as `{"tumbling": "1h"}`, or the name of one of the project.
+        where: Only rows for which it is true are in a group.
+        values: What a group shows, by name: expressions over aggregates of its rows.
+        emit: When groups are sent, and what late rows do.
+        sink: As for `jn.document`.
+        group: Products of one group share a query.
+        solution: As for `jn.document`.
+        ready: As for `jn.document`.
+
+    Raises:
+        ProjectErrors: With every problem.
+
+    Example:
+        >>> hours = aggregate("hours", "view", by=["page"], window={"tumbling": "1h"})
+        >>> hours.spec.aggregate.window.size.count
+        3600000000
+    """
+    parts: dict[str, object] = {"aggregate": _name(relation), "by": by, "window": window}
+    parts |= {"where": where, "values": values, "emit": emit, "sink": sink}
+    parts |= {"group": group, "solution": solution, "ready": ready}
+    return Document(_product(name, parts), _objects(relation))
+
+
 def one(
     relation: RelationLike,
     *,

@@ -81,7 +81,16 @@ def test_a_type_checker_finds_each_wrong_call_and_no_other(tmp_path: Path) -> No
 def public() -> list[tuple[str, Callable[..., object]]]:
     """Return every function and method that a user calls, with its name."""
     classes = [jn.App, jn.Project, jn.Stream, jn.Table, *map(type, (document(), product()))]
-    functions = [jn.document, jn.load, jn.many, jn.one, jn.outbox, jn.relation, jn.run]
+    functions = [
+        jn.aggregate,
+        jn.document,
+        jn.load,
+        jn.many,
+        jn.one,
+        jn.outbox,
+        jn.relation,
+        jn.run,
+    ]
     functions += [jn.testing.insert, jn.testing.update, jn.testing.delete, jn.testing.tombstone]
     found = [(each.__name__, each) for each in functions]
     for each in classes:

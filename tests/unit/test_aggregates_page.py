@@ -1,0 +1,63 @@
+"""What docs/aggregates.md shows is what Joinery takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import joinery as jn
+from joinery.expression.aggregate import EMBED_AGGREGATES
+from joinery.expression.group_aggregate import GROUP_AGGREGATES
+from joinery.plan.check import check
+from joinery.project import grammar
+from joinery.semantics.render import document_json
+from joinery.testing.changes import insert
+from joinery.testing.driver import Driver
+
+PAGE = (Path(__file__).parents[2] / "docs" / "aggregates.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"```(yaml|python|json rows|json groups)\n(.*?)```", PAGE, re.DOTALL))
+
+
+def written(folder: Path) -> Path:
+    file = folder / "joinery.yaml"
+    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    return file
+
+
+def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
+    assert [] == check(written(tmp_path))
+
+
+def test_the_rows_of_the_page_give_its_groups(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path)).products["page_minutes"]
+    driver = Driver(product)
+    rows = [json.loads(line) for line in BLOCKS["json rows"].splitlines()]
+
+    sent = driver.send(insert("view", **row) for row in rows)
+
+    names = [each.name for each in product.plan.key.fields]
+    shown = [
+        f'{{"key":{document_json(dict(zip(names, each.key, strict=True)), product.plan.key)}'
+        f',"value":{document_json(each.value, product.plan.output)}}}'
+        for each in sent
+    ]
+    assert BLOCKS["json groups"].splitlines() == shown
+
+
+def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
+    names: dict[str, object] = {}
+
+    exec(BLOCKS["python"], names)
+
+    project = names["project"]
+    assert isinstance(project, jn.Project)
+    assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
+
+
+def test_the_page_tells_every_function_window_and_policy() -> None:
+    words = set(re.findall(r"`\{?([a-z_]+)", PAGE))
+
+    assert {*EMBED_AGGREGATES, *GROUP_AGGREGATES, *grammar.WINDOW_KINDS} <= words
+    for key, known in (("when", grammar.WHENS), ("late", grammar.LATE_ROWS)):
+        assert set(known) <= set(re.findall(rf"`{key}: (\w+)", PAGE))
