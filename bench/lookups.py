@@ -62,7 +62,7 @@ def lookup_in(url: str) -> Lookup:
         (JoinPair("id", "customer_id", LONG),),
         fields,
         read="database",
-        cache=Cache(rows=200_000, ttl_ms=600_000),
+        cache=Cache(size=200_000, ttl_ms=600_000),
         limits=Limits(),
         store=StoreRead("postgres", (("url", url),)),
     )

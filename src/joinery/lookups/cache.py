@@ -33,9 +33,9 @@ class AnswerCache:
     """
 
     def __init__(self, options: Cache) -> None:
-        self._rows = options.rows
+        self._rows = options.size
         self._ttl_s = options.ttl_ms / 1000
-        self._negative_ttl_s = options.negative_ttl_ms / 1000
+        self._negative_ttl_s = options.negative_ms / 1000
         self._held: OrderedDict[Key, tuple[Answer, float]] = OrderedDict()
 
     def __len__(self) -> int:

@@ -386,9 +386,9 @@ def why_no_filter(lookup: Lookup) -> str:
     """Return why there is never a filter of all keys; empty where most may lack a row."""
     if why := _why_by_keys(lookup):
         return why
-    if lookup.cache.negative_ttl_ms < _PAYS_MS:
+    if lookup.cache.negative_ms < _PAYS_MS:
         return (
-            f"it would have to be rebuilt every {duration_text(lookup.cache.negative_ttl_ms)},"
+            f"it would have to be rebuilt every {duration_text(lookup.cache.negative_ms)},"
             f" and pays from {duration_text(_PAYS_MS)} (negative)"
         )
     return ""
@@ -396,7 +396,7 @@ def why_no_filter(lookup: Lookup) -> str:
 
 def filter_ms(lookup: Lookup) -> int:
     """Return for how long a filter of all keys may tell of those that it lacks."""
-    return lookup.cache.negative_ttl_ms
+    return lookup.cache.negative_ms
 
 
 def _why_by_keys(lookup: Lookup) -> str:
@@ -413,4 +413,4 @@ def _why_by_keys(lookup: Lookup) -> str:
 def whole_ms(lookup: Lookup) -> int:
     """Return for how long a table that was read whole may answer."""
     cache = lookup.cache
-    return min(cache.ttl_ms, cache.negative_ttl_ms) if cache.rows else 0
+    return min(cache.ttl_ms, cache.negative_ms) if cache.size else 0

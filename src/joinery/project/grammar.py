@@ -14,6 +14,8 @@ from typing import Any
 
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
+from joinery.project.part import names_of
+from joinery.project.stream import Cache, Limits, WatermarkSpec
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
@@ -291,37 +293,9 @@ def _word(known: tuple[str, ...], description: str) -> Fragment:
     return {"enum": list(known), "default": known[0], "description": description}
 
 
-WATERMARK: Names = {
-    "delay": _ref(
-        "duration", "How far behind the newest time a row may still arrive.", default="0s"
-    ),
-    "idle": _ref(
-        "duration", "Without a row for this long, the relation is not waited for; by default never."
-    ),
-    "ahead": _ref(
-        "duration",
-        "A time further ahead of the log's own does not move the watermark; by default all do.",
-    ),
-}
-CACHE: Names = {
-    "size": _count("The most answers to keep.", default=100_000),
-    "ttl": _ref("duration", "How old an answer may be.", default="60s"),
-    "negative": _ref(
-        "duration", "How long a key without a row is not requested again.", default="10s"
-    ),
-}
-LIMITS: Names = {
-    "concurrency": _count("The most requests under way at once.", default=4),
-    "per_second": {
-        "type": "number",
-        "exclusiveMinimum": 0,
-        "description": "The most requests per second; by default unlimited.",
-    },
-    "batch": _count("The most keys per request.", default=1000),
-    "warm_up": _ref(
-        "duration", "How long the rate rises after a start, from a tenth of it.", default="0s"
-    ),
-}
+WATERMARK = names_of(WatermarkSpec)
+CACHE = names_of(Cache)
+LIMITS = names_of(Limits)
 LOOKUP: Names = {
     "lookup": _text("The table to look up: a relation with a key."),
     "on": _ref("on", "Column of the table: column of the event, for the table's whole key."),

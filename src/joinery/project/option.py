@@ -164,10 +164,17 @@ def word(description: str, known: Sequence[str], *, default: str) -> Any:
     return declared(Option(_fragment(description, default, enum=list(known))), default=default)
 
 
-def duration(description: str, *, default: str) -> Any:
+def duration(description: str, *, default: str | None) -> Any:
     """Return a duration; the field holds milliseconds."""
     fragment = _fragment(description, default, **{"$ref": "#/$defs/duration"})
-    return declared(Option(fragment, duration_ms), default=duration_ms(default))
+    known = None if default is None else duration_ms(default)
+    return declared(Option(fragment, duration_ms), default=known)
+
+
+def rate(description: str, *, default: None = None) -> Any:
+    """Return a number above 0."""
+    fragment = _fragment(description, default, type="number", exclusiveMinimum=0)
+    return declared(Option(fragment), default=default)
 
 
 def size(description: str, *, default: str) -> Any:

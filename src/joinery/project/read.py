@@ -10,6 +10,7 @@ from typing import Literal, cast
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
 from joinery.project.kinds import FORMATS, SINKS
+from joinery.project.part import read_part
 from joinery.project.product import (
     DefaultsSpec,
     Pairs,
@@ -21,8 +22,9 @@ from joinery.project.product import (
 from joinery.project.read_aggregate import read_window
 from joinery.project.read_kind import read_sink, read_solutions, read_source
 from joinery.project.read_node import read_product
-from joinery.project.read_stream import read_stream, read_type, read_watermark
+from joinery.project.read_stream import read_stream, read_type
 from joinery.project.reader import Reader
+from joinery.project.stream import WatermarkSpec
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
 from joinery.project.window import Window
@@ -175,7 +177,7 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
         append=append,
         time=_text(reader, parts, "time", what),
-        watermark=read_watermark(reader, parts["watermark"], f'"watermark" of {what}')
+        watermark=read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
         if "watermark" in parts
         else None,
     )

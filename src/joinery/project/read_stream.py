@@ -15,6 +15,7 @@ from joinery.model.type import TypeTextError, parse_type
 from joinery.project import grammar
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import check_options
+from joinery.project.part import read_part
 from joinery.project.product import Pairs
 from joinery.project.quantity import duration_ms
 from joinery.project.read_kind import read_sinks
@@ -36,7 +37,6 @@ from joinery.project.stream import (
     StoreRead,
     StreamSpec,
     UnionSpec,
-    WatermarkSpec,
     WithColumnsSpec,
 )
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Path, Scalar, Tree
@@ -68,8 +68,8 @@ def read_lookup(reader: Reader, tree: MapTree, what: str, path: Path) -> LookupS
         for_ms=_duration(reader, parts, "for", what),
         every_ms=_duration(reader, parts, "every", what),
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
-        cache=_cache(reader, parts.get("cache"), what),
-        limits=_limits(reader, parts.get("limits"), what),
+        cache=read_part(reader, parts.get("cache"), f'"cache" of {what}', Cache),
+        limits=read_part(reader, parts.get("limits"), f'"limits" of {what}', Limits),
         store=read_store(reader, parts["store"], f'"store" of {what}')
         if "store" in parts
         else None,
@@ -130,43 +130,6 @@ def _check_together(reader: Reader, parts: Parts, what: str) -> None:
 
 
 _STORE_WORDS = ("cache", "limits", "store")
-
-
-def _cache(reader: Reader, tree: Tree | None, what: str) -> Cache:
-    default, part = Cache(), f'"cache" of {what}'
-    parts = reader.named(tree, part, grammar.CACHE) if tree is not None else {}
-    ttl, negative = (_duration(reader, parts, name, part) for name in ("ttl", "negative"))
-    return Cache(
-        rows=reader.count(parts["size"], f'"size" of {part}') if "size" in parts else default.rows,
-        ttl_ms=default.ttl_ms if ttl is None else ttl,
-        negative_ttl_ms=default.negative_ttl_ms if negative is None else negative,
-    )
-
-
-def _limits(reader: Reader, tree: Tree | None, what: str) -> Limits:
-    default, part = Limits(), f'"limits" of {what}'
-    parts = reader.named(tree, part, grammar.LIMITS) if tree is not None else {}
-    counts = {
-        name: reader.count(parts[name], f'"{name}" of {part}')
-        for name in ("concurrency", "batch")
-        if name in parts
-    }
-    return Limits(
-        concurrency=counts.get("concurrency", default.concurrency),
-        per_second=_rate(reader, parts.get("per_second"), part),
-        batch=counts.get("batch", default.batch),
-        warm_up_ms=_duration(reader, parts, "warm_up", part) or 0,
-    )
-
-
-def _rate(reader: Reader, tree: Tree | None, part: str) -> float | None:
-    if tree is None:
-        return None
-    value = tree.value if isinstance(tree, Scalar) else None
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-        return float(value)
-    reader.shape(tree, f'"per_second" of {part}', "a number above 0")
-    return None
 
 
 def read_store(reader: Reader, tree: Tree, part: str) -> StoreRead:
@@ -340,10 +303,3 @@ def read_output(reader: Reader, tree: Tree, part: str) -> Pairs:
     if not entries:
         reader.refuse("SPEC_SHAPE", f'"output" of {part} names no column', tree.mark.value)
     return tuple((each.name, read_type(reader, each, part)) for each in entries)
-
-
-def read_watermark(reader: Reader, tree: Tree, what: str) -> WatermarkSpec:
-    """Return the watermark of a relation."""
-    parts = reader.named(tree, what, grammar.WATERMARK)
-    times = {name: reader.duration_ms(each, f'"{name}" of {what}') for name, each in parts.items()}
-    return WatermarkSpec(times.get("delay", 0), times.get("idle"), times.get("ahead"))

@@ -165,6 +165,14 @@ class Reader:
         )
         return 1
 
+    def rate(self, tree: Tree, what: str) -> float | None:
+        """Return a number above 0."""
+        value = tree.value if isinstance(tree, Scalar) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return float(value)
+        self.shape(tree, what, "a number above 0")
+        return None
+
     def duration_ms(self, tree: Tree, what: str) -> int:
         """Return a duration such as `500ms`, `2s` or `7d` in milliseconds."""
         found = duration_ms(tree.text) if isinstance(tree, Scalar) else None

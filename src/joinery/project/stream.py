@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from joinery.project.option import count, duration, rate
 from joinery.project.product import Options, Pairs, SinkSpec
 
 Read = Literal["state", "database", "event"]
@@ -23,49 +24,40 @@ RowFunction = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class WatermarkSpec:
-    """How far a relation's times may be behind one another.
+    """How far a relation's times may be behind one another; None sets no bound."""
 
-    Attributes:
-        delay_ms: How much older than the newest time a row may still come.
-        idle_ms: After so long without a row the relation holds nobody up; None waits on.
-        ahead_ms: A time that is further ahead of the log's own moves nothing; None trusts all.
-    """
-
-    delay_ms: int = 0
-    idle_ms: int | None = None
-    ahead_ms: int | None = None
+    delay_ms: int = duration("How far behind the newest time a row may still arrive.", default="0s")
+    idle_ms: int | None = duration(
+        "Without a row for this long, the relation is not waited for; by default never.",
+        default=None,
+    )
+    ahead_ms: int | None = duration(
+        "A time further ahead of the log's own does not move the watermark; by default all do.",
+        default=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """How long an answer of a store may be used again.
+    """Which answers of a store may be used again."""
 
-    Attributes:
-        rows: The most answers that are kept.
-        ttl_ms: How old an answer may be.
-        negative_ttl_ms: How long a key without a row is not asked for again.
-    """
-
-    rows: int = 100_000
-    ttl_ms: int = 60_000
-    negative_ttl_ms: int = 10_000
+    size: int = count("The most answers to keep.", default=100_000)
+    ttl_ms: int = duration("How old an answer may be.", default="60s")
+    negative_ms: int = duration(
+        "How long a key without a row is not requested again.", default="10s"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a store is spared, also after a restart with an empty cache.
+    """What a store is spared, also after a restart with an empty cache; None sets no bound."""
 
-    Attributes:
-        concurrency: The most requests under way.
-        per_second: The most requests a second; None sets no bound.
-        batch: The most keys a request.
-        warm_up_ms: How long the rate rises, from a tenth of `per_second`, after a start.
-    """
-
-    concurrency: int = 4
-    per_second: float | None = None
-    batch: int = 1000
-    warm_up_ms: int = 0
+    concurrency: int = count("The most requests under way at once.", default=4)
+    per_second: float | None = rate("The most requests per second; by default unlimited.")
+    batch: int = count("The most keys per request.", default=1000)
+    warm_up_ms: int = duration(
+        "How long the rate rises after a start, from a tenth of it.", default="0s"
+    )
 
 
 @dataclass(frozen=True, slots=True)

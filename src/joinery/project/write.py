@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from joinery.errors import SpecError
+from joinery.project.part import part_data
 from joinery.project.product import (
     AggregateSpec,
     DefaultsSpec,
@@ -30,9 +31,7 @@ from joinery.project.product import (
 )
 from joinery.project.quantity import duration_text, micros_text, span_text
 from joinery.project.stream import (
-    Cache,
     FilterSpec,
-    Limits,
     LookupSpec,
     MapSpec,
     SelectSpec,
@@ -40,7 +39,6 @@ from joinery.project.stream import (
     StoreRead,
     StreamSpec,
     UnionSpec,
-    WatermarkSpec,
     WithColumnsSpec,
 )
 from joinery.project.window import (
@@ -115,15 +113,6 @@ def stream_data(spec: StreamSpec) -> Data:
     return data | section("group", spec.group) | section("correction", spec.correction)
 
 
-def watermark_data(spec: WatermarkSpec | None) -> Data:
-    """Return a relation's watermark under its name, or nothing."""
-    if spec is None:
-        return {}
-    rest = _some("idle", spec.idle_ms) | _some("ahead", spec.ahead_ms)
-    data = {"delay": duration_text(spec.delay_ms)} if spec.delay_ms or not rest else {}
-    return {"watermark": data | rest}
-
-
 def step_data(spec: StepSpec) -> Data:
     """Return a step as a map.
 
@@ -156,30 +145,12 @@ def _lookup(spec: LookupSpec) -> Data:
         data["on_miss"] = f"wait:{duration_text(spec.wait_ms)}"
     data |= _some("for", spec.for_ms) | _some("every", spec.every_ms)
     data |= section("where", spec.where)
-    data |= section("cache", _cache(spec.cache)) | section("limits", _limits(spec.limits))
+    data |= section("cache", part_data(spec.cache)) | section("limits", part_data(spec.limits))
     return data | ({"store": _store(spec.store)} if spec.store else {})
 
 
 def _store(spec: StoreRead) -> Data:
     return {spec.kind: {name: _named(each) for name, each in plain(spec.options).items()}}
-
-
-def _cache(spec: Cache) -> Data:
-    default, data = Cache(), Data()
-    data |= {"size": spec.rows} if spec.rows != default.rows else {}
-    data |= {"ttl": duration_text(spec.ttl_ms)} if spec.ttl_ms != default.ttl_ms else {}
-    if spec.negative_ttl_ms != default.negative_ttl_ms:
-        data["negative"] = duration_text(spec.negative_ttl_ms)
-    return data
-
-
-def _limits(spec: Limits) -> Data:
-    default = Limits()
-    names = ("concurrency", "per_second", "batch")
-    data: Data = {
-        name: getattr(spec, name) for name in names if getattr(spec, name) != getattr(default, name)
-    }
-    return data | ({"warm_up": duration_text(spec.warm_up_ms)} if spec.warm_up_ms else {})
 
 
 def _named(value: Any) -> Any:
@@ -237,7 +208,7 @@ def relation_data(spec: RelationSpec) -> Data:
     data |= section("images", spec.images if spec.images != "full" else None)
     data |= section("unique", [list(each) for each in spec.unique])
     data |= section("append", spec.append) | section("time", spec.time)
-    return data | watermark_data(spec.watermark)
+    return data | ({"watermark": part_data(spec.watermark)} if spec.watermark else {})
 
 
 def product_data(spec: ProductSpec) -> Data:

@@ -149,7 +149,7 @@ def test_answers_are_used_again_and_absent_rows_remembered(opened: Callable[...,
 
 def test_an_answer_is_not_used_longer_than_its_time_to_live(opened: Callable[..., Asker]) -> None:
     shelf = Shelf({(1,): ("ada",)})
-    asker = opened(shelf, Cache(ttl_ms=1, negative_ttl_ms=60_000))
+    asker = opened(shelf, Cache(ttl_ms=1, negative_ms=60_000))
     asker.ask([(1,), (2,)])
     read_at = time.monotonic()
     until(lambda: time.monotonic() - read_at > 0.002)
@@ -161,7 +161,7 @@ def test_an_answer_is_not_used_longer_than_its_time_to_live(opened: Callable[...
 
 def test_the_answer_used_longest_ago_makes_room(opened: Callable[..., Asker]) -> None:
     shelf = Shelf({(each,): (each,) for each in range(3)})
-    asker = opened(shelf, Cache(rows=2))
+    asker = opened(shelf, Cache(size=2))
     for key in (0, 1, 0, 2, 0, 1):
         asker.ask([(key,)])
 
@@ -171,7 +171,7 @@ def test_the_answer_used_longest_ago_makes_room(opened: Callable[..., Asker]) ->
 def test_a_key_is_in_one_request_at_a_time(opened: Callable[..., Asker]) -> None:
     shelf = Shelf({(1,): ("ada",), (2,): ("bob",)})
     shelf.gate.clear()
-    asker = opened(shelf, Cache(rows=0))
+    asker = opened(shelf, Cache(size=0))
     first, gave_first = ask_aside(asker, [(1,)])
     until(lambda: len(shelf.requests) == 1)
     others = [ask_aside(asker, [(1,)]) for _ in range(20)]

@@ -39,8 +39,8 @@ def test_a_table_answers_for_as_long_as_any_answer_of_it_might() -> None:
     [
         (lookup("redis"), "redis is queried by keys alone"),
         (lookup(type=DOUBLE), 'its store compares "id", which is double, in its own way'),
-        (replace(lookup(), cache=Cache(negative_ttl_ms=0)), "its answers are not kept"),
-        (replace(lookup(), cache=Cache(rows=0)), "its answers are not kept"),
+        (replace(lookup(), cache=Cache(negative_ms=0)), "its answers are not kept"),
+        (replace(lookup(), cache=Cache(size=0)), "its answers are not kept"),
     ],
 )
 def test_what_keeps_a_table_from_being_broadcast_is_told(declared: Lookup, why: str) -> None:
@@ -48,7 +48,7 @@ def test_what_keeps_a_table_from_being_broadcast_is_told(declared: Lookup, why: 
 
 
 def test_keys_are_filtered_where_a_missing_row_may_be_told_for_long() -> None:
-    patient = replace(lookup(), cache=Cache(negative_ttl_ms=600_000))
+    patient = replace(lookup(), cache=Cache(negative_ms=600_000))
 
     assert "" == why_no_filter(patient)
     assert 600_000 == filter_ms(patient)

@@ -17,7 +17,7 @@ from joinery.project.kinds import FORMATS
 from joinery.project.product import OutboxSpec, RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
-from joinery.project.stream import Cache, Limits, LookupSpec, WatermarkSpec
+from joinery.project.stream import LookupSpec
 
 FILE = Path(__file__).parents[3] / "docs" / "project_file.md"
 PAGE = FILE.read_text(encoding="utf-8")
@@ -130,8 +130,8 @@ def test_the_defaults_of_run_are_those_that_a_run_takes() -> None:
     } == {name: in_units(default) for name, default in said.items()}
 
 
-def test_the_defaults_of_streams_are_those_that_they_take() -> None:
-    lookup, cache, limits, watermark = LookupSpec("t"), Cache(), Limits(), WatermarkSpec()
+def test_the_defaults_of_a_lookup_are_those_that_it_takes() -> None:
+    lookup = LookupSpec("t")
 
     assert {
         "read": lookup.read,
@@ -140,17 +140,6 @@ def test_the_defaults_of_streams_are_those_that_they_take() -> None:
         "on_miss": lookup.on_miss,
         "on_change": lookup.on_change,
     } == defaults(grammar.LOOKUP)
-    assert {
-        "size": cache.rows,
-        "ttl": cache.ttl_ms,
-        "negative": cache.negative_ttl_ms,
-    } == defaults(grammar.CACHE)
-    assert {
-        "concurrency": limits.concurrency,
-        "batch": limits.batch,
-        "warm_up": limits.warm_up_ms,
-    } == defaults(grammar.LIMITS)
-    assert {"delay": watermark.delay_ms} == defaults(grammar.WATERMARK)
 
 
 def test_the_defaults_of_an_outbox_are_those_that_it_takes() -> None:

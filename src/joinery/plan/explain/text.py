@@ -441,7 +441,7 @@ def _broadcast(lookup: Lookup) -> str:
 
 def _filtered(lookup: Lookup) -> str:
     """Return when there is a filter of all keys, or why never."""
-    negative = duration_text(lookup.cache.negative_ttl_ms)
+    negative = duration_text(lookup.cache.negative_ms)
     told = f"a key without a row is not requested again for {negative}"
     if why := why_no_filter(lookup):
         return f"{told}; no filter of all keys, as {why}"

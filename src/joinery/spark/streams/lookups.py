@@ -124,7 +124,7 @@ class _StoreLookup:
         self.table: LookupTable = table_of(lookup)
         self._keys = RowReader(self.table.key)
         self._told: dict[str, tuple[Key | Unfit, Answer, str]] = {}
-        self._most_told = lookup.cache.rows
+        self._most_told = lookup.cache.size
         self._key_names = [each.name for each in self.table.key]
         self._render_key = renderer(Struct(self.table.key))
         self._names = [each.name for each in (*self.table.columns, *self.table.key)]
