@@ -108,3 +108,12 @@ def test_a_jvm_that_ends_at_once_says_why(log: Path) -> None:
 
     with pytest.raises(RunError, match=r"Java ended with 1: Invalid maximum heap size: -Xmxmuch"):
         driver.address()
+
+
+def test_a_jvm_whose_address_nobody_asks_for_ends(log: Path) -> None:
+    driver = start_driver(session_settings("shop", log, master="local[2]", settings={}), log)
+    assert driver is not None
+
+    driver.end()
+
+    driver.process.wait(timeout=60)

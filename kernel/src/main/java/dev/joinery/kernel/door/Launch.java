@@ -32,7 +32,12 @@ public final class Launch {
     Thread opening = new Thread(OPENED, "joinery-session");
     opening.setDaemon(true);
     opening.start();
-    PythonGatewayServer.main(arguments);
+    try {
+      PythonGatewayServer.main(arguments);
+    } finally {
+      // The gateway's thread would keep a JVM alive whose Python ended before it was told where.
+      System.exit(1);
+    }
   }
 
   /**
