@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.conformance.test_reference import CASES
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_trial
 
@@ -20,7 +19,7 @@ from joinery.solutions.key_value.store import Address, KeyValueStore, MemoryStor
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.reading import Task
 from joinery.testing import conformance
-from joinery.testing.conformance import Case
+from joinery.testing.conformance import Case, all_cases
 from joinery.testing.stores import Break, Opener, StoreRunner
 
 SEEDS = chosen_seeds(10)
@@ -61,7 +60,7 @@ def problems() -> dict[str, str]:
     return {each.case.sentence: each.problem for each in outcomes}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", all_cases(), ids=str)
 def test_the_memory_store_holds(case: Case, problems: dict[str, str]) -> None:
     assert problems[case.sentence] == ""
 
