@@ -133,7 +133,7 @@ def newest(folder: Path) -> dict[Group, tuple[int, int]]:
 
 
 def _lines(folder: Path) -> Iterator[dict[str, dict[str, str]]]:
-    for path in sorted([*folder.rglob("*.jsonl"), *folder.rglob("*.json")]):
+    for path in sorted([*folder.rglob("*.jsonl"), *folder.rglob("part-*.json")]):
         with path.open(encoding="utf-8") as lines:
             yield from map(json.loads, lines)
 

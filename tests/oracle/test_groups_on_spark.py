@@ -1,0 +1,133 @@
+"""Random groups and windows on `spark-state` against the reference, forty to a query.
+
+The query is stopped and started again after each batch, and the last batch runs twice.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+
+from joinery.plan.build import build_plan
+from joinery.spark.testing import SparkRunner
+from joinery.testing.changes import RowChange, delete, insert, update
+from joinery.testing.conformance.runner import joined, load_text, prefixed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+TOGETHER = 40
+SEEDS = chosen_seeds(80)
+TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+# In them the clocks of Berlin change.
+START = datetime(2026, 3, 28, 12, tzinfo=UTC)
+WINDOWS = (
+    "",
+    "{tumbling: 1h}",
+    "{tumbling: 7h, offset: 10m}",
+    "{tumbling: 1 day, zone: Europe/Berlin}",
+    "{tumbling: 2h, zone: Europe/Berlin}",
+    "{tumbling: 1 month}",
+    "{hopping: 3h, every: 1h}",
+    "{hopping: 100m, every: 40m}",
+    "{hopping: 2d, every: 1d, zone: Europe/Berlin}",
+    "{cumulative: 6h, every: 2h}",
+    "{cumulative: 1 day, every: 6h, zone: Europe/Berlin}",
+)
+VALUES = {
+    "n": "count(*)",
+    "known": "count(x)",
+    "total": "sum(x)",
+    "low": "min(x)",
+    "high": "max(s)",
+    "mean": "avg(x)",
+    "paid": "sum(d)",
+    "price": "avg(d)",
+    "real": "sum(f)",
+    "big": "count(*) filter (where x > 2)",
+    "part": "sum(x) / count(*)",
+    "most": "max(x) filter (where s is not null)",
+}
+
+
+def _project(pick: random.Random, append: bool) -> str:
+    window = pick.choice(WINDOWS)
+    values = sorted(pick.sample(sorted(VALUES), pick.randrange(1, 6)))
+    by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
+    where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
+    return f"""
+relations:
+  r:
+    {"append: true" if append else "key: [id]"}
+    fields: {{id: long, a: string, b: int, x: long, s: string, d: "decimal(12,2)", f: double,
+      at: timestamp}}
+    time: at
+products:
+  p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
+    values: {{{", ".join(f'{each}: "{VALUES[each]}"' for each in values)}}}}}
+"""
+
+
+def _row(pick: random.Random, number: int) -> dict[str, Any]:
+    at = START + timedelta(minutes=pick.randrange(48 * 60))
+    return {
+        "a": pick.choice(["p", "q", None]),
+        "b": pick.choice([1, 2, None]),
+        "x": pick.choice([None, 1, 2, 3, 5, 8, -4]),
+        "s": pick.choice([None, "s", "t", "é"]),
+        "d": pick.choice([None, "1.10", "2.20", "-3.05"]),
+        "f": pick.choice([None, 0.1, 0.2, 1e17, -1e17]),
+        "at": None if number % 11 == 0 else at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _changes(pick: random.Random, append: bool) -> list[RowChange]:
+    standing: dict[int, dict[str, Any]] = {}
+    changes: list[RowChange] = []
+    for number in range(70):
+        key = number if append else pick.randrange(8)
+        known = standing.get(key)
+        if known is not None and pick.random() < 0.3:
+            changes.append(delete("r", id=key))
+            del standing[key]
+            continue
+        row = _row(pick, number)
+        if known is not None:
+            column = pick.choice(sorted(row))
+            row = known | {column: row[column]}
+        standing[key] = row
+        changes.append((insert if known is None else update)("r", id=key, **row))
+    return changes
+
+
+def make_groups(seeds: list[int]) -> Trial:
+    specs = []
+    batches: list[list[Any]] = [[] for _ in range(BATCHES)]
+    for seed in seeds:
+        pick = random.Random(seed)
+        append = pick.random() < 0.4
+        spec = prefixed(load_text(_project(pick, append)), prefix(seed))
+        relation = build_plan(spec).products[0].relations[0]
+        specs.append(spec)
+        changes = _changes(pick, append)
+        for number, change in enumerate(changes):
+            batches[number * BATCHES // len(changes)].append((change, relation))
+    made = [tuple(change.change(relation) for change, relation in batch) for batch in batches]
+    return Trial(tuple(seeds), joined(specs), tuple(made))
+
+
+@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+def test_spark_state_keeps_the_groups_that_the_reference_keeps(
+    seeds: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_groups(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
