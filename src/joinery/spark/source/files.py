@@ -48,8 +48,9 @@ def open_files(
     source: SourceSpec,
     topics: Sequence[str],
     room: BatchRoom,
+    in_order: Sequence[str] = (),
 ) -> RawStream:
-    """Return the raw stream of some topics, numbered in their order.
+    """Return the raw stream of some topics, numbered in their order; one task reads `in_order`.
 
     Raises:
         SourceNotThereError: Something else than a folder is in its place.
@@ -65,6 +66,7 @@ def open_files(
         spark.readStream.format(_FILES)
         .option("path", str(folder))
         .option("topics", json.dumps(list(topics)))
+        .option("inOrder", json.dumps(list(in_order)))
         .options(**batch_options(spec.run, room))
         .option("maxRecordBytes", spec.run.max_record_bytes)
         .load()

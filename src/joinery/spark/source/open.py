@@ -82,5 +82,5 @@ def _open_source(
     """Return the raw stream of one source; `begun` tells where the checkpoint stands."""
     topics = tuple(read.relations)
     if read.source.kind == "files":
-        return open_files(spark, spec, read.source, topics, room)
+        return open_files(spark, spec, read.source, topics, room, read.in_order)
     return open_kafka(spark, spec, read.source, topics, begun, room)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from joinery.errors import SpecError
 from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
 from joinery.project.kafka import is_named
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
@@ -66,10 +67,13 @@ class SourceRead:
 
     Attributes:
         relations: The names of the relations that read each topic.
+        in_order: Topics of files of which one task reads a batch, since what becomes of a row
+            depends on those before it.
     """
 
     source: SourceSpec
     relations: Mapping[str, tuple[str, ...]]
+    in_order: tuple[str, ...] = ()
 
     def readers(self, topic: str) -> tuple[str, ...]:
         """Return the relations that read a topic, by its name or by a pattern."""
@@ -85,10 +89,17 @@ def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRe
     """
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
     names = sorted({each.source for each in relations})
-    return tuple(_source_read(spec, name, relations) for name in names)
+    ordered = [
+        each.form.relation
+        for each in products
+        if isinstance(each.form, AggregateForm) and each.form.emit.late != "correct"
+    ]
+    return tuple(_source_read(spec, name, relations, ordered) for name in names)
 
 
-def _source_read(spec: ProjectSpec, name: str, relations: Sequence[Relation]) -> SourceRead:
+def _source_read(
+    spec: ProjectSpec, name: str, relations: Sequence[Relation], ordered: Sequence[Relation]
+) -> SourceRead:
     source = next((each for each in spec.sources if each.name == name), None)
     if source is None:
         raise SourceNotThereError(
@@ -103,7 +114,8 @@ def _source_read(spec: ProjectSpec, name: str, relations: Sequence[Relation]) ->
     for relation in relations:
         if relation.source == name:
             read[relation.topic] = (*read.get(relation.topic, ()), relation.name)
-    return SourceRead(source, read)
+    in_order = dict.fromkeys(each.topic for each in ordered if each.source == name)
+    return SourceRead(source, read, tuple(in_order))
 
 
 _SETTINGS = 1  # the second line of an entry in Spark's offset log

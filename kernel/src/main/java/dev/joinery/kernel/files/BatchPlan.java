@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** Divides what lies between two offsets among tasks, balanced by bytes, at line starts. */
 final class BatchPlan {
@@ -11,10 +12,13 @@ final class BatchPlan {
 
   private final FileCatalog catalog;
   private final List<String> topics;
+  private final List<String> inOrder;
 
-  BatchPlan(FileCatalog catalog, List<String> topics) {
+  /** {@code inOrder}: topics each of which is read by one task. */
+  BatchPlan(FileCatalog catalog, List<String> topics, List<String> inOrder) {
     this.catalog = catalog;
     this.topics = topics;
+    this.inOrder = inOrder;
   }
 
   /** Returns all lines between two offsets, topic by topic, files in name order. */
@@ -61,6 +65,22 @@ final class BatchPlan {
    * @param marks places where files may be split, as far as they are known already
    */
   List<List<FileSlice>> tasks(
+      List<FileSlice> slices, int most, Map<KnownFile, List<Progress.Point>> marks) {
+    if (inOrder.isEmpty()) {
+      return divided(slices, most, marks);
+    }
+    Map<Integer, List<FileSlice>> whole = new TreeMap<>();
+    List<FileSlice> rest = new ArrayList<>();
+    for (FileSlice each : slices) {
+      boolean together = inOrder.contains(topics.get(each.topic()));
+      (together ? whole.computeIfAbsent(each.topic(), topic -> new ArrayList<>()) : rest).add(each);
+    }
+    List<List<FileSlice>> tasks = new ArrayList<>(whole.values());
+    tasks.addAll(divided(rest, Math.max(1, most - tasks.size()), marks));
+    return tasks;
+  }
+
+  private List<List<FileSlice>> divided(
       List<FileSlice> slices, int most, Map<KnownFile, List<Progress.Point>> marks) {
     long bytes = slices.stream().mapToLong(FileSlice::bytes).sum();
     int count = (int) Math.max(1, Math.min(most, bytes / LEAST_TASK_BYTES));

@@ -15,13 +15,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param batch what bounds a batch; of its bytes it takes at most one line more
  * @param maxRecordBytes a longer line is passed on cut off, with an error
  * @param partitions tasks a batch, at most; 0 stands for Spark's default parallelism
+ * @param inOrder topics each of which is read by one task
  */
 record FilesOptions(
     String path,
     List<String> topics,
     BatchOptions batch,
     int maxRecordBytes,
-    int partitions)
+    int partitions,
+    List<String> inOrder)
     implements Serializable {
   private static final int DEFAULT_MAX_RECORD_BYTES = 8 << 20;
 
@@ -36,7 +38,8 @@ record FilesOptions(
         BatchOptions.of(options),
         (int) Math.min(
             options.getLong("maxRecordBytes", DEFAULT_MAX_RECORD_BYTES), Integer.MAX_VALUE / 2),
-        options.getInt("partitions", 0));
+        options.getInt("partitions", 0),
+        topics(options.getOrDefault("inOrder", "[]")));
   }
 
   private static List<String> topics(String json) {

@@ -48,7 +48,7 @@ record FilesScan(FilesOptions options) implements Scan, Batch {
     FilesOffset start = new FilesOffset(Map.of());
     BatchCut cut = new BatchCut(catalog);
     FilesOffset end = cut.end(start, topics, Long.MAX_VALUE, Long.MAX_VALUE);
-    BatchPlan plan = new BatchPlan(catalog, topics);
+    BatchPlan plan = new BatchPlan(catalog, topics, List.of());
     List<FileSlice> slices = plan.slices(start, end);
     return FilesPartition.of(plan.tasks(slices, partitions(), new HashMap<>(cut.marks)));
   }

@@ -107,7 +107,7 @@ final class FilesStream
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    BatchPlan plan = new BatchPlan(catalog, options.topics());
+    BatchPlan plan = new BatchPlan(catalog, options.topics(), options.inOrder());
     List<FileSlice> slices = plan.slices(FilesOffset.of(start), FilesOffset.of(end));
     return FilesPartition.of(plan.tasks(slices, partitions, cut.marks));
   }

@@ -15,6 +15,7 @@ import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.LogClock;
 import dev.joinery.kernel.stream.Onward;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,6 +30,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * it, each event through the first steps of its streams, each row of a log to its groups.
  */
 public final class Entrance implements Ingress.Destination {
+  private static final String LATE = "late";
+
   private final Broadcast<SharedProgram> shared;
   private final Nodes nodes;
   private final Ingress.Router router;
@@ -119,17 +122,31 @@ public final class Entrance implements Ingress.Destination {
 
   private void group(int relation, Slice row, long timestamp, Outbox outbox) {
     Slice seen = nodes.context().rows(relation).view(row);
-    if (seen == null) {
-      return;
-    }
     for (Grouping each : groupings) {
-      if (each.relation() == relation) {
+      if (each.relation() == relation && !isLeftOut(each, timestamp, outbox) && seen != null) {
         each.take(Slice.EMPTY, null, seen, timestamp, timestamp, outbox);
         if (!summing) {
           each.sendTo(timestamp, outbox);
         }
       }
     }
+  }
+
+  /** Counts a row that is late for a product; returns whether it is as if not in the log. */
+  private boolean isLeftOut(Grouping product, long timestamp, Outbox outbox) {
+    Program.LateProgram late = product.late();
+    long behind = origin.behind();
+    if (late == null || behind <= 0 || late.lateBy(behind) <= 0) {
+      return false;
+    }
+    nodes.counters().product(product.product(), LATE, 1);
+    if (late.rows() == Program.LateRows.DEAD_LETTER) {
+      String seconds = BigDecimal.valueOf(late.lateBy(behind), 6).stripTrailingZeros().toPlainString();
+      String detail = "Its time is " + seconds + " s below what the watermark allows.";
+      outbox.emit(
+          origin.letter(LATE, detail).put("product", product.product()).toMessage(timestamp));
+    }
+    return late.rows() != Program.LateRows.CORRECT;
   }
 
   @Override

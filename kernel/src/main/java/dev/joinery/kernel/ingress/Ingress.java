@@ -11,6 +11,7 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.RegistryError;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.DeadLetter;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -83,6 +84,19 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     /** The partition of a log that a change stands in; {@link Marks#UNORDERED} for none. */
     default long partitionOf(Change change) {
       return Marks.UNORDERED;
+    }
+
+    /**
+     * How far the change at hand is behind the newest time before it in its partition, in
+     * microseconds; {@link Marks#UNKNOWN} where it is never late.
+     */
+    default long behind() {
+      return Marks.UNKNOWN;
+    }
+
+    /** The record at hand as a dead letter. */
+    default DeadLetter letter(String reason, String detail) {
+      throw new UnsupportedOperationException("what has no log has no record");
     }
   }
 
@@ -191,6 +205,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private long partition;
     private long number;
     private int decoding;
+    private long behind = Marks.UNKNOWN;
 
     Sender(Outbox outbox) {
       this.outbox = outbox;
@@ -298,11 +313,24 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     private void sendDecoded(int relation) {
       for (Decoded each : decoded) {
-        if (each.timed()) {
-          taskTimes.take(relation, partitionOf(each.change()), this::partitionName, each.row());
-        }
+        behind = each.timed() ? timed(relation, each) : Marks.UNKNOWN;
         destination.send(relation, each.change(), each.row(), timestamp, outbox);
       }
+    }
+
+    private long timed(int relation, Decoded each) {
+      long log = partitionOf(each.change());
+      return taskTimes.take(relation, log, this::partitionName, each.row());
+    }
+
+    @Override
+    public long behind() {
+      return behind;
+    }
+
+    @Override
+    public DeadLetter letter(String reason, String detail) {
+      return RecordLetter.of(record, sources[decoding], topicOf(decoding), reason, detail);
     }
 
     @Override

@@ -74,9 +74,11 @@ final class TaskTimes {
    * Takes the row of an upsert, in the order of its log.
    *
    * @param partition of the log, {@code name} what it is called
+   * @return how far its time is behind the newest before it in its partition, in microseconds; less
+   *     than 0 where it is newer, {@link Marks#UNKNOWN} where one of the two is not there
    */
-  void take(int relation, long partition, Supplier<String> name, Slice row) {
-    relations[relation].take(partition, name, row);
+  long take(int relation, long partition, Supplier<String> name, Slice row) {
+    return relations[relation].take(partition, name, row);
   }
 
   /** Adds what was read since the last call. */
@@ -136,19 +138,22 @@ final class TaskTimes {
           new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
     }
 
-    void take(long number, Supplier<String> called, Slice taken) {
+    long take(long number, Supplier<String> called, Slice taken) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
       if (row.isNullAt(clock.column())) {
-        return;
+        return Marks.UNKNOWN;
       }
       long time = row.getLong(clock.column());
       Partition partition = partition(number, called);
-      behind[bucket(partition.newest == Marks.UNKNOWN ? 0 : partition.newest - time)]++;
+      long before = partition.newest;
+      long distance = before == Marks.UNKNOWN ? Marks.UNKNOWN : distance(before, time);
+      behind[bucket(distance)]++;
       counted = true;
-      if (time > partition.newest) {
+      if (time > before) {
         partition.newest = time;
         partition.moved = true;
       }
+      return distance;
     }
 
     private Partition partition(long number, Supplier<String> called) {
@@ -181,6 +186,12 @@ final class TaskTimes {
         }
       }
     }
+  }
+
+  /** The largest there is where it is larger. */
+  private static long distance(long before, long time) {
+    long distance = before - time;
+    return before > time && distance < 0 ? Long.MAX_VALUE : distance;
   }
 
   /**

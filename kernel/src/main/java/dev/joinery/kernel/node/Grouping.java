@@ -58,6 +58,15 @@ public final class Grouping {
     return program.relation();
   }
 
+  public String product() {
+    return product;
+  }
+
+  /** What becomes of rows that come late; null where nothing tells their time. */
+  public Program.LateProgram late() {
+    return program.late();
+  }
+
   /** A row as the groups see it. */
   private record Seen(Slice row, int failures, boolean timeless) {}
 

@@ -245,6 +245,7 @@ public record Program(
    * @param arm the aggregates over {@code input}, whether or not rows are kept
    * @param keepsRows whether an aggregate needs the rows themselves, to take one back
    * @param assembler the group's document, over the columns of its address and the aggregates
+   * @param late what becomes of rows that come late; null where nothing tells their time
    */
   public record GroupProgram(
       String name,
@@ -256,11 +257,37 @@ public record Program(
       ArmProgram arm,
       boolean keepsRows,
       int assembler,
-      int product)
+      int product,
+      LateProgram late)
       implements NodeProgram {
     @Override
     public boolean isTimed() {
       return false;
+    }
+  }
+
+  /** What becomes of rows that come late: they are counted, and but for the first left out. */
+  public enum LateRows {
+    CORRECT,
+    DEAD_LETTER,
+    DROP
+  }
+
+  /**
+   * When a row is late, and what becomes of it.
+   *
+   * @param delayMicros the watermark of a partition is its newest time less this
+   * @param allowedMicros how far below the watermark a row is not late yet
+   */
+  public record LateProgram(LateRows rows, long delayMicros, long allowedMicros)
+      implements Serializable {
+    /**
+     * By how much a row is late; at most 0 where it is not.
+     *
+     * @param behind how far the row is behind the newest time before it in its partition
+     */
+    public long lateBy(long behind) {
+      return behind - delayMicros - allowedMicros;
     }
   }
 

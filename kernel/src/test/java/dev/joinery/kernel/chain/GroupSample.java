@@ -93,7 +93,7 @@ record GroupSample(
         new Program.ArmProgram(
             PRODUCT, inputType, 0, false, false, false, aggregates, 0);
     Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, arm, keepsRows(), 2, 0);
+        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, arm, keepsRows(), 2, 0, null);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};

@@ -321,6 +321,24 @@ class FilesStreamTest {
   }
 
   @Test
+  void aTopicThatIsReadInOrderIsOneTaskOfItsOwn() throws IOException {
+    put("a", "1.jsonl", lines("x".repeat(90), 0, 20_000));
+    put("b", "1.jsonl", lines("y".repeat(90), 0, 20_000));
+    put("a", "2.jsonl", lines("x".repeat(90), 0, 20_000));
+    FilesStream wide = open(Map.of("maxRowsPerBatch", "1000000", "inOrder", "[\"a\"]"));
+
+    Offset end = next(wide, wide.initialOffset());
+    List<String> topics = new ArrayList<>();
+    for (InputPartition task : wide.planInputPartitions(wide.initialOffset(), end)) {
+      List<FileSlice> slices = ((FilesPartition) task).slices();
+      topics.add(slices.stream().map(each -> each.topic() + " " + each.name()).toList().toString());
+    }
+
+    assertEquals("[0 1.jsonl, 0 2.jsonl]", topics.get(0));
+    assertTrue(topics.subList(1, topics.size()).stream().noneMatch(each -> each.contains("0 ")));
+  }
+
+  @Test
   void largeBatchesAreDividedIntoBalancedTasks() throws IOException {
     put("a", "1.jsonl", lines("x".repeat(90), 0, 20_000));
     put("b", "1.jsonl", lines("y".repeat(90), 0, 5_000));
