@@ -13,7 +13,7 @@ from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
-from joinery.project.window import Session, Sliding
+from joinery.project.window import AS_CHANGED, Session, Sliding
 
 _GROUPS = "spark-state"
 _KEPT = frozenset({"count", "sum", "min", "max", "avg"})
@@ -39,8 +39,12 @@ def _aggregate(form: AggregateForm, solution: str) -> tuple[str, Path]:
         return kind, ("window",)
     if form.emit.when == "closed":
         return "groups that are sent once their window is closed", ("emit", "when")
-    if form.emit.late != "correct":
-        return "late rows that do not correct", ("emit", "late")
+    if form.emit.late != "correct" and not form.relation.append:
+        return "late rows of a relation that is not append, left out", ("emit", "late")
+    if form.emit.retention_us != AS_CHANGED.retention_us:
+        return "retention: late rows correct for ever", ("emit", "retention")
+    if form.relation.watermark is not None and form.relation.watermark.ahead_ms is not None:
+        return "times ahead of their log's", ("aggregate",)
     if missing := sorted(_functions(form) - _KEPT):
         return f"the aggregate {missing[0]} over groups", ("values",)
     return "", ()

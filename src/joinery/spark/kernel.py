@@ -19,7 +19,7 @@ from joinery.errors import RunError
 from joinery.plan.nodes import Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.solutions.spark_state.program import Group, KernelProgram, RelationProgram
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 
@@ -218,11 +218,13 @@ def reading_of(
 def _clock(
     program: KernelProgram, decoded: RelationProgram, relation: Relation
 ) -> dict[str, object] | None:
-    """Return which column tells the times of a relation with a watermark; None for none.
+    """Return which column tells the times of a relation; None where nobody asks for them.
 
     A program decodes the columns that its products use: a time that none does is not told.
     """
-    if relation.time is None or relation.watermark is None:
+    nodes = [each for each in program.nodes if isinstance(each, Group)]
+    grouped = any(program.relations[each.relation] is decoded for each in nodes)
+    if relation.time is None or not (grouped or relation.watermark):
         return None
     columns = [each.name for each in decoded.columns]
     if relation.time in columns:

@@ -159,7 +159,9 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
 
 def rows_read(form: AggregateForm) -> frozenset[str]:
     """Return the columns of the relation that its groups are made of."""
-    read = frozenset(time_read(form)).union(*(each.references for each in expressions_of(form)))
+    # Also without windows: a time tells which rows are late.
+    times = frozenset((form.relation.time,) if form.relation.time else ())
+    read = times.union(*(each.references for each in expressions_of(form)))
     return read if form.where is None else read | form.where.references
 
 

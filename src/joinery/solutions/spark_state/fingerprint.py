@@ -21,7 +21,7 @@ from typing import Any
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
 from joinery.solutions.spark_state.describe import FIRST_KINDS, parts_of
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.program import Group, KernelProgram
 
 # Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
 # first for products, the other for streams.
@@ -61,7 +61,12 @@ class Fingerprint:
 
 def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerprint:
     """Return the fingerprint of a program; limits that state does not know are left out."""
-    shape = replace(program, tombstone_retention_micros=0, max_document_bytes=0, reasons=())
+    nodes = tuple(
+        replace(each, late=None) if isinstance(each, Group) else each for each in program.nodes
+    )
+    shape = replace(
+        program, nodes=nodes, tombstone_retention_micros=0, max_document_bytes=0, reasons=()
+    )
     text = shape.to_json()
     for kind, first in FIRST_KINDS.items():
         text = text.replace(f'"kind":"{kind}"', f'"kind":"{first}"')

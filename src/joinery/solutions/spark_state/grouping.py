@@ -17,6 +17,7 @@ from joinery.solutions.spark_state.program import (
     AggregateColumn,
     Arm,
     Assembler,
+    LateProgram,
     ScopeName,
     Slot,
     Sql,
@@ -115,6 +116,19 @@ def group_assembler(name: str, form: AggregateForm) -> Assembler:
         output=(*shown, *(given + i for i in range(len(steps)))),
         type=form.output,
     )
+
+
+def late_program(form: AggregateForm) -> LateProgram | None:
+    """Return what becomes of rows that come late; None where that is not told.
+
+    Of a relation whose rows change it is not: only where a row is kept it is known whether a
+    change is stale, which is never late.
+    """
+    relation = form.relation
+    if relation.time is None or not relation.append:
+        return None
+    delay_ms = relation.watermark.delay_ms if relation.watermark else 0
+    return LateProgram(form.emit.late, delay_ms * 1000, form.emit.allowed_us)
 
 
 def window_program(window: Window | None) -> WindowProgram | None:

@@ -41,6 +41,7 @@ from joinery.solutions.spark_state.grouping import (
     group_assembler,
     input_assembler,
     keeps_rows,
+    late_program,
     window_program,
 )
 from joinery.solutions.spark_state.program import (
@@ -210,6 +211,7 @@ class _Lowering:
             keeps_rows=keeps_rows(form),
             assembler=self._assembler(group_assembler(name, form)),
             product=product,
+            late=late_program(form),
         )
         if form.relation.append:
             uses.groups.append(index)

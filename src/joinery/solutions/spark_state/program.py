@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from joinery.model.type import DataType, Struct
-from joinery.project.window import Span
+from joinery.project.window import LateRows, Span
 
 ROLE_PARENT = 1
 ROLE_PRIMARY = 2
@@ -265,6 +265,21 @@ class WindowProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class LateProgram:
+    """When a row is late, and what becomes of it.
+
+    Attributes:
+        rows: Late rows are counted, and but under `correct` left out.
+        delay_micros: The watermark of a partition is its newest time less this.
+        allowed_micros: How far below the watermark a row is not late yet.
+    """
+
+    rows: LateRows
+    delay_micros: int
+    allowed_micros: int
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Remembers groups of rows by their aggregates; sends the assembled object of each.
 
@@ -276,6 +291,8 @@ class Group:
         arm: The aggregates over `input`, whether or not rows are kept.
         keeps_rows: Whether an aggregate needs the rows themselves, to take one back.
         assembler: The object, over the columns of the group's address and the aggregates.
+        late: What becomes of rows that come late; None where nothing tells their time, or where
+            rows change.
     """
 
     name: str
@@ -288,6 +305,7 @@ class Group:
     keeps_rows: bool
     assembler: int
     product: int
+    late: LateProgram | None = None
     kind: Literal["group"] = "group"
 
 

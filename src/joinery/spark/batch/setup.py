@@ -21,6 +21,7 @@ from joinery.errors import SpecError
 from joinery.lookups.coherence import Coherence
 from joinery.lookups.registry import target_asked
 from joinery.plan import nodes
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Plan, Product
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
@@ -177,6 +178,9 @@ def _query(
         times=QueryTimes(
             name,
             lowered.relations,
+            grouped=[
+                each.form.relation for each in products if isinstance(each.form, AggregateForm)
+            ],
             checkpoint=paths.checkpoint,
             status_file=paths.status_file,
         ),

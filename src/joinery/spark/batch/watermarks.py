@@ -10,7 +10,7 @@ with first: those before batch n stand in `watermarks/<n>.json`, which batch n n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,18 +34,27 @@ class QueryTimes:
     Args:
         query: The query's name.
         relations: Those that it reads.
+        grouped: Those of them whose rows are put into groups: they have a watermark, if a time.
         checkpoint: Its checkpoint.
         status_file: Shows operators how far the times have come.
     """
 
     def __init__(
-        self, query: str, relations: Sequence[Relation], *, checkpoint: Path, status_file: Path
+        self,
+        query: str,
+        relations: Sequence[Relation],
+        *,
+        grouped: Collection[Relation] = (),
+        checkpoint: Path,
+        status_file: Path,
     ) -> None:
         self._query = query
         self._folder = checkpoint / FOLDER
         self._status_file = status_file
         self._delays = {
-            each.name: each.watermark.delay_ms for each in relations if each.watermark is not None
+            each.name: each.watermark.delay_ms if each.watermark else 0
+            for each in relations
+            if each.time is not None and (each.watermark or each in grouped)
         }
         self._before: tuple[int, Mapping[str, EventTimes]] | None = None
 

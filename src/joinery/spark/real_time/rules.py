@@ -177,6 +177,8 @@ def _form_against(product: Product) -> Iterator[str]:
         case AggregateForm():
             if product.form.emit.when == "closed":
                 yield f'product "{product.name}" waits for windows to close, which needs batches'
+            if product.form.emit.late != "correct":
+                yield f'product "{product.name}" leaves late rows out, which needs batches'
         case _:
             assert_never(product.form)
 
