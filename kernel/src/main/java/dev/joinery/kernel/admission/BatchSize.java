@@ -22,6 +22,9 @@ public final class BatchSize {
   static final long FIRST_ROWS = 100_000;
   static final long LEAST_ROWS = 1_000;
 
+  /** Smaller batches cost more than they save where a machine is only slow. */
+  static final long LEAST_PACE = 200_000;
+
   /** How many times as large the next batch may be; it is a quarter at least. */
   static final long GROWTH = 8;
 
@@ -147,7 +150,7 @@ public final class BatchSize {
     if (early || lasted < target) {
       pace = Math.max(pace, Math.min(rows * GROWTH, fitting));
     } else {
-      pace = Math.max(LEAST_ROWS, Math.max(rows / 4, fitting));
+      pace = Math.max(LEAST_PACE, Math.max(rows / 4, fitting));
     }
   }
 
