@@ -175,10 +175,7 @@ def _form_against(product: Product) -> Iterator[str]:
         case Stream():
             yield from _steps_against(product.form)
         case AggregateForm():
-            if product.form.emit.when == "closed":
-                yield f'product "{product.name}" waits for windows to close, which needs batches'
-            if product.form.emit.late != "correct":
-                yield f'product "{product.name}" leaves late rows out, which needs batches'
+            yield f'product "{product.name}" aggregates, which real time does not run yet'
         case _:
             assert_never(product.form)
 
