@@ -34,7 +34,14 @@ from joinery.project.window import (
     Sliding,
     Tumbling,
 )
-from joinery.semantics.document import NEVER_SENT, Aggregating, SentDocument, judged, next_sent
+from joinery.semantics.document import (
+    NEVER_SENT,
+    Aggregating,
+    Built,
+    SentDocument,
+    judged,
+    next_sent,
+)
 from joinery.semantics.lateness import Watermarks, in_log_order
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import renderer
@@ -121,15 +128,20 @@ class AggregateReference:
         for key in sorted(built.keys() | self._sent.keys(), key=lambda each: self._rank(each)):
             value = built.get(key)
             key_row, before = self._sent.get(key, (self._key_row(key, value), NEVER_SENT))
-            document = value and judged(self._text(value), value, max_bytes=self._max_bytes)
-            sent, step = next_sent(before, document or None, timestamp_us)
+            document = self._document(value)
+            sent, step = next_sent(before, document, timestamp_us)
             self._sent[key] = key_row, sent
             if step == "send":
                 documents.append(DocumentChange(self._name, key_row, value, sent.version))
-            elif step == "dead" and document:
+            elif step == "dead" and document is not None:
                 reason = document.reason or ""
                 dead.append(DeadDocument(self._name, key_row, reason, document.detail))
         return documents, dead
+
+    def _document(self, value: dict[str, Any] | None) -> Built | None:
+        if value is None:
+            return None
+        return judged(self._text(value), value, max_bytes=self._max_bytes)
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""

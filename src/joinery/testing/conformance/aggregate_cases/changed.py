@@ -43,6 +43,7 @@ _COMBINED = _sales(
     " where: \"concat(place, '!')\"}"
 )
 _DISTINCT = _sales("by: [shop], values: {}")
+_EXISTS = _sales("values: {}")
 _HOUR = _sales("by: [shop], window: {tumbling: 1h}, values: {n: count(*)}")
 _HOP = _views("by: [page], window: {hopping: 20m, every: 10m}, values: {n: count(*)}")
 _UP_TO = _views("window: {cumulative: 1h, every: 30m}, values: {n: count(*)}")
@@ -227,6 +228,13 @@ CASES = (
         ),
         when(delete("sale", id=1)),
         when(delete("sale", id=2), then=[gone("a")]),
+    ),
+    case(
+        "without by and values the one group is an empty document, as long as it has a row",
+        _EXISTS,
+        when(insert("sale", id=1), insert("sale", id=2), then=[upsert((), {})]),
+        when(delete("sale", id=1)),
+        when(delete("sale", id=2), then=[gone(())]),
     ),
     case(
         "a window holds its start and not its end",
