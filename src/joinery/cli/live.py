@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from joinery.cli.project import write_warning
-from joinery.model.progress import BatchLimit, BatchProgress, Phase, Progress, Totals, Waiting
+from joinery.model.progress import (
+    BatchLimit,
+    BatchProgress,
+    Counts,
+    Phase,
+    Progress,
+    Totals,
+    Waiting,
+)
 from joinery.model.warning import RunWarning
 from joinery.model.watermark import EventTimes
 
@@ -28,6 +36,7 @@ Targets = Mapping[str, Sequence[str]]
 """Where the documents of each product go."""
 
 _REDRAWN_PER_S = 4
+_TIME_COUNTERS = ("late", "overtaken", "too_late", "event_without_time")
 
 
 class Display(Protocol):
@@ -76,6 +85,7 @@ class JsonDisplay:
 
     def __init__(self) -> None:
         self._started_at = time.monotonic()
+        self._progress: Callable[[], Progress] = Progress
         self._waiting: set[str] = set()
         self._targets: Targets = {}
 
@@ -87,6 +97,7 @@ class JsonDisplay:
         self, topics: tuple[str, ...], targets: Targets, progress: Callable[[], Progress]
     ) -> None:
         """Write one line with what is read and where documents go."""
+        self._progress = progress
         self._targets = {name: list(each) for name, each in targets.items()}
         _write_json({"event": "started", "relations": list(topics), "targets": self._targets})
 
@@ -115,7 +126,9 @@ class JsonDisplay:
     def end(self, totals: Totals) -> None:
         """Write the totals, and where the documents are, as the last line."""
         seconds = round(time.monotonic() - self._started_at, 3)
+        times = time_counts(self._progress().counters)
         told = {**totals.to_json(), "seconds": seconds, "targets": self._targets}
+        told |= {"times": times} if times else {}
         _write_json({"event": "end", **told})
 
     def close(self) -> None:
@@ -201,7 +214,8 @@ class TerminalDisplay:
         self.close()
         seconds = time.monotonic() - self._started_at
         sys.stdout.write(f"{summary_line(totals, seconds)}\n")
-        for line in target_lines(self._targets):
+        times = time_counts(self._progress().counters)
+        for line in (*time_lines(times), *target_lines(self._targets)):
             sys.stdout.write(f"{line}\n")
 
     def close(self) -> None:
@@ -353,6 +367,34 @@ def _watermark_line(relation: str, times: EventTimes) -> str:
         f"{relation}: watermark {times.to_json()['watermark']}{held};"
         f" 99 % of rows at most {most} behind, all at most {all_}"
     )
+
+
+def time_counts(counters: Mapping[str, Counts]) -> dict[str, dict[str, int]]:
+    """Return, by product, the rows that were late or had no time; products without any are not.
+
+    Example:
+        >>> time_counts({"hours": {"late": 3, "refused": 1}, "days": {"refused": 2}})
+        {'hours': {'late': 3}}
+    """
+    found = {
+        product: {name: counts[name] for name in _TIME_COUNTERS if counts.get(name)}
+        for product, counts in counters.items()
+    }
+    return {product: counts for product, counts in found.items() if counts}
+
+
+def time_lines(counts: Mapping[str, Counts]) -> list[str]:
+    """Return the same for people.
+
+    Example:
+        >>> time_lines({"hours": {"late": 3, "event_without_time": 1}})
+        ['hours: 3 late, 1 event without time']
+    """
+    return [
+        f"{product}: "
+        + ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in each.items())
+        for product, each in counts.items()
+    ]
 
 
 def target_lines(targets: Targets) -> list[str]:

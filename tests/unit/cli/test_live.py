@@ -93,6 +93,20 @@ def test_json_lines_tell_each_phase_and_where_documents_go(
     assert told[1]["targets"] == told[3]["targets"] == {"profile": ["files out/profile"]}
 
 
+def test_the_end_tells_of_rows_that_were_late(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(counters={"hours": {"late": 3, "refused": 1}, "days": {"refused": 2}})
+    lines, table = JsonDisplay(), TerminalDisplay()
+
+    for display in (lines, table):
+        display.start(("view",), {}, lambda: progress)
+        display.end(Totals())
+
+    *_, last, total, times = capsys.readouterr().out.splitlines()
+    assert {"hours": {"late": 3}} == json.loads(last)["times"]
+    assert "hours: 3 late" == times
+    assert total.startswith("0 changes read")
+
+
 def test_a_terminal_shows_what_the_run_is_at_before_there_is_a_batch(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
