@@ -91,9 +91,7 @@ public final class Kernel {
         ((org.apache.spark.sql.classic.SparkSession) session).sparkContext(),
         program,
         shared,
-        Entrance.isNeeded(program)
-            ? Entrance.unending(shared)
-            : origin -> new Ingress.Router(program),
+        Entrance.isNeeded(program) ? Entrance.unending(shared) : routed(program),
         this::unendingLevels);
   }
 
@@ -111,11 +109,14 @@ public final class Kernel {
     return new Streams(program, shared);
   }
 
+  /** Of a program alone: a kernel itself does not go to tasks. */
+  private static Ingress.Destinations routed(Program program) {
+    return origin -> new Ingress.Router(program);
+  }
+
   private static Ingress.Destinations destinations(
       Program program, Broadcast<SharedProgram> shared) {
-    return Entrance.isNeeded(program)
-        ? Entrance.of(shared)
-        : origin -> new Ingress.Router(program);
+    return Entrance.isNeeded(program) ? Entrance.of(shared) : routed(program);
   }
 
   private Dataset<Tuple2<byte[], byte[]>> levels(Dataset<Tuple2<byte[], byte[]>> wire) {
