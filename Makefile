@@ -75,6 +75,7 @@ check: setup kernel/build/.tested ## Lint, types, import contracts, unit tests: 
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(PYTEST) --collect-only -q tests >/dev/null || $(PYTEST) --collect-only -q tests
 	@$(PYTEST) -q --numprocesses $(WORKERS) tests/unit tests/architecture
 
 coverage: setup ## Show how much of the code tests run, without Spark and servers: make coverage [TESTS=tests]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from joinery.project.read_solution import with_solution
 from tests.oracle.compare import chosen_seeds, make_trial
 
 from joinery.plan.build import build_plan
+from joinery.project.kinds import with_solution
 from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance.runner import ReferenceRunner
 from joinery.testing.conformance.suite import parse
