@@ -303,6 +303,11 @@ def _replace(tree: Tree, setting: str, problems: list[JoineryError]) -> Tree:
         problems.append(_problem("SPEC_VALUE", message, Location("--set"), hint))
         return tree
     names = key.split(".")
+    if names == ["run", "spark"]:
+        hint = "Write run.spark.NAME=value, such as run.spark.spark.driver.memory=4g."
+        message = '"run.spark" is a mapping, and a setting replaces one of its entries'
+        problems.append(_problem("SPEC_VALUE", message, Location("--set"), hint))
+        return tree
     if names[:2] == ["run", "spark"]:
         names = [*names[:2], ".".join(names[2:])]
     place = Location(f"--set {key}")

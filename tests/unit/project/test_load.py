@@ -208,6 +208,14 @@ def test_a_setting_with_an_unknown_name_is_refused(tmp_path: Path) -> None:
     assert ['1:1 SPEC_UNKNOWN_KEY "run" has no key "triger"'] == found
 
 
+def test_a_setting_of_all_of_spark_is_refused(tmp_path: Path) -> None:
+    found = problems(tmp_path, ROOT, ("run.spark={spark.ui.enabled: true}",))
+
+    assert [
+        '1:1 SPEC_VALUE "run.spark" is a mapping, and a setting replaces one of its entries'
+    ] == found
+
+
 def test_every_problem_is_told_at_once_in_file_order(tmp_path: Path) -> None:
     text = """\
 relations:

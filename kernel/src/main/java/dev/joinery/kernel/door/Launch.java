@@ -34,8 +34,9 @@ public final class Launch {
     opening.start();
     try {
       PythonGatewayServer.main(arguments);
-    } finally {
+    } catch (Throwable failure) {
       // The gateway's thread would keep a JVM alive whose Python ended before it was told where.
+      failure.printStackTrace();
       System.exit(1);
     }
   }
