@@ -66,8 +66,10 @@ def markdown(machine: Mapping[str, Any], results: Sequence[Result]) -> str:
 def speed(results: Sequence[Result]) -> list[str]:
     """Say how fast the machine was: the base commit's UserProfile in the same sitting."""
     for result in results:
+        if result.row.name != "user-profile":
+            continue
         taken = [each["seconds"] for each in result.told.get("base", ())]
-        if result.row.name == "user-profile" and taken:
+        if taken:
             return [f"The base commit's UserProfile took {shown(statistics.median(taken))} s."]
     return []
 
