@@ -117,6 +117,11 @@ def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset
 def _check_time(
     context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
 ) -> None:
+    if spec.watermark is not None and spec.watermark.ahead_ms is not None:
+        message = f'"ahead" of relation "{spec.name}" is not there yet'
+        hint = "Leave it out: every time moves the watermark."
+        place = ("relations", spec.name, "watermark", "ahead")
+        context.refuse("PLAN_NOT_YET", message, place, key=True, hint=hint)
     path = ("relations", spec.name, "time")
     if spec.time is None or spec.time in failed:
         return

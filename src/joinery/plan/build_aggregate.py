@@ -1,7 +1,7 @@
 """From a declared aggregate to its plan: groups, window and values, names resolved.
 
-Invariant: every problem stands at the word that causes it, and what follows from a problem
-is not told again.
+Invariant: every problem is reported at the word that causes it, and what follows from a problem
+is not reported again.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Building a plan does not ask: the reference, the test driver and `explain` take 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import assert_never
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors
@@ -13,53 +14,90 @@ from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
-from joinery.project.window import AS_CHANGED, Session, Sliding
+from joinery.project.window import (
+    AS_CHANGED,
+    Cumulative,
+    Hopping,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 
 _GROUPS = "spark-state"
 _KEPT = frozenset({"count", "sum", "min", "max", "avg"})
 REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
 
 
-def unsupported(product: Product) -> tuple[str, Path]:
-    """Return what a product's solution cannot do yet, and below which key; empty where all."""
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a solution cannot do yet.
+
+    Attributes:
+        what: Words that follow "cannot run it yet".
+        path: The key that asks for it, below the product's.
+    """
+
+    what: str
+    path: Path
+
+
+def missing(product: Product) -> Missing | None:
+    """Return what a product's solution cannot do yet; None where it can all."""
     match product.form:
         case DocumentForm() | OutboxForm() | Stream():
-            return "", ()
+            return None
         case AggregateForm():
-            return _aggregate(product.form, product.solution)
+            return _of_groups(product.form, product.solution)
         case _:
             assert_never(product.form)
 
 
-def _aggregate(form: AggregateForm, solution: str) -> tuple[str, Path]:
+def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
     if solution != _GROUPS:
-        return "groups (aggregate)", ("aggregate",)
-    if isinstance(form.window, Session | Sliding):
-        kind = "sessions" if isinstance(form.window, Session) else "sliding windows"
-        return kind, ("window",)
-    if form.emit.when == "closed":
-        return "groups that are sent once their window is closed", ("emit", "when")
-    if form.emit.late != "correct" and not form.relation.append:
-        return "late rows of a relation that is not append, left out", ("emit", "late")
-    if form.emit.retention_us != AS_CHANGED.retention_us:
-        return "retention: late rows correct for ever", ("emit", "retention")
-    if form.relation.watermark is not None and form.relation.watermark.ahead_ms is not None:
-        return "times ahead of their log's", ("aggregate",)
-    if missing := sorted(_functions(form) - _KEPT):
-        return f"the aggregate {missing[0]} over groups", ("values",)
-    return "", ()
+        return Missing("groups (aggregate)", ("aggregate",))
+    return _of_window(form.window) or _of_emit(form) or _of_functions(form)
 
 
-def _functions(form: AggregateForm) -> set[str]:
-    return {
+def _of_window(window: Window | None) -> Missing | None:
+    match window:
+        case None | Tumbling() | Hopping() | Cumulative():
+            return None
+        case Session():
+            return Missing("sessions", ("window",))
+        case Sliding():
+            return Missing("sliding windows", ("window",))
+        case _:
+            assert_never(window)
+
+
+def _of_emit(form: AggregateForm) -> Missing | None:
+    emit, watermark = form.emit, form.relation.watermark
+    if emit.when == "closed":
+        return Missing("groups that are sent once their window is closed", ("emit", "when"))
+    if emit.late != "correct" and not form.relation.append:
+        return Missing("late rows of a relation that is not append, left out", ("emit", "late"))
+    if emit.late != "correct" and watermark is not None and watermark.idle_ms is not None:
+        what = "late rows left out where a partition may be idle (watermark)"
+        return Missing(what, ("emit", "late"))
+    if emit.retention_us != AS_CHANGED.retention_us:
+        return Missing("retention: late rows correct for ever", ("emit", "retention"))
+    return None
+
+
+def _of_functions(form: AggregateForm) -> Missing | None:
+    named = {
         f"{each.function}(distinct …)" if each.distinct else each.function
         for each in form.aggregates
     }
+    lacking = sorted(named - _KEPT)
+    return Missing(f"the aggregate {lacking[0]} over groups", ("values",)) if lacking else None
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:
     """Return a problem for each product that its solution cannot run yet."""
-    return tuple(_refusal(spec, each) for each in plan.products if unsupported(each)[0])
+    lacking = ((each, missing(each)) for each in plan.products)
+    return tuple(_refusal(spec, each, found) for each, found in lacking if found is not None)
 
 
 def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:
@@ -72,11 +110,10 @@ def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:
         raise ProjectErrors(found)
 
 
-def _refusal(spec: ProjectSpec, product: Product) -> JoineryError:
-    what, path = unsupported(product)
+def _refusal(spec: ProjectSpec, product: Product, found: Missing) -> JoineryError:
     return PlanError(
-        f'the solution {product.solution} cannot run "{product.name}" yet: {what}',
+        f'the solution {product.solution} cannot run "{product.name}" yet: {found.what}',
         code="PLAN_NOT_YET",
         detail=f"Of such products, {REFERENCE_ALONE}.",
-        location=spec.locate(("products", product.name, *path)),
+        location=spec.locate(("products", product.name, *found.path)),
     )

@@ -1,6 +1,6 @@
 """Reads a product that aggregates: its groups, its window of time, and when it is sent.
 
-A window is checked where it is read, since all that it must hold stands in itself.
+A window is checked where it is read: no other part of the project is needed for it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def read_outbox(reader: Reader, tree: Tree, what: str) -> tuple[str, OutboxSpec]
 
     Args:
         reader: Takes the problems.
-        tree: What stands under `outbox`.
+        tree: The value of `outbox`.
         what: The product, for the problems.
     """
     part = f'"outbox" of {what}'

@@ -32,7 +32,8 @@ class WatermarkSpec:
         default=None,
     )
     ahead_ms: int | None = duration(
-        "A time further ahead of the log's own does not move the watermark; by default all do.",
+        "A time further ahead of the log's own does not move the watermark (not there yet:"
+        " refused); by default all do.",
         default=None,
     )
 

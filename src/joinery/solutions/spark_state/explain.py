@@ -11,7 +11,7 @@ from html import escape
 
 from joinery.plan.explain.page import Section
 from joinery.plan.nodes import Product
-from joinery.plan.support import unsupported
+from joinery.plan.support import missing
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import (
@@ -239,7 +239,7 @@ def explain_query(products: Sequence[Product]) -> tuple[Section, ...]:
     Args:
         products: All products of the query.
     """
-    if any(each.solution != SOLUTION or each.outbox or unsupported(each)[0] for each in products):
+    if any(each.solution != SOLUTION or each.outbox or missing(each) for each in products):
         return ()
     program = lower(products)
     title = "kernel"

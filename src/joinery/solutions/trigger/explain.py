@@ -21,7 +21,7 @@ from joinery.clients.postgres import connect
 from joinery.clients.sql import listed, quoted
 from joinery.plan.explain.page import Section
 from joinery.plan.nodes import Product, Relation
-from joinery.plan.support import unsupported
+from joinery.plan.support import missing
 from joinery.solutions.relational.layout import Columns, relation_tables, rows_name
 from joinery.solutions.relational.sqlite_database import failure
 from joinery.solutions.trigger.open import dialect_of, layout_of, statements_of
@@ -188,7 +188,7 @@ def explain_statements(
         StoreError: The database cannot be asked.
     """
     options = TriggerOptions.of(products[0])
-    if options is None or any(unsupported(each)[0] for each in products):
+    if options is None or any(missing(each) for each in products):
         return ()
     if database:
         options = replace(options, database=database)

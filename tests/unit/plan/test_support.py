@@ -1,0 +1,89 @@
+"""What a solution cannot run yet is refused at the key that asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.plan.support import refusals
+from joinery.project.load import load_spec
+
+PROJECT = """\
+sources: {{changes: {{files: {{path: data}}}}}}
+relations:
+  view:
+    append: true
+    fields: {{page: string, ms: int, at: timestamp}}
+    time: at
+    watermark: {watermark}
+products:
+  pages:
+    aggregate: view
+    by: [page]
+    {window}
+    values: {{n: "{value}"}}
+    {emit}
+    sink: {{files: {{path: out}}}}
+"""
+
+
+def told(
+    folder: Path,
+    *,
+    watermark: str = "{delay: 1m}",
+    window: str = "window: {tumbling: 1m}",
+    value: str = "count(*)",
+    emit: str = "emit: {when: changed}",
+) -> list[str]:
+    """Return what is refused, as `line message`."""
+    file = folder / "joinery.yaml"
+    text = PROJECT.format(watermark=watermark, window=window, value=value, emit=emit)
+    file.write_text(text, encoding="utf-8")
+    spec = load_spec(file)
+    found = refusals(spec, build_plan(spec))
+    return [f"{each.location.line} {each.message}" for each in found if each.location]
+
+
+RUN = 'the solution spark-state cannot run "pages" yet: '
+
+
+def test_windows_that_follow_from_a_time_run(tmp_path: Path) -> None:
+    assert [] == told(tmp_path)
+    assert [] == told(tmp_path, window="window: {hopping: 1h, every: 5m}")
+    assert [] == told(tmp_path, window="window: {cumulative: 1h, every: 5m}")
+    assert [] == told(tmp_path, emit="emit: {late: drop}")
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "refused"),
+    [
+        ("window", "window: {session: 30m}", "12 " + RUN + "sessions"),
+        ("window", "window: {sliding: 30m}", "12 " + RUN + "sliding windows"),
+        ("value", "first(ms)", "13 " + RUN + "the aggregate first over groups"),
+        (
+            "value",
+            "count(distinct ms)",
+            "13 " + RUN + "the aggregate count(distinct …) over groups",
+        ),
+    ],
+)
+def test_what_does_not_run_is_refused(tmp_path: Path, key: str, text: str, refused: str) -> None:
+    assert [refused] == told(tmp_path, **{key: text})
+
+
+def test_rows_are_not_left_out_as_late_where_a_partition_may_be_idle(tmp_path: Path) -> None:
+    found = told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {late: drop}")
+
+    what = "late rows left out where a partition may be idle (watermark)"
+    assert [f"14 {RUN}{what}"] == found
+    assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}")
+
+
+def test_times_ahead_of_the_log_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        told(tmp_path, watermark="{delay: 1m, ahead: 1h}")
+
+    assert ["PLAN_NOT_YET"] == [each.code for each in refused.value.problems]
