@@ -16,13 +16,17 @@ import java.util.concurrent.ConcurrentHashMap;
  * <p>May be added to while another thread reads.
  */
 public final class Counters implements Serializable {
-  /** What an owner is: a relation, or a product or stream that counts, or one that was written. */
+  /** By relation: what became of its changes. */
   public static final String RELATIONS = "relations";
 
+  /** By product or stream: what happened on the way to its documents. */
   public static final String PRODUCTS = "counters";
-  public static final String DOCUMENTS = "documents";
-  public static final String DEAD_LETTERS = "dead_letters";
 
+  /** By product or stream: what was written. */
+  public static final String DOCUMENTS = "documents";
+
+  /** Of a whole batch: its dead letters. */
+  public static final String DEAD_LETTERS = "dead_letters";
 
   /** By relation and partition, a time in microseconds: of two, the later stands. */
   public static final String NEWEST = "newest";

@@ -246,6 +246,9 @@ public final class Group implements Node {
     @Override
     public void apply(List<byte[]> messages) {
       for (byte[] message : messages) {
+        if (Message.kind(message) != Message.PARTIAL) {
+          throw Message.unexpected(message);
+        }
         ByteReader in = Message.body(message);
         rows += in.readLong();
         aggregates.merge(in);
@@ -301,8 +304,16 @@ public final class Group implements Node {
     @Override
     public void apply(List<byte[]> messages) {
       if (!messages.isEmpty()) {
-        arm.apply(messages.stream().map(ChildMessage::read).toList());
+        arm.apply(messages.stream().map(Rows::child).toList());
       }
+    }
+
+    private static ChildMessage child(byte[] message) {
+      int kind = Message.kind(message);
+      if (kind != Message.CHILD_PUT && kind != Message.CHILD_REMOVE) {
+        throw Message.unexpected(message);
+      }
+      return ChildMessage.read(message);
     }
 
     @Override
