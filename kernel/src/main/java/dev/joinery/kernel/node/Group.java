@@ -1,6 +1,5 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
@@ -13,11 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.StructField;
 
 /**
  * Remembers, under the columns that rows are grouped by and the start of their window, how many
@@ -37,11 +31,7 @@ public final class Group implements Node {
   private final SentDocument last;
   private final GroupKey keys;
   private final Windows windows;
-  private final Assembler assembler;
-  private final UnsafeProjection own;
-  private final UnsafeRow ownRow;
-  private final UnsafeProjection key;
-  private final DataType[] inputs;
+  private final GroupDocument document;
   private final String product;
   private long goneAt;
 
@@ -76,20 +66,7 @@ public final class Group implements Node {
     this.keys =
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
     this.windows = program.window() == null ? null : Windows.of(program.window());
-    this.assembler = context.assembler(program.assembler());
-    Program.AssemblerProgram document =
-        context.program().assemblers().get(program.assembler());
-    this.own = UnsafeProjection.create(typesOf(document.own()));
-    this.ownRow = new UnsafeRow(document.own().size());
-    this.inputs = typesOf(document.inputs());
-    StructField[] columns = context.program().products().get(program.product()).key().fields();
-    this.key =
-        UnsafeProjection.create(
-            Arrays.stream(columns).map(StructField::dataType).toArray(DataType[]::new));
-  }
-
-  private static DataType[] typesOf(List<Program.Slot> slots) {
-    return slots.stream().map(Program.Slot::type).toArray(DataType[]::new);
+    this.document = new GroupDocument(program, context);
   }
 
   @Override
@@ -122,18 +99,17 @@ public final class Group implements Node {
 
   private void send(
       Slice group, byte[] stored, long timestamp, State state, Outbox outbox) {
-    Supplier<Slice> keyRow =
-        () -> BinaryRow.copy(key.apply(new GenericInternalRow(keys.decode(group))));
+    Supplier<Slice> keyRow = () -> document.key(keys.decode(group));
     if (kept.size() == 0) {
       last.sendGone(keyRow, timestamp, outbox);
       return;
     }
-    Slice document = document(group);
-    if (assembler.failures() > 0) {
-      int failures = assembler.failures();
+    Slice row = rowOf(group);
+    if (document.failures() > 0) {
+      int failures = document.failures();
       context.counters().productFailures(product, failuresBefore(group, stored, state), failures);
     }
-    last.send(SentDocument.Next.of(document), keyRow, timestamp, outbox);
+    last.send(SentDocument.Next.of(row), keyRow, timestamp, outbox);
   }
 
   private int failuresBefore(Slice group, byte[] stored, State state) {
@@ -144,15 +120,12 @@ public final class Group implements Node {
     if (twin.kept.size() == 0) {
       return 0;
     }
-    twin.document(group);
-    return twin.assembler.failures();
+    twin.rowOf(group);
+    return twin.document.failures();
   }
 
-  private Slice document(Slice group) {
-    UnsafeRow columns = own.apply(new GenericInternalRow(ownColumns(keys.decode(group))));
-    Slice copied = BinaryRow.copy(columns);
-    assembler.assemble(copied, BinaryRow.point(ownRow, copied), aggregated());
-    return assembler.row();
+  private Slice rowOf(Slice group) {
+    return document.row(ownColumns(keys.decode(group)), kept.results());
   }
 
   /** The columns of a group's key, then the window's end and its seconds where it has one. */
@@ -167,15 +140,6 @@ public final class Group implements Node {
     columns[program.by() + 1] = end;
     columns[program.by() + 2] = (end - start) / 1e6;
     return columns;
-  }
-
-  private Object[] aggregated() {
-    Object[] values = new Object[inputs.length];
-    UnsafeRow results = BinaryRow.of(kept.results(), inputs.length);
-    for (int i = 0; i < inputs.length; i++) {
-      values[i] = results.isNullAt(i) ? null : results.get(i, inputs[i]);
-    }
-    return values;
   }
 
   private void close(long timestamp, State state) {

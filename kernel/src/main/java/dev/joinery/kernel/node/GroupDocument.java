@@ -1,0 +1,72 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.program.Program;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+
+/**
+ * What a group is sent as: makes its document of the columns that it is grouped by, its window and
+ * its aggregates, and the row of its key. It remembers nothing.
+ */
+final class GroupDocument {
+  private final Assembler assembler;
+  private final UnsafeProjection own;
+  private final UnsafeRow ownRow;
+  private final UnsafeProjection key;
+  private final DataType[] inputs;
+
+  GroupDocument(Program.GroupProgram program, NodeContext context) {
+    this.assembler = context.assembler(program.assembler());
+    Program.AssemblerProgram document =
+        context.program().assemblers().get(program.assembler());
+    this.own = UnsafeProjection.create(typesOf(document.own()));
+    this.ownRow = new UnsafeRow(document.own().size());
+    this.inputs = typesOf(document.inputs());
+    StructField[] columns = context.program().products().get(program.product()).key().fields();
+    this.key =
+        UnsafeProjection.create(
+            Arrays.stream(columns).map(StructField::dataType).toArray(DataType[]::new));
+  }
+
+  private static DataType[] typesOf(List<Program.Slot> slots) {
+    return slots.stream().map(Program.Slot::type).toArray(DataType[]::new);
+  }
+
+  /**
+   * The document.
+   *
+   * @param columns those of the key, then of a window the end and its seconds
+   * @param results of the aggregates, as a binary row
+   */
+  Slice row(Object[] columns, Slice results) {
+    Slice copied = BinaryRow.copy(own.apply(new GenericInternalRow(columns)));
+    assembler.assemble(copied, BinaryRow.point(ownRow, copied), values(results));
+    return assembler.row();
+  }
+
+  private Object[] values(Slice results) {
+    Object[] values = new Object[inputs.length];
+    UnsafeRow row = BinaryRow.of(results, inputs.length);
+    for (int i = 0; i < inputs.length; i++) {
+      values[i] = row.isNullAt(i) ? null : row.get(i, inputs[i]);
+    }
+    return values;
+  }
+
+  /** How many expressions failed over the last document. */
+  int failures() {
+    return assembler.failures();
+  }
+
+  /** The row of the key; {@code columns} begin with its own. */
+  Slice key(Object[] columns) {
+    return BinaryRow.copy(key.apply(new GenericInternalRow(columns)));
+  }
+}
