@@ -222,19 +222,31 @@ def _summary(found: FilePreview, target: Target, shown: int) -> Iterator[str]:
     yield from _dead(found, target)
 
 
+_UNTOLD = frozenset({"applied"})
 _COUNTERS = {
     "stale": "changes out of date",
+    "deletes_ignored": "deletes without effect",
+    "event_without_time": "without a time",
+    "late": "late",
+    "overtaken": "overtaken",
+    "too_late": "too late",
     "events_dropped": "dropped",
     "lookup_misses": "without a row",
     "superseded": "sent again later",
     "multiple_matches": "with several matches",
     "expression_errors": "failed expressions",
     "unique_violations": "violations of unique",
+    "waits_over": "sent without a row after their wait",
+    "late_versions": "late versions of rows",
+    "versions_without_time": "versions of rows without a time",
 }
 
 
 def _counted(counters: Mapping[str, int]) -> list[tuple[str, int]]:
-    return [(text, counters[name]) for name, text in _COUNTERS.items() if counters.get(name)]
+    """Return the counts in words, in a fixed order; a name without words tells itself."""
+    names = [*_COUNTERS, *sorted(counters.keys() - _COUNTERS.keys() - _UNTOLD)]
+    told = ((_COUNTERS.get(name, name), counters.get(name, 0)) for name in names)
+    return [(text, count) for text, count in told if count]
 
 
 def _dead(found: FilePreview, target: Target) -> Iterator[str]:

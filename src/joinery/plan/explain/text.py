@@ -11,12 +11,13 @@ below a Lookup or a Union is its other side. Pairs of `on` name the table's colu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
-from joinery.plan.aggregate import AggregateForm
+from joinery.plan.aggregate import WINDOW_SECONDS, AggregateForm
 from joinery.plan.nodes import (
     Computed,
     DocumentForm,
@@ -106,9 +107,7 @@ def _aggregated(form: AggregateForm) -> Iterator[str]:
     if emit.when == "closed":
         yield f"Close after {micros_text(emit.allowed_us)}"
     if form.values:
-        yield f"Compute {computed_text(form.values)}"
-    for aggregate in form.aggregates:
-        yield f"Aggregate {aggregate.name} = {aggregate_text(aggregate)}"
+        yield f"Compute {values_text(form.values, form.aggregates)}"
     yield group_text(form)
     if form.window is not None:
         kept = f"kept {micros_text(emit.retention_us)}"
@@ -158,9 +157,7 @@ def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
     if node.where is not None:
         yield f"Filter {node.where.sql}"
     if node.values:
-        yield f"Compute {computed_text(node.values)}"
-    for aggregate in node.aggregates:
-        yield f"Aggregate {aggregate.name} = {aggregate_text(aggregate)}"
+        yield f"Compute {values_text(node.values, node.aggregates)}"
     for embed in node.embeds:
         yield _edge(embed)
         for line in _lines(embed, tuple(pair.child for pair in embed.on)):
@@ -259,13 +256,25 @@ def _assignment(each: Computed) -> str:
     return sql if sql in (each.name, quoted(each.name)) else f"{each.name} = {sql}"
 
 
+def values_text(values: Iterable[Computed], aggregates: Iterable[Aggregate]) -> str:
+    """Return values under their names, the aggregates in them as calls."""
+    calls = {each.name: aggregate_text(each) for each in aggregates}
+    calls[WINDOW_SECONDS.name] = "window_seconds"
+    text = computed_text(values)
+    return _PLACEHOLDER.sub(lambda found: calls.get(found.group(), found.group()), text)
+
+
+_PLACEHOLDER = re.compile(r"\b__\w+")
+
+
 def aggregate_text(aggregate: Aggregate) -> str:
     """Return an aggregate as its call, over the names of its embed or its group."""
     argument = aggregate.argument.sql if aggregate.argument else aggregate.embed or "*"
     distinct = "distinct " if aggregate.distinct else ""
-    call = f"{aggregate.function}({distinct}{argument})"
+    most = f", {aggregate.count}" if aggregate.count else ""
+    call = f"{aggregate.function}({distinct}{argument}{most})"
     over = f"{call} over {aggregate.embed}" if aggregate.argument and aggregate.embed else call
-    return f"{over} where {aggregate.filter.sql}" if aggregate.filter else over
+    return f"{over} filter (where {aggregate.filter.sql})" if aggregate.filter else over
 
 
 def render_stream(stream: Stream) -> str:
