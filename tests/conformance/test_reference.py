@@ -16,9 +16,11 @@ from joinery.testing.conformance import (
     aggregate_cases,
     all_cases,
     closed_cases,
+    closed_session_cases,
     function_cases,
     late_cases,
     session_cases,
+    sliding_cases,
 )
 
 AGGREGATES = (
@@ -27,6 +29,8 @@ AGGREGATES = (
     *late_cases(),
     *closed_cases(),
     *session_cases(),
+    *closed_session_cases(),
+    *sliding_cases(),
 )
 CASES = (*all_cases(), *AGGREGATES)
 

@@ -8,10 +8,12 @@ import pytest
 
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
-from joinery.testing.conformance import Case, aggregate_cases, all_cases
+from joinery.testing.conformance import Case, aggregate_cases, all_cases, session_cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+GROUPS = (*aggregate_cases(), *session_cases())
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -25,11 +27,11 @@ def problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
 @pytest.fixture(scope="module")
 def group_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     runner = SparkRunner(spark, tmp_path_factory.mktemp("groups"), replay=True)
-    examined = conformance.examine(runner, aggregate_cases())
+    examined = conformance.examine(runner, GROUPS)
     return {each.case.sentence: each.problem for each in examined}
 
 
-@pytest.mark.parametrize("case", aggregate_cases(), ids=str)
+@pytest.mark.parametrize("case", GROUPS, ids=str)
 def test_spark_state_keeps_groups(case: Case, group_problems: dict[str, str]) -> None:
     assert group_problems[case.sentence] == ""
 

@@ -40,6 +40,9 @@ WINDOWS = (
     "{hopping: 100m, every: 40m}",
     "{hopping: 2d, every: 1d, zone: Europe/Berlin}",
     "{cumulative: 6h, every: 2h}",
+    "{session: 40m}",
+    "{session: 2h}",
+    "{session: 90m, max: 4h}",
     "{cumulative: 1 day, every: 6h, zone: Europe/Berlin}",
 )
 VALUES = {

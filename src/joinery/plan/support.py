@@ -61,10 +61,8 @@ def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
 
 def _of_window(window: Window | None) -> Missing | None:
     match window:
-        case None | Tumbling() | Hopping() | Cumulative():
+        case None | Tumbling() | Hopping() | Cumulative() | Session():
             return None
-        case Session():
-            return Missing("sessions", ("window",))
         case Sliding():
             return Missing("sliding windows", ("window",))
         case _:

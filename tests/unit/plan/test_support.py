@@ -57,10 +57,13 @@ def test_windows_that_follow_from_a_time_run(tmp_path: Path) -> None:
     assert [] == told(tmp_path, emit="emit: {late: drop}")
 
 
+def test_sessions_run(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, window="window: {session: 30m, max: 12h}")
+
+
 @pytest.mark.parametrize(
     ("key", "text", "refused"),
     [
-        ("window", "window: {session: 30m}", "12 " + RUN + "sessions"),
         ("window", "window: {sliding: 30m}", "12 " + RUN + "sliding windows"),
         ("value", "first(ms)", "13 " + RUN + "the aggregate first over groups"),
         (

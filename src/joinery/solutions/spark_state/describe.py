@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     RelationProgram,
     Retract,
+    SessionProgram,
     Slot,
     Sql,
     StreamNode,
@@ -192,6 +193,9 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
     yield f"{title}: grouped by", f"{_types(grouped_by(program, node))}"
     if node.window:
         yield f"{title}: windows", window_text(node.window)
+    if node.session:
+        apart = ", may fall apart" if node.session.divides else ""
+        yield f"{title}: windows", f"{session_text(node.session)}{apart}"
     for number, aggregate in enumerate(node.arm.aggregates):
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
@@ -199,6 +203,14 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
 def grouped_by(program: KernelProgram, node: Group) -> tuple[Field, ...]:
     """Return the columns that rows are grouped by."""
     return program.assemblers[node.input].type.fields[: node.by]
+
+
+def session_text(session: SessionProgram) -> str:
+    """Return sessions in words: `sessions with gaps of 1800 s, cut at 43200 s`."""
+    told = f"sessions with gaps of {_span(Span(session.gap_micros, 'micros'))}"
+    if session.max_micros:
+        told += f", cut at {_span(Span(session.max_micros, 'micros'))}"
+    return told
 
 
 def window_text(window: WindowProgram) -> str:

@@ -6,7 +6,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from joinery.errors import PlanError
 from joinery.model.type import Field, Struct
@@ -19,6 +19,7 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     LateProgram,
     ScopeName,
+    SessionProgram,
     Slot,
     Sql,
     WindowProgram,
@@ -132,7 +133,7 @@ def late_program(form: AggregateForm) -> LateProgram | None:
 
 
 def window_program(window: Window | None) -> WindowProgram | None:
-    """Return which windows hold a time.
+    """Return which windows hold a time; None where that does not follow from the time alone.
 
     Raises:
         PlanError: This solution does not keep such windows.
@@ -152,10 +153,18 @@ def window_program(window: Window | None) -> WindowProgram | None:
             return WindowProgram(
                 "cumulative", window.size, window.every, window.offset_us, window.zone
             )
-        case Session() | Sliding():
-            shape: Literal["session", "sliding"] = (
-                "session" if isinstance(window, Session) else "sliding"
-            )
-            raise PlanError(f"spark-state does not keep {shape} windows yet")
+        case Session():
+            return None
+        case Sliding():
+            raise PlanError("spark-state does not keep sliding windows yet")
         case _:
             assert_never(window)
+
+
+def session_program(form: AggregateForm) -> SessionProgram | None:
+    """Return what makes rows one session; None where groups are no sessions."""
+    window = form.window
+    if not isinstance(window, Session):
+        return None
+    divides = not form.relation.append or window.max_us is not None
+    return SessionProgram(window.gap_us, window.max_us or 0, divides)

@@ -42,6 +42,7 @@ from joinery.solutions.spark_state.grouping import (
     input_assembler,
     keeps_rows,
     late_program,
+    session_program,
     window_program,
 )
 from joinery.solutions.spark_state.program import (
@@ -207,6 +208,7 @@ class _Lowering:
             input=self._assembler(rows),
             by=len(form.by),
             window=window_program(form.window),
+            session=session_program(form),
             arm=arm_of(name, rows.type, form),
             keeps_rows=keeps_rows(form),
             assembler=self._assembler(group_assembler(name, form)),

@@ -265,6 +265,20 @@ class WindowProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionProgram:
+    """Rows whose neighbours are less than a gap apart are one session.
+
+    Attributes:
+        max_micros: A session is cut at each multiple of it after its first row; 0 for never.
+        divides: Whether a session may fall apart: rows go, or cuts move.
+    """
+
+    gap_micros: int
+    max_micros: int
+    divides: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LateProgram:
     """When a row is late, and what becomes of it.
 
@@ -288,6 +302,8 @@ class Group:
         input: The assembler, over a row as products see it: the columns that it is grouped by,
             its time where there is a window, then what the aggregates read.
         by: How many columns it is grouped by.
+        window: None where groups have none, and where they are sessions.
+        session: None where groups are no sessions.
         arm: The aggregates over `input`, whether or not rows are kept.
         keeps_rows: Whether an aggregate needs the rows themselves, to take one back.
         assembler: The object, over the columns of the group's address and the aggregates.
@@ -301,6 +317,7 @@ class Group:
     input: int
     by: int
     window: WindowProgram | None
+    session: SessionProgram | None
     arm: Arm
     keeps_rows: bool
     assembler: int

@@ -18,6 +18,7 @@ from joinery.solutions.spark_state.describe import (
     node_title,
     onward_text,
     order_text,
+    session_text,
     visible_row,
     window_text,
 )
@@ -236,9 +237,12 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
 def _group_facts(node: Group) -> Iterator[str]:
     if node.window is not None:
         yield f"windows: {window_text(node.window)}"
+    if node.session is not None:
+        yield f"windows: {session_text(node.session)}"
     told = ["its rows"] if node.keeps_rows else ["how many rows it has"]
     told += [aggregate_text(each) for each in node.arm.aggregates]
-    yield f"keeps {', '.join(told)}"
+    each_time = node.session is not None and node.session.divides and not node.keeps_rows
+    yield f"keeps {', '.join(told)}{', also of each time' if each_time else ''}"
 
 
 def _window(program: KernelProgram, arm: Arm, *, named: bool) -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from joinery.testing.conformance.aggregate_cases import (
     aggregate_cases,
     closed_cases,
+    closed_session_cases,
     function_cases,
     late_cases,
     session_cases,
+    sliding_cases,
 )
 from joinery.testing.conformance.case import Case, Step, case, when
 from joinery.testing.conformance.cases import all_cases
@@ -60,6 +62,7 @@ __all__ = [
     "check_sink",
     "check_streams",
     "closed_cases",
+    "closed_session_cases",
     "examine",
     "examine_lookup",
     "examine_sink",
@@ -68,6 +71,7 @@ __all__ = [
     "lookup_cases",
     "session_cases",
     "sink_cases",
+    "sliding_cases",
     "stream_case",
     "stream_cases",
     "when",

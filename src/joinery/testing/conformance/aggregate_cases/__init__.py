@@ -27,5 +27,15 @@ def closed_cases() -> tuple[Case, ...]:
 
 
 def session_cases() -> tuple[Case, ...]:
-    """Return the cases of sessions and of sliding windows."""
+    """Return the cases of sessions that are sent after each change."""
     return session.CASES
+
+
+def closed_session_cases() -> tuple[Case, ...]:
+    """Return the cases of sessions that are sent once they are closed."""
+    return session.CLOSED_CASES
+
+
+def sliding_cases() -> tuple[Case, ...]:
+    """Return the cases of sliding windows."""
+    return session.SLIDING_CASES

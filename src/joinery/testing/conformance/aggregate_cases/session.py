@@ -126,6 +126,9 @@ CASES = (
             ],
         ),
     ),
+)
+
+CLOSED_CASES = (
     case(
         "a closed session that a late row reopens is a tombstone until it closes again",
         _CLOSED,
@@ -143,6 +146,9 @@ CASES = (
             then=[upsert(("u", _at("10:00")), _run("10:00", "10:50", 2, final=True))],
         ),
     ),
+)
+
+SLIDING_CASES = (
     case(
         "a sliding window holds the last rows up to the watermark, and moves with it",
         _SLIDING,

@@ -7,6 +7,7 @@ import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.node.Session;
 import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Program;
@@ -51,7 +52,10 @@ public final class Nodes {
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
       } else if (program instanceof Program.GroupProgram group) {
-        nodes[index] = new Group(index, group, context);
+        nodes[index] =
+            group.session() == null
+                ? new Group(index, group, context)
+                : new Session(index, group, context);
       } else if (program instanceof Program.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof Program.AsOfProgram asOf) {

@@ -32,6 +32,8 @@ public final class Message {
   public static final int FORGET = 16;
   public static final int VERSION = 17;
   public static final int PARTIAL = 18;
+  public static final int SESSION_SUMS = 19;
+  public static final int SESSION_ROW = 20;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;

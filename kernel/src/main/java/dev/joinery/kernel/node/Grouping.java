@@ -5,8 +5,10 @@ import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.SessionMessage;
 import dev.joinery.kernel.program.Program;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -51,7 +53,9 @@ public final class Grouping {
     this.keys = new GroupKey(program, type);
     this.windows = program.window() == null ? null : Windows.of(program.window());
     this.partials =
-        program.keepsRows() ? null : new Partials(node, windows, context.aggregates(node, 0));
+        program.keepsRows()
+            ? null
+            : new Partials(node, windows, program.session(), context.aggregates(node, 0));
   }
 
   public int relation() {
@@ -84,7 +88,9 @@ public final class Grouping {
     if (old == null ? now == null : old.equals(now)) {
       return;
     }
-    if (program.keepsRows()) {
+    if (program.keepsRows() && program.session() != null) {
+      tellSessions(key, old, now, timestamp, outbox);
+    } else if (program.keepsRows()) {
       tellRow(key, old, now, epoch, timestamp, outbox);
     } else {
       add(old, false);
@@ -122,7 +128,7 @@ public final class Grouping {
       return new Seen(null, failures, false);
     }
     Slice seen = assembler.row();
-    boolean timeless = windows != null && BinaryRow.point(input, seen).isNullAt(program.by());
+    boolean timeless = program.goesByTime() && BinaryRow.point(input, seen).isNullAt(program.by());
     return new Seen(seen, failures, timeless);
   }
 
@@ -133,9 +139,37 @@ public final class Grouping {
   private void add(Slice row, boolean comes) {
     if (row != null) {
       BinaryRow.point(input, row);
-      long time = windows == null ? 0 : input.getLong(program.by());
+      long time = program.goesByTime() ? input.getLong(program.by()) : 0;
       partials.add(by.encode(input), time, comes, input);
     }
+  }
+
+  /** A row's groups and its time, by which its sessions are found. */
+  private record Placed(byte[] by, Long time) {}
+
+  private Placed place(Slice row) {
+    if (row == null) {
+      return null;
+    }
+    BinaryRow.point(input, row);
+    return new Placed(by.encode(input), input.getLong(program.by()));
+  }
+
+  private void tellSessions(Slice key, Slice old, Slice now, long timestamp, Outbox outbox) {
+    Placed from = place(old);
+    Placed to = place(now);
+    boolean stays = from != null && to != null && Arrays.equals(from.by(), to.by());
+    if (from != null && !stays) {
+      tell(from, new SessionMessage.Moved(key, from.time(), null, null), timestamp, outbox);
+    }
+    if (to != null) {
+      Long left = stays ? from.time() : null;
+      tell(to, new SessionMessage.Moved(key, left, to.time(), now), timestamp, outbox);
+    }
+  }
+
+  private void tell(Placed at, SessionMessage.Moved moved, long timestamp, Outbox outbox) {
+    outbox.send(node, at.by(), SessionMessage.toBytes(timestamp, moved));
   }
 
   private void tellRow(

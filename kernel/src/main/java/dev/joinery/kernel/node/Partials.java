@@ -4,6 +4,8 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.SessionMessage;
+import dev.joinery.kernel.program.Program;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -20,6 +22,7 @@ final class Partials {
 
   private final int node;
   private final Windows windows;
+  private final Program.SessionProgram session;
   private final Aggregates aggregates;
   private final ByteWriter out = new ByteWriter(128);
   private Map<Slice, Partial> bySlice = new LinkedHashMap<>();
@@ -29,6 +32,8 @@ final class Partials {
     private final Slice by;
     private final long time;
     private final Aggregates aggregates;
+    private long first = Long.MAX_VALUE;
+    private long last = Long.MIN_VALUE;
     private long rows;
 
     Partial(Slice by, long time, Aggregates aggregates) {
@@ -38,10 +43,12 @@ final class Partials {
     }
   }
 
-  /** {@code windows} is null where groups have none. */
-  Partials(int node, Windows windows, Aggregates aggregates) {
+  /** At most one of {@code windows} and {@code session} is not null. */
+  Partials(
+      int node, Windows windows, Program.SessionProgram session, Aggregates aggregates) {
     this.node = node;
     this.windows = windows;
+    this.session = session;
     this.aggregates = aggregates;
   }
 
@@ -56,13 +63,16 @@ final class Partials {
    * @param time of the row; any where groups have no window
    */
   void add(byte[] by, long time, boolean comes, UnsafeRow row) {
-    long slice = windows == null ? 0 : windows.sliceOf(time);
-    Slice key = windows == null ? Slice.of(by) : Slice.of(GroupKey.of(by, slice));
+    long slice = sliceOf(time);
+    boolean timed = windows != null || session != null;
+    Slice key = Slice.of(timed ? GroupKey.of(by, slice) : by);
     Partial partial = bySlice.get(key);
     if (partial == null) {
       partial = new Partial(Slice.of(by), slice, aggregates.fresh());
       bySlice.put(key, partial);
     }
+    partial.first = Math.min(partial.first, time);
+    partial.last = Math.max(partial.last, time);
     if (comes) {
       partial.rows++;
       partial.aggregates.add(row);
@@ -72,16 +82,40 @@ final class Partials {
     }
   }
 
+  /**
+   * Rows of one slice are in the same windows; of sessions, in the same one, if none ever falls
+   * apart.
+   */
+  private long sliceOf(long time) {
+    if (session != null) {
+      return session.divides() ? time : Math.floorDiv(time, session.gapMicros());
+    }
+    return windows == null ? 0 : windows.sliceOf(time);
+  }
+
   void sendTo(GroupKey keys, long timestamp, Outbox outbox) {
-    byGroup(keys)
-        .forEach(
-            (key, partial) -> {
-              partial.aggregates.write(out.reset());
-              Slice added = new Slice(out.array(), 0, out.size());
-              byte[] message = Message.partial(timestamp, partial.rows, added);
-              outbox.send(node, key.toBytes(), message);
-            });
+    if (session != null) {
+      bySlice.values().forEach(each -> sendToSessions(each, timestamp, outbox));
+    } else {
+      byGroup(keys)
+          .forEach(
+              (key, partial) -> {
+                byte[] message = Message.partial(timestamp, partial.rows, added(partial));
+                outbox.send(node, key.toBytes(), message);
+              });
+    }
     bySlice = new LinkedHashMap<>();
+  }
+
+  private Slice added(Partial partial) {
+    partial.aggregates.write(out.reset());
+    return new Slice(out.array(), 0, out.size());
+  }
+
+  private void sendToSessions(Partial each, long timestamp, Outbox outbox) {
+    SessionMessage.Sums sums =
+        new SessionMessage.Sums(each.first, each.last, each.rows, added(each));
+    outbox.send(node, each.by.array(), SessionMessage.toBytes(timestamp, sums));
   }
 
   private Map<Slice, Partial> byGroup(GroupKey keys) {

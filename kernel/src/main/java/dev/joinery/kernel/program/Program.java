@@ -241,7 +241,8 @@ public record Program(
    * @param input the assembler, over a row as products see it: the columns that it is grouped by,
    *     its time where there is a window, then what the aggregates read
    * @param by how many columns it is grouped by
-   * @param window null where groups have none
+   * @param window null where groups have none, and where they are sessions
+   * @param session null where groups are no sessions
    * @param arm the aggregates over {@code input}, whether or not rows are kept
    * @param keepsRows whether an aggregate needs the rows themselves, to take one back
    * @param assembler the group's document, over the columns of its address and the aggregates
@@ -254,17 +255,32 @@ public record Program(
       int input,
       int by,
       WindowProgram window,
+      SessionProgram session,
       ArmProgram arm,
       boolean keepsRows,
       int assembler,
       int product,
       LateProgram late)
       implements NodeProgram {
+    /** Whether what groups a row is in depends on its time. */
+    public boolean goesByTime() {
+      return window != null || session != null;
+    }
+
     @Override
     public boolean isTimed() {
       return false;
     }
   }
+
+  /**
+   * Rows whose neighbours are less than a gap apart are one session.
+   *
+   * @param maxMicros a session is cut at each multiple of it after its first row; 0 for never
+   * @param divides whether a session may fall apart: rows go, or cuts move
+   */
+  public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
+      implements Serializable {}
 
   /** What becomes of rows that come late: they are counted, and but for the first left out. */
   public enum LateRows {

@@ -205,6 +205,26 @@ public final class OrderedMap {
     return iterator(begun, first + 1);
   }
 
+  /** The last entry below a key; null where there is none. */
+  public EntryMap.Entry lastBelow(Slice key) {
+    if (inline != null) {
+      return lastBelow(inline, key);
+    }
+    int leaf = leafOf(key);
+    EntryMap.Entry found = lastBelow(cache.get(leaves.get(leaf).number).entries, key);
+    if (found != null || leaf == 0) {
+      return found;
+    }
+    List<EntryMap.Entry> before = cache.get(leaves.get(leaf - 1).number).entries;
+    return before.get(before.size() - 1);
+  }
+
+  private static EntryMap.Entry lastBelow(List<EntryMap.Entry> entries, Slice key) {
+    int at = placeOf(entries, key);
+    int below = (at < 0 ? -at - 1 : at) - 1;
+    return below < 0 ? null : entries.get(below);
+  }
+
   /**
    * Goes through all entries, a page at a time. The map must not change meanwhile; pages that were
    * changed must have been written.

@@ -18,10 +18,15 @@ import org.apache.spark.sql.types.StructType;
  * of {@code amount}, aggregates; the program that keeps them, and what they must be.
  *
  * @param window null for none
+ * @param session null where groups are no sessions
  * @param where whether only rows with {@code shown} exist
  */
 record GroupSample(
-    String name, Program.WindowProgram window, List<String> functions, boolean where) {
+    String name,
+    Program.WindowProgram window,
+    Program.SessionProgram session,
+    List<String> functions,
+    boolean where) {
   static final Table TABLE =
       Table.of("payment", 1, "id bigint, kind string, at timestamp, amount bigint, shown boolean");
   private static final String PRODUCT = "totals";
@@ -29,6 +34,11 @@ record GroupSample(
   private static final int AMOUNT = 3;
   private static final int SHOWN = 4;
   private static final long WEEK = 7L * 24 * 3600 * 1_000_000;
+
+  GroupSample(
+      String name, Program.WindowProgram window, List<String> functions, boolean where) {
+    this(name, window, null, functions, where);
+  }
 
   static Program.WindowProgram window(Program.WindowShape shape, long size, long every) {
     return new Program.WindowProgram(shape, micros(size), micros(every), 0, null);
@@ -45,7 +55,16 @@ record GroupSample(
 
   /** Whether a row has to be kept to be taken back. */
   private boolean keepsRows() {
-    return functions.contains("min") || functions.contains("max");
+    return !appends() && (functions.contains("min") || functions.contains("max"));
+  }
+
+  private boolean isTimed() {
+    return window != null || session != null;
+  }
+
+  /** Whether rows only ever come. */
+  boolean appends() {
+    return session != null && !session.divides();
   }
 
   private boolean isEnded() {
@@ -70,7 +89,7 @@ record GroupSample(
         new Program.AssemblerProgram(
             "payment", row, List.of(), List.of(), null, List.of(), ordinals(row.size()),
             TABLE.type());
-    int[] given = window == null ? new int[] {1, AMOUNT} : new int[] {1, AT, AMOUNT};
+    int[] given = !isTimed() ? new int[] {1, AMOUNT} : new int[] {1, AT, AMOUNT};
     StructType inputType = new StructType();
     for (int each : given) {
       inputType = inputType.add(TABLE.type().fields()[each]);
@@ -93,7 +112,7 @@ record GroupSample(
         new Program.ArmProgram(
             PRODUCT, inputType, 0, false, false, false, aggregates, 0);
     Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, arm, keepsRows(), 2, 0, null);
+        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, arm, keepsRows(), 2, 0, null);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};
@@ -115,7 +134,7 @@ record GroupSample(
 
   private StructType keyType() {
     StructType key = new StructType().add("kind", DataTypes.StringType);
-    if (window != null) {
+    if (isTimed()) {
       key = key.add("window_start", DataTypes.TimestampType);
     }
     return isEnded() ? key.add("window_end", DataTypes.TimestampType) : key;
@@ -125,7 +144,7 @@ record GroupSample(
     List<Program.Slot> own = new ArrayList<>();
     own.add(slot("kind", DataTypes.StringType));
     int shown = 1;
-    if (window != null) {
+    if (isTimed()) {
       own.add(slot("window_start", DataTypes.TimestampType));
       own.add(slot("window_end", DataTypes.TimestampType));
       own.add(slot("seconds", DataTypes.DoubleType));
@@ -150,16 +169,69 @@ record GroupSample(
 
   /** The groups of rows, as a sink has them: value by key. */
   Map<String, String> groups(Iterable<List<Object>> rows) {
-    Map<Key, List<List<Object>>> groups = new LinkedHashMap<>();
-    for (List<Object> row : rows) {
-      if (!where || Boolean.TRUE.equals(row.get(SHOWN))) {
-        keysOf(row).forEach(
-            key -> groups.computeIfAbsent(key, each -> new ArrayList<>()).add(row));
-      }
-    }
+    List<List<Object>> shown = new ArrayList<>();
+    rows.forEach(each -> shown.add(each));
+    shown.removeIf(each -> where && !Boolean.TRUE.equals(each.get(SHOWN)));
+    Map<Key, List<List<Object>>> groups = session == null ? groups(shown) : sessions(shown);
     Map<String, String> told = new TreeMap<>();
     groups.forEach((key, members) -> told.put(keyText(key), valueText(key, members)));
     return told;
+  }
+
+  private Map<Key, List<List<Object>>> groups(List<List<Object>> rows) {
+    Map<Key, List<List<Object>>> groups = new LinkedHashMap<>();
+    for (List<Object> row : rows) {
+      keysOf(row).forEach(
+          key -> groups.computeIfAbsent(key, each -> new ArrayList<>()).add(row));
+    }
+    return groups;
+  }
+
+  /** Rows in order, cut at the gaps, and so long after the first of a run. */
+  private Map<Key, List<List<Object>>> sessions(List<List<Object>> rows) {
+    Map<Key, List<List<Object>>> sessions = new LinkedHashMap<>();
+    Map<String, List<List<Object>>> kinds = new HashMap<>();
+    rows.stream()
+        .filter(each -> each.get(AT) != null)
+        .sorted(Comparator.comparingLong(each -> (Long) each.get(AT)))
+        .forEach(
+            each ->
+                kinds.computeIfAbsent((String) each.get(1), any -> new ArrayList<>()).add(each));
+    kinds.forEach((kind, ofKind) -> cut(kind, ofKind, sessions));
+    return sessions;
+  }
+
+  private void cut(
+      String kind, List<List<Object>> rows, Map<Key, List<List<Object>>> sessions) {
+    List<List<Object>> open = new ArrayList<>();
+    long run = 0;
+    long end = 0;
+    for (List<Object> row : rows) {
+      long time = (Long) row.get(AT);
+      long gone = open.isEmpty() ? 0 : time - (Long) open.get(open.size() - 1).get(AT);
+      boolean parted = open.isEmpty() || gone >= session.gapMicros();
+      if (parted || time >= end) {
+        close(kind, open, end, sessions);
+        open = new ArrayList<>();
+        run = parted ? time : run;
+        long max = session.maxMicros();
+        end = max == 0 ? Long.MAX_VALUE : run + ((time - run) / max + 1) * max;
+      }
+      open.add(row);
+    }
+    close(kind, open, end, sessions);
+  }
+
+  private void close(
+      String kind,
+      List<List<Object>> rows,
+      long cut,
+      Map<Key, List<List<Object>>> sessions) {
+    if (!rows.isEmpty()) {
+      long last = (Long) rows.get(rows.size() - 1).get(AT);
+      long end = Math.min(cut, last + session.gapMicros());
+      sessions.put(new Key(kind, (Long) rows.get(0).get(AT), end), rows);
+    }
   }
 
   private Stream<Key> keysOf(List<Object> row) {
@@ -188,7 +260,7 @@ record GroupSample(
   private String keyText(Key key) {
     Map<String, Object> fields = new LinkedHashMap<>();
     fields.put("kind", key.kind());
-    if (window != null) {
+    if (isTimed()) {
       fields.put("window_start", time(key.start()));
     }
     if (isEnded()) {
@@ -200,7 +272,7 @@ record GroupSample(
   private String valueText(Key key, List<List<Object>> rows) {
     Map<String, Object> fields = new LinkedHashMap<>();
     fields.put("kind", key.kind());
-    if (window != null) {
+    if (isTimed()) {
       fields.put("window_start", time(key.start()));
       fields.put("window_end", time(key.end()));
     }

@@ -2,6 +2,7 @@ package dev.joinery.kernel.chain;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.Program;
@@ -38,7 +39,19 @@ class GroupTest {
         new GroupSample("hopping sums", hopping, List.of("sum"), false),
         new GroupSample("hopping extremes", hopping, List.of("min"), false),
         new GroupSample("cumulative sums", cumulative, List.of("sum"), true),
-        new GroupSample("cumulative extremes", cumulative, List.of("max"), false));
+        new GroupSample("cumulative extremes", cumulative, List.of("max"), false),
+        session("session sums", 0, true, List.of("sum"), false),
+        session("session extremes", 0, true, List.of("min", "max"), true),
+        session("cut session sums", 9, true, List.of("sum"), true),
+        session("cut session extremes", 9, true, List.of("sum", "max"), false),
+        session("sessions that grow", 0, false, List.of("sum", "min"), false));
+  }
+
+  private static GroupSample session(
+      String name, long maxMinutes, boolean divides, List<String> functions, boolean where) {
+    Program.SessionProgram session =
+        new Program.SessionProgram(4 * MINUTE, maxMinutes * MINUTE, divides);
+    return new GroupSample(name, null, session, functions, where);
   }
 
   @ParameterizedTest
@@ -71,8 +84,9 @@ class GroupTest {
   @ParameterizedTest
   @MethodSource("samples")
   void groupsWithoutRowsAreForgottenAndTheirVersionsStillRise(GroupSample sample) {
+    assumeFalse(sample.appends());
     Random random = new Random(7);
-    Rows rows = new Rows(random, 8);
+    Rows rows = new Rows(sample, random, 8, 50);
     Network network = new Network(new Chain(sample.program()));
     Map<String, Long> versions = new HashMap<>();
     Map<String, String> sink = new TreeMap<>();
@@ -91,7 +105,7 @@ class GroupTest {
   private static void runBatches(
       GroupSample sample, int seed, Network network, int keys, int mostChanges) {
     Random random = new Random(seed);
-    Rows rows = new Rows(random, keys);
+    Rows rows = new Rows(sample, random, keys, seed % 2 == 0 ? 50 : minutes(sample, keys));
     Map<String, Long> versions = new HashMap<>();
     Map<String, String> before = Map.of();
     for (int batch = 0; batch < (keys > 100 ? 4 : 12); batch++) {
@@ -110,9 +124,14 @@ class GroupTest {
     }
   }
 
+  /** How long a time rows are spread over, so that there are many sessions. */
+  private static int minutes(GroupSample sample, int keys) {
+    return sample.session() == null ? 50 : Math.max(keys, 50);
+  }
+
   private static void runInterleaved(GroupSample sample, int seed, Network network) {
     Random random = new Random(seed);
-    Rows rows = new Rows(random, 8);
+    Rows rows = new Rows(sample, random, 8, 50);
     List<LogChange> changes = rows.next(120);
     Map<String, Long> versions = new HashMap<>();
     Map<String, String> sink = new TreeMap<>();
@@ -165,18 +184,22 @@ class GroupTest {
   private static final class Rows {
     private final Random random;
     private final int keys;
+    private final int minutes;
+    private final boolean appends;
     private final Map<Long, List<Object>> standing = new TreeMap<>();
     private long place;
 
-    Rows(Random random, int keys) {
+    Rows(GroupSample sample, Random random, int keys, int minutes) {
       this.random = random;
+      this.minutes = minutes;
+      this.appends = sample.appends();
       this.keys = keys;
     }
 
     List<LogChange> next(int count) {
       List<LogChange> changes = new ArrayList<>();
       for (int i = 0; i < count; i++) {
-        long key = random.nextInt(keys);
+        long key = appends ? place : random.nextInt(keys);
         List<Object> known = standing.get(key);
         if (known != null && random.nextInt(3) == 0) {
           changes.add(delete(key));
@@ -206,7 +229,7 @@ class GroupTest {
       List<Object> row = new ArrayList<>();
       row.add(key);
       row.add(random.nextInt(6) == 0 ? null : "kind " + random.nextInt(3));
-      row.add(random.nextInt(9) == 0 ? null : (random.nextInt(50) - 25) * MINUTE);
+      row.add(random.nextInt(9) == 0 ? null : (random.nextInt(minutes) - minutes / 2) * MINUTE);
       row.add(random.nextInt(6) == 0 ? null : (Object) (long) random.nextInt(5));
       row.add(random.nextInt(4) > 0);
       return row;

@@ -56,6 +56,21 @@ class OrderedMapTest {
   }
 
   @Test
+  void theLastEntryBelowAKeyIsFoundAlsoAcrossPages() {
+    for (int entries : new int[] {10, 2_000}) {
+      OrderedMap map = open();
+      for (int i = 0; i < entries; i++) {
+        map.put(key(i * 2), value(i, 100));
+      }
+      assertNull(map.lastBelow(key(0)));
+      for (int i = 1; i <= entries; i++) {
+        assertEquals(key(i * 2 - 2), map.lastBelow(key(i * 2)).key());
+        assertEquals(key(i * 2 - 2), map.lastBelow(key(i * 2 - 1)).key());
+      }
+    }
+  }
+
+  @Test
   void aSmallMapIsOneValueAndNoPage() {
     fill(100);
 

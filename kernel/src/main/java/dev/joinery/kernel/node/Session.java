@@ -1,0 +1,406 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.message.SessionMessage;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, under the columns that rows are grouped by, the sessions of the rows: maximal runs
+ * whose neighbours are less than the gap apart, cut where they are too long. Sends the document of
+ * each session that is another than before, and a tombstone for each start that is none any more.
+ *
+ * <p>A session is changed by what a batch adds to it and takes from it. Its rows are looked at only
+ * where it falls apart, or where an aggregate cannot take a row back; where neither happens, they
+ * are not kept.
+ *
+ * <p>All that one batch sends for an address has one version, above all before it. So nothing needs
+ * to be remembered of a session that is gone.
+ */
+public final class Session implements Node {
+  private static final Slice WHOLE = Slice.EMPTY;
+  private static final int SESSIONS = 0;
+  private static final int ROWS = 1;
+
+  private final Program.GroupProgram program;
+  private final Program.SessionProgram shape;
+  private final NodeContext context;
+  private final String product;
+  private final GroupKey keys;
+  private final GroupDocument document;
+  private final SentDocument last;
+  private final Aggregates aggregates;
+  private final Aggregates sums;
+  private final UnsafeRow row;
+  private Sessions sessions;
+  private SessionRows rows;
+  private long version;
+  private long goneAt;
+
+  /**
+   * What comes and goes from one time to another.
+   *
+   * @param added states of aggregates, or a row; {@code sums} says which
+   */
+  private record Change(long first, long last, long rows, Slice added, boolean sums) {}
+
+  /** Times without a gap between them. */
+  private record Run(long first, long last) {}
+
+  /** A session as it is now: a run, or the part of one that begins at {@code run}. */
+  private record Piece(long start, long last, long run) {}
+
+  public Session(int node, Program.GroupProgram program, NodeContext context) {
+    this.program = program;
+    this.shape = program.session();
+    this.context = context;
+    this.product = context.productOf(program.assembler());
+    this.keys =
+        new GroupKey(program, context.program().assemblers().get(program.input()).type());
+    this.document = new GroupDocument(program, context);
+    this.last = new SentDocument(program.product(), context);
+    this.aggregates = context.aggregates(node, 0);
+    this.sums = aggregates.fresh();
+    this.row = new UnsafeRow(program.arm().childType().length());
+  }
+
+  @Override
+  public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
+    long timestamp = Message.latest(messages);
+    open(state);
+    NavigableMap<Long, List<Change>> changes = new TreeMap<>();
+    for (byte[] message : messages) {
+      for (Change each : changesOf(message)) {
+        changes.computeIfAbsent(each.first(), any -> new ArrayList<>(1)).add(each);
+      }
+    }
+    NavigableMap<Long, Sessions.Kept> before = new TreeMap<>();
+    changes.values().stream()
+        .flatMap(Collection::stream)
+        .forEach(each -> sessions.findNear(each.first(), each.last(), before));
+    List<Piece> after = piecesOf(runs(before.values(), changes));
+    Sending sending = new Sending(keys.decode(key), timestamp, outbox);
+    sending.sendGone(before, after);
+    sending.sendChanged(before, after, changes);
+    version = sending.highest;
+    close(timestamp, state);
+  }
+
+  private void open(State state) {
+    byte[] stored = state.read();
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    version = in == null ? state.highestForgotten() : in.readLong();
+    goneAt = in == null ? 0 : in.readLong();
+    sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
+    rows =
+        shape.divides()
+            ? SessionRows.read(in, state, ROWS, program.keepsRows(), sums, row)
+            : null;
+  }
+
+  private void close(long timestamp, State state) {
+    boolean gone = sessions.areNone();
+    if (gone && version <= state.highestForgotten()) {
+      state.clear();
+      return;
+    }
+    goneAt = gone ? timestamp : 0;
+    ByteWriter out = new ByteWriter(256).writeLong(version).writeLong(goneAt);
+    sessions.write(out);
+    if (rows != null) {
+      rows.write(out);
+    }
+    state.write(out.toBytes());
+    if (gone) {
+      state.expireAfter(timestamp + retention(), WHOLE);
+    }
+  }
+
+  private long retention() {
+    return context.program().tombstoneRetentionMicros();
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    if (state.read() == null) {
+      return;
+    }
+    open(state);
+    if (!sessions.areNone()) {
+      return;
+    }
+    if (goneAt + retention() < timestamp) {
+      state.forget(version);
+    } else {
+      state.expireAfter(goneAt + retention(), WHOLE);
+    }
+  }
+
+  // What came and went
+
+  /** Applies a message to the rows that are kept, and gives what it changes. */
+  private List<Change> changesOf(byte[] message) {
+    switch (Message.kind(message)) {
+      case Message.SESSION_SUMS -> {
+        SessionMessage.Sums told = SessionMessage.sums(message);
+        if (rows != null) {
+          rows.add(told.first(), told.rows(), told.aggregates());
+        }
+        return List.of(
+            new Change(told.first(), told.last(), told.rows(), told.aggregates(), true));
+      }
+      case Message.SESSION_ROW -> {
+        SessionMessage.Moved moved = SessionMessage.moved(message);
+        List<Change> changes = new ArrayList<>(2);
+        if (moved.left() != null) {
+          Slice gone = rows.remove(moved.left(), moved.key());
+          changes.add(new Change(moved.left(), moved.left(), -1, gone, false));
+        }
+        if (moved.came() != null) {
+          rows.put(moved.came(), moved.key(), moved.row());
+          changes.add(new Change(moved.came(), moved.came(), 1, moved.row(), false));
+        }
+        return changes;
+      }
+      default -> throw Message.unexpected(message);
+    }
+  }
+
+  // Where sessions are now
+
+  /** The runs of rows that stand now near what changed, in order. */
+  private List<Run> runs(
+      Collection<Sessions.Kept> before, NavigableMap<Long, List<Change>> changes) {
+    TreeSet<Long> empty = new TreeSet<>();
+    List<Run> parts = new ArrayList<>();
+    for (List<Change> ofTime : changes.values()) {
+      long first = ofTime.get(0).first();
+      if (rows != null && !rows.has(first)) {
+        empty.add(first);
+      } else {
+        ofTime.forEach(each -> parts.add(new Run(each.first(), each.last())));
+      }
+    }
+    before.forEach(session -> addWhatStands(session, empty, parts));
+    parts.sort(Comparator.comparingLong(Run::first));
+    return joined(parts);
+  }
+
+  /** Adds the parts of a session between the times that have no rows any more. */
+  private void addWhatStands(Sessions.Kept session, TreeSet<Long> empty, List<Run> parts) {
+    long from = session.start();
+    for (long gone : empty.subSet(from, true, session.last(), true)) {
+      if (gone < from) {
+        continue;
+      }
+      if (gone > from) {
+        parts.add(new Run(from, rows.before(gone)));
+      }
+      from = rows.at(gone);
+    }
+    if (from <= session.last()) {
+      parts.add(new Run(from, session.last()));
+    }
+  }
+
+  private List<Run> joined(List<Run> parts) {
+    List<Run> runs = new ArrayList<>();
+    for (Run part : parts) {
+      Run open = runs.isEmpty() ? null : runs.get(runs.size() - 1);
+      if (open != null && part.first() - open.last() < shape.gapMicros()) {
+        long last = Math.max(open.last(), part.last());
+        runs.set(runs.size() - 1, new Run(open.first(), last));
+      } else {
+        runs.add(part);
+      }
+    }
+    return runs;
+  }
+
+  private List<Piece> piecesOf(List<Run> runs) {
+    List<Piece> pieces = new ArrayList<>(runs.size());
+    for (Run run : runs) {
+      long start = run.first();
+      while (cutOf(start, run.first()) <= run.last()) {
+        long cut = cutOf(start, run.first());
+        pieces.add(new Piece(start, rows.before(cut), run.first()));
+        start = rows.at(cut);
+      }
+      pieces.add(new Piece(start, run.last(), run.first()));
+    }
+    return pieces;
+  }
+
+  /** Where the piece ends at most that begins at a time, in the run of another. */
+  private long cutOf(long start, long run) {
+    long max = shape.maxMicros();
+    return max == 0 ? Long.MAX_VALUE : run + ((start - run) / max + 1) * max;
+  }
+
+  /** Sends what one batch changed of one address. */
+  private final class Sending {
+    private final Object[] columns;
+    private final long timestamp;
+    private final Outbox outbox;
+    private long highest = version;
+
+    Sending(Object[] by, long timestamp, Outbox outbox) {
+      this.columns = Arrays.copyOf(by, by.length + 3);
+      this.timestamp = timestamp;
+      this.outbox = outbox;
+    }
+
+    void sendGone(NavigableMap<Long, Sessions.Kept> before, List<Piece> after) {
+      Map<Long, Piece> starts = new HashMap<>();
+      after.forEach(each -> starts.put(each.start(), each));
+      for (Sessions.Kept each : before.values()) {
+        if (!starts.containsKey(each.start())) {
+          read(each);
+          last.sendGone(() -> keyOf(each.start()), timestamp, outbox);
+          highest = Math.max(highest, last.version());
+          sessions.remove(each);
+        }
+      }
+    }
+
+    private void read(Sessions.Kept known) {
+      last.read(known == null ? null : new ByteReader(known.sent()));
+      last.beginAbove(version);
+    }
+
+    private Slice keyOf(long start) {
+      columns[program.by()] = start;
+      return document.key(columns);
+    }
+
+    void sendChanged(
+        NavigableMap<Long, Sessions.Kept> before,
+        List<Piece> after,
+        NavigableMap<Long, List<Change>> changes) {
+      Map<Sessions.Kept, Integer> parts = new HashMap<>();
+      List<List<Sessions.Kept>> met = after.stream().map(each -> meeting(each, before)).toList();
+      met.forEach(olds -> olds.forEach(old -> parts.merge(old, 1, Integer::sum)));
+      for (int i = 0; i < after.size(); i++) {
+        Piece piece = after.get(i);
+        List<Sessions.Kept> olds = met.get(i);
+        boolean whole = olds.stream().allMatch(old -> parts.get(old) == 1);
+        List<Change> ofPiece = changesOf(piece, olds, changes);
+        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds)) {
+          long count = aggregate(piece, whole ? olds : null, ofPiece);
+          send(piece, count, before.get(piece.start()), olds);
+        }
+      }
+    }
+
+    /** The sessions before that a piece holds rows of. */
+    private static List<Sessions.Kept> meeting(
+        Piece piece, NavigableMap<Long, Sessions.Kept> before) {
+      List<Sessions.Kept> met = new ArrayList<>(2);
+      Map.Entry<Long, Sessions.Kept> below = before.lowerEntry(piece.start());
+      if (below != null && below.getValue().last() >= piece.start()) {
+        met.add(below.getValue());
+      }
+      met.addAll(before.subMap(piece.start(), true, piece.last(), true).values());
+      return met;
+    }
+
+    private static boolean isThere(Piece piece, List<Sessions.Kept> olds) {
+      return olds.size() == 1
+          && olds.get(0).start() == piece.start()
+          && olds.get(0).last() == piece.last()
+          && olds.get(0).run() == piece.run();
+    }
+
+    /** What came into a piece, and what went from the sessions that it is made of. */
+    private static List<Change> changesOf(
+        Piece piece, List<Sessions.Kept> olds, NavigableMap<Long, List<Change>> changes) {
+      long from = piece.start();
+      long to = piece.last();
+      for (Sessions.Kept old : olds) {
+        from = Math.min(from, old.start());
+        to = Math.max(to, old.last());
+      }
+      return changes.subMap(from, true, to, true).values().stream()
+          .flatMap(Collection::stream)
+          .toList();
+    }
+
+    /** {@code olds} is null where only the rows tell what a piece adds up to. */
+    private long aggregate(Piece piece, List<Sessions.Kept> olds, List<Change> changes) {
+      boolean again = olds == null;
+      long count = 0;
+      aggregates.clear();
+      if (!again) {
+        for (Sessions.Kept old : olds) {
+          count += old.rows();
+          aggregates.merge(new ByteReader(old.aggregates()));
+        }
+        for (Change each : changes) {
+          count += each.rows();
+          again |= apply(each);
+        }
+      }
+      return again ? rows.addUp(piece.start(), piece.last(), aggregates) : count;
+    }
+
+    /** True where only the rows tell what the aggregates are now. */
+    private boolean apply(Change change) {
+      if (change.sums()) {
+        aggregates.merge(new ByteReader(change.added()));
+        return false;
+      }
+      BinaryRow.point(row, change.added());
+      if (change.rows() < 0) {
+        return aggregates.remove(row);
+      }
+      aggregates.add(row);
+      return false;
+    }
+
+    private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {
+      long end = Math.min(piece.last() + shape.gapMicros(), cutOf(piece.start(), piece.run()));
+      columns[program.by()] = piece.start();
+      columns[program.by() + 1] = end;
+      columns[program.by() + 2] = (end - piece.start()) / 1e6;
+      Slice content = document.row(columns, aggregates.result());
+      int failures = document.failures() + aggregates.overflows();
+      int failedBefore = olds.stream().mapToInt(Sessions.Kept::failures).sum();
+      context.counters().productFailures(product, failedBefore, failures);
+      read(known);
+      last.send(
+          SentDocument.Next.of(content), () -> keyOf(piece.start()), timestamp, outbox);
+      highest = Math.max(highest, last.version());
+      sessions.put(
+          new Sessions.Kept(
+              piece.start(), piece.last(), piece.run(), count, failures, sent(), sums()));
+    }
+
+    private Slice sent() {
+      ByteWriter out = new ByteWriter(24);
+      last.write(out);
+      return Slice.of(out.toBytes());
+    }
+
+    private Slice sums() {
+      ByteWriter out = new ByteWriter(64);
+      aggregates.write(out);
+      return Slice.of(out.toBytes());
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.OrderedMap;
+import dev.joinery.kernel.state.Pages;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.NavigableMap;
+
+/** The sessions of one key: remembers each under its start, and finds those that a time is near. */
+final class Sessions {
+  private final OrderedMap byStart;
+  private final long gap;
+
+  /**
+   * One session, as it was last sent.
+   *
+   * @param start the time of its first row, {@code last} that of its last
+   * @param run the start of the run of rows that it is cut from; its own where it is whole
+   * @param failures how many expressions failed over its document
+   * @param sent what {@link SentDocument} wrote
+   * @param aggregates what {@link Aggregates} wrote
+   */
+  record Kept(
+      long start, long last, long run, long rows, int failures, Slice sent, Slice aggregates) {
+    private static Kept read(EntryMap.Entry entry) {
+      long start = TimeCode.of(entry.key());
+      ByteReader in = new ByteReader(entry.value());
+      return new Kept(
+          start,
+          start + in.readVarLong(),
+          start - in.readVarLong(),
+          in.readVarLong(),
+          in.readVarInt(),
+          in.readBlob(),
+          in.rest());
+    }
+
+    private Slice value() {
+      ByteWriter out = new ByteWriter(sent.length() + aggregates.length() + 24);
+      out.writeVarLong(last - start).writeVarLong(start - run).writeVarLong(rows);
+      out.writeVarInt(failures).writeBlob(sent).writeRaw(aggregates);
+      return Slice.of(out.toBytes());
+    }
+  }
+
+  private Sessions(OrderedMap byStart, long gap) {
+    this.byStart = byStart;
+    this.gap = gap;
+  }
+
+  /** {@code in} is null where there is none; {@code space} numbers their pages. */
+  static Sessions read(ByteReader in, Pages pages, int space, long gap) {
+    return new Sessions(OrderedMap.read(in, pages, space), gap);
+  }
+
+  void write(ByteWriter out) {
+    byStart.write(out);
+  }
+
+  boolean areNone() {
+    return byStart.size() == 0;
+  }
+
+  void put(Kept session) {
+    byStart.put(TimeCode.of(session.start()), session.value());
+  }
+
+  void remove(Kept session) {
+    byStart.remove(TimeCode.of(session.start()));
+  }
+
+  /**
+   * Adds to {@code found}, by their starts, all sessions of the runs that rows are in which stand
+   * from one time to another, or are nearer to than the gap.
+   */
+  void findNear(long from, long to, NavigableMap<Long, Kept> found) {
+    Map.Entry<Long, Kept> known = found.floorEntry(from);
+    if (known != null && to <= known.getValue().last()) {
+      return;
+    }
+    Kept near = lastBelow(to + gap);
+    while (near != null && from - near.last() < gap) {
+      addRun(near.run(), found);
+      near = lastBelow(near.run());
+    }
+  }
+
+  private Kept lastBelow(long time) {
+    EntryMap.Entry entry = byStart.lastBelow(TimeCode.of(time));
+    return entry == null ? null : Kept.read(entry);
+  }
+
+  private void addRun(long run, NavigableMap<Long, Kept> found) {
+    Iterator<EntryMap.Entry> all = byStart.from(TimeCode.of(run));
+    while (all.hasNext()) {
+      Kept session = Kept.read(all.next());
+      if (session.run() != run) {
+        return;
+      }
+      found.put(session.start(), session);
+    }
+  }
+}
