@@ -97,6 +97,9 @@ oracle: setup ## Compare N random projects with the reference: make oracle N=300
 exhaustive: setup ## Whole suites once more: every solution on Spark, real-time mode killed again and again
 	@$(PYTEST) $(SHARED) -m exhaustive tests
 
+time: setup ## Run aggregates in eight settings (batches, kills, partitions); what they hold must be the same
+	@$(PYTEST) --numprocesses $(WORKERS) --durations=10 -m time tests/time
+
 chaos: setup ## Kill, suspend and damage real runs, and compare their documents
 	@$(PYTEST) --numprocesses $(WORKERS) -m chaos tests
 
@@ -119,4 +122,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check coverage format golden oracle chaos churn bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check coverage format golden oracle time chaos churn bench docs wheel clean

@@ -1,4 +1,4 @@
-"""The public test kit: a driver without Spark, generators, the conformance suite."""
+"""The public test kit: a driver without Spark, generators, conformance cases, eight settings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from joinery.testing import conformance
     from joinery.testing.changes import ChangeError, RowChange, delete, insert, tombstone, update
     from joinery.testing.driver import Driver, DriverError, Emission, gone, upsert
+    from joinery.testing.settings import Disagreement, disagreements, in_session
     from joinery.testing.stream_driver import StreamDriver
 
 _HOMES = {
     "ChangeError": "joinery.testing.changes",
+    "Disagreement": "joinery.testing.settings",
     "Driver": "joinery.testing.driver",
     "DriverError": "joinery.testing.driver",
     "Emission": "joinery.testing.driver",
@@ -20,7 +22,9 @@ _HOMES = {
     "StreamDriver": "joinery.testing.stream_driver",
     "conformance": "joinery.testing.conformance",
     "delete": "joinery.testing.changes",
+    "disagreements": "joinery.testing.settings",
     "gone": "joinery.testing.driver",
+    "in_session": "joinery.testing.settings",
     "insert": "joinery.testing.changes",
     "tombstone": "joinery.testing.changes",
     "update": "joinery.testing.changes",
@@ -29,6 +33,7 @@ _HOMES = {
 
 __all__ = [
     "ChangeError",
+    "Disagreement",
     "Driver",
     "DriverError",
     "Emission",
@@ -36,7 +41,9 @@ __all__ = [
     "StreamDriver",
     "conformance",
     "delete",
+    "disagreements",
     "gone",
+    "in_session",
     "insert",
     "tombstone",
     "update",
