@@ -16,9 +16,11 @@ from joinery.testing.conformance import (
     aggregate_cases,
     all_cases,
     closed_cases,
+    closed_reading_cases,
     closed_session_cases,
     function_cases,
     late_cases,
+    reading_cases,
     session_cases,
     sliding_cases,
 )
@@ -31,6 +33,8 @@ AGGREGATES = (
     *session_cases(),
     *closed_session_cases(),
     *sliding_cases(),
+    *reading_cases(),
+    *closed_reading_cases(),
 )
 CASES = (*all_cases(), *AGGREGATES)
 

@@ -8,12 +8,18 @@ import pytest
 
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
-from joinery.testing.conformance import Case, aggregate_cases, all_cases, session_cases
+from joinery.testing.conformance import (
+    Case,
+    aggregate_cases,
+    all_cases,
+    reading_cases,
+    session_cases,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-GROUPS = (*aggregate_cases(), *session_cases())
+GROUPS = (*aggregate_cases(), *session_cases(), *reading_cases())
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -16,7 +16,9 @@ from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "aggregates.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"```(yaml|python|json rows|json groups)\n(.*?)```", PAGE, re.DOTALL))
+FOUND = re.findall(r"```(yaml|python|json rows|json groups)\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = dict(reversed(FOUND))
+TREND = next(text for kind, text in FOUND if kind == "yaml" and text.startswith("name: trend"))
 
 
 def written(folder: Path) -> Path:
@@ -53,6 +55,21 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
     project = names["project"]
     assert isinstance(project, jn.Project)
     assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
+
+
+def test_the_trend_of_the_page_compares_an_hour_with_the_one_a_week_before(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(TREND, encoding="utf-8")
+    driver = Driver(jn.load(file).products["trend"])
+
+    driver.send(
+        insert("view", page="home", at="2026-03-01T10:10:00Z"),
+        insert("view", page="home", at="2026-03-08T10:20:00Z"),
+        insert("view", page="home", at="2026-03-08T10:30:00Z"),
+    )
+
+    assert [] == [each for each in check(file) if each.severity == "error"]
+    assert [1, 1] == [each["more"] for each in driver.documents().values()]
 
 
 def test_the_page_tells_every_function_window_and_policy() -> None:

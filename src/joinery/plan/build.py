@@ -5,32 +5,23 @@ Invariant: either the whole plan holds, or every problem of the project is raise
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.expression.expression import Analyser
-from joinery.expression.typed import Expression
-from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.build_aggregate import build_aggregate
 from joinery.plan.build_node import build_root
+from joinery.plan.build_relation import Known, build_relation, relation_over
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
-from joinery.plan.join import comparable
-from joinery.plan.nodes import (
-    Computed,
-    DocumentForm,
-    Node,
-    OutboxForm,
-    Plan,
-    Product,
-    Relation,
-)
+from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Relation
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
-from joinery.plan.source import check_position, check_topics, registry_of
+from joinery.plan.source import check_topics
 from joinery.plan.verify import verify, verify_stream
-from joinery.project.kinds import AUTO, DEFAULT_FORMAT, DEFAULT_SOLUTION
-from joinery.project.product import Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
+from joinery.project.product import NodeSpec, Options, ProductSpec, ProjectSpec, RelationSpec
+from joinery.project.tree import Path
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
@@ -55,10 +46,10 @@ def examine(
 ) -> tuple[Plan | None, tuple[JoineryError, ...], tuple[JoineryError, ...]]:
     """Return the plan, or None where there are problems; the problems; the warnings."""
     context = Context(spec, analyser)
-    relations = {each.name: _relation(context, each) for each in spec.relations}
+    relations = {each.name: build_relation(context, each) for each in spec.changelogs}
     check_topics(context, {name: each.source for name, (each, _) in relations.items()})
     check_dead_letters(context)
-    products = [_product(context, each, relations) for each in spec.products]
+    products = _Products(context, relations).all()
     _check_queries(context)
     streams = build_streams(context, relations)
     made = tuple(each for each in products if each is not None)
@@ -77,150 +68,114 @@ def _ordered(problems: list[JoineryError]) -> tuple[JoineryError, ...]:
     return tuple(sorted(problems, key=lambda each: each.location or nowhere))
 
 
-def _relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
-    """Return a relation, with the derived columns that could not be built."""
-    path = ("relations", spec.name)
-    columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
-    derived, failed = _derived(context, spec, columns)
-    row = Struct(columns + tuple(Field(each.name, each.expression.type) for each in derived))
-    scope = {each.name: each.type for each in row.fields}
-    _check_key(context, spec, columns)
-    _check_unique(context, spec, {*scope, *failed})
-    where: Expression | None = None
-    if spec.where is not None:
-        where = context.condition(spec.where, (*path, "where"), scope, failed)
-    check_position(context, spec, columns)
-    _check_time(context, spec, scope, failed)
-    source = _source(context, spec)
-    format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
-    relation = Relation(
-        name=spec.name,
-        source=source,
-        topic=spec.topic or spec.name,
-        format=format_,
-        key=spec.key,
-        columns=columns,
-        derived=derived,
-        where=where,
-        unique=spec.unique,
-        position=spec.position,
-        time_unit=spec.time_unit,
-        images=spec.images,
-        registry=registry_of(context, spec, source=source, format_=format_),
-        append=spec.append,
-        time=spec.time,
-        watermark=spec.watermark,
-    )
-    return relation, failed
+class _Products:
+    """Builds each product once, after those that it reads."""
+
+    def __init__(self, context: Context, changelogs: Known) -> None:
+        self.context, self.changelogs = context, changelogs
+        self.specs = {each.name: each for each in context.spec.products}
+        self.declared = {each.name: each for each in context.spec.relations if each.product}
+        self.built: dict[str, Product | None] = {}
+        self.rows: dict[str, dict[str, tuple[Relation, frozenset[str]]]] = {}
+        self.broken: set[str] = set()
+        self.under_way: list[str] = []
+
+    def all(self) -> list[Product | None]:
+        """Return the products in the order of the project; None where a problem is noted."""
+        for each in self.declared.values():
+            if each.product not in self.specs:
+                message = f'there is no product "{each.product}"'
+                path, name = ("relations", each.name, "product"), each.product or ""
+                self.context.unknown(
+                    "PLAN_UNKNOWN_PRODUCT", message, path, name=name, known=self.specs
+                )
+        made = [self.product(name) for name in self.specs]
+        for declared in self.declared.values():
+            product = self.built.get(declared.product or "")
+            if product is not None and product.name not in self.broken:
+                self.rows_of(product)
+        return made
+
+    def product(self, name: str) -> Product | None:
+        if name not in self.built:
+            before = len(self.context.problems)
+            self.under_way.append(name)
+            self.built[name] = self.build(self.specs[name])
+            self.under_way.pop()
+            if self.built[name] is None or len(self.context.problems) > before:
+                self.broken.add(name)
+        return self.built[name]
+
+    def build(self, spec: ProductSpec) -> Product | None:
+        known = dict(self.changelogs)
+        read: dict[str, None] = {}
+        lost = False
+        for name, path in _places(spec):
+            other = self.read_as(name)
+            if other is None:
+                read[name] = None
+            elif name not in known:
+                made = self.product(other) if self.may_read(spec, other, path) else None
+                lost |= made is None or other in self.broken
+                if made is not None and other not in self.broken:
+                    known |= self.rows_of(made)
+                    read |= {each.name: None for each in made.relations}
+        return None if lost else _product(self.context, spec, known, tuple(read))
+
+    def read_as(self, name: str) -> str | None:
+        """Return the product that a relation's name stands for; None for a changelog."""
+        if name in self.declared:
+            return self.declared[name].product
+        return name if name in self.specs and name not in self.changelogs else None
+
+    def may_read(self, spec: ProductSpec, name: str, path: Path) -> bool:
+        if name not in self.specs:
+            return False
+        if name in self.under_way:
+            message = f'product "{spec.name}" reads itself'
+            circle = " reads ".join([*self.under_way[self.under_way.index(name) :], name])
+            self.context.refuse("PLAN_PRODUCT", message, path, detail=f"{circle}.")
+            return False
+        if (spec.group or spec.name) != (self.specs[name].group or name):
+            message = f'product "{spec.name}" reads product "{name}" of another query'
+            hint = "Give both the same group."
+            self.context.refuse("PLAN_PRODUCT", message, path, hint=hint)
+            return False
+        return True
+
+    def rows_of(self, product: Product) -> Known:
+        """Return the relations that a product is, by name: its own, and those declared."""
+        if product.name not in self.rows:
+            specs = [each for each in self.declared.values() if each.product == product.name]
+            if product.name not in {*self.changelogs, *self.declared}:
+                specs.append(RelationSpec(product.name, (), (), product=product.name))
+            made = {each.name: relation_over(self.context, each, product) for each in specs}
+            self.rows[product.name] = made
+        return self.rows[product.name]
 
 
-def _check_time(
-    context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
-) -> None:
-    if spec.watermark is not None and spec.watermark.ahead_ms is not None:
-        message = f'"ahead" of relation "{spec.name}" is not there yet'
-        hint = "Leave it out: every time moves the watermark."
-        place = ("relations", spec.name, "watermark", "ahead")
-        context.refuse("PLAN_NOT_YET", message, place, key=True, hint=hint)
-    path = ("relations", spec.name, "time")
-    if spec.time is None or spec.time in failed:
-        return
-    if spec.time not in scope:
-        message = f'relation "{spec.name}" has no field "{spec.time}"'
-        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=spec.time, known=scope)
-    elif scope[spec.time] != TIMESTAMP:
-        message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[spec.time]}'
-        hint = "Derive one, such as derive: {at: timestamp_millis(ts)}."
-        context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
+def _places(spec: ProductSpec) -> Iterator[tuple[str, Path]]:
+    """Yield each relation that a product names, and where."""
+    path: Path = ("products", spec.name)
+    word = "aggregate" if spec.aggregate else "outbox" if spec.outbox else "root"
+    yield spec.root.relation, (*path, word)
+    yield from _embedded(spec.root, path)
 
 
-def _derived(
-    context: Context, spec: RelationSpec, columns: tuple[Field, ...]
-) -> tuple[tuple[Computed, ...], frozenset[str]]:
-    scope = {each.name: each.type for each in columns}
-    derived: list[Computed] = []
-    failed: set[str] = set()
-    for name, text in spec.derive:
-        path = ("relations", spec.name, "derive", name)
-        found = context.expression(text, path, scope, failed=failed)
-        if name in scope:
-            message = f'relation "{spec.name}" has a field "{name}" already'
-            context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True)
-        elif found is None:
-            failed.add(name)
-        else:
-            derived.append(Computed(name, found[0]))
-            scope[name] = found[0].type
-    return tuple(derived), frozenset(failed)
-
-
-def _check_key(context: Context, spec: RelationSpec, columns: tuple[Field, ...]) -> None:
-    types = {each.name: each.type for each in columns}
-    for index, name in enumerate(spec.key):
-        path = ("relations", spec.name, "key", index)
-        if name in dict(spec.derive):
-            message = f'"key" of relation "{spec.name}" names the derived column "{name}"'
-            hint = "Name declared columns."
-            context.refuse("PLAN_KEY", message, path, hint=hint)
-        elif name not in types:
-            message = f'relation "{spec.name}" has no field "{name}"'
-            context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=types)
-        elif not comparable(types[name]):
-            message = f'"key" of relation "{spec.name}" names "{name}" of type {types[name]}'
-            context.refuse("PLAN_KEY", message, path, hint="Name columns of a simple type.")
-    for name, times in Counter(spec.key).items():
-        if times > 1:
-            message = f'"key" of relation "{spec.name}" names "{name}" twice'
-            context.refuse("PLAN_KEY", message, ("relations", spec.name, "key"))
-
-
-def _check_unique(context: Context, spec: RelationSpec, known: set[str]) -> None:
-    names = [name for name, _ in (*spec.fields, *spec.derive)]
-    for index, columns in enumerate(spec.unique):
-        for place, name in enumerate(columns):
-            if name not in known:
-                path = ("relations", spec.name, "unique", index, place)
-                message = f'relation "{spec.name}" has no field "{name}"'
-                context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=names)
-
-
-def _source(context: Context, spec: RelationSpec) -> str:
-    """Return the name of a relation's source; empty where the project has none."""
-    known = [each.name for each in context.spec.sources]
-    name = spec.source
-    path: tuple[str, ...] = ("relations", spec.name, "source")
-    if name is None:
-        name, path = context.spec.defaults.source, ("defaults", "source")
-    if name is None:
-        if len(known) > 1:
-            message = f'relation "{spec.name}" names no source'
-            hint = "Write source: NAME, or defaults: {source: NAME}."
-            detail = f"The project has {', '.join(known)}."
-            path = ("relations", spec.name)
-            context.refuse("PLAN_UNKNOWN_SOURCE", message, path, key=True, detail=detail, hint=hint)
-        return known[0] if known else ""
-    if name not in known and not _noted(context, path):
-        message = f'there is no source "{name}"'
-        context.unknown("PLAN_UNKNOWN_SOURCE", message, path, name=name, known=known)
-    return name
-
-
-def _noted(context: Context, path: tuple[str, ...]) -> bool:
-    """Say whether the default, which many relations share, was refused before."""
-    place = context.spec.locate(path)
-    told = [(each.code, each.location) for each in context.problems]
-    return path[0] == "defaults" and ("PLAN_UNKNOWN_SOURCE", place) in told
+def _embedded(node: NodeSpec, path: Path) -> Iterator[tuple[str, Path]]:
+    for each in node.embed:
+        below = (*path, "embed", each.name)
+        yield each.relation, (*below, each.cardinality)
+        yield from _embedded(each, below)
 
 
 def _product(
-    context: Context,
-    spec: ProductSpec,
-    relations: dict[str, tuple[Relation, frozenset[str]]],
+    context: Context, spec: ProductSpec, relations: Known, read: Sequence[str]
 ) -> Product | None:
     context.solution = planned_solution(spec)
-    _check_ready(context, spec, relations)
-    read = frozenset(node.relation for node in spec.root.walk())
-    owner = Owner("products", spec.name, len(spec.sinks), read, outbox=spec.outbox is not None)
+    _check_ready(context, spec, read)
+    outbox = spec.outbox is not None
+    owner = Owner("products", spec.name, len(spec.sinks), frozenset(read), outbox=outbox)
     sinks = tuple(build_sink(context, each, owner, index) for index, each in enumerate(spec.sinks))
     form = _form(context, spec, relations)
     if form is None:
@@ -238,7 +193,7 @@ def _product(
 
 
 def _form(
-    context: Context, spec: ProductSpec, relations: dict[str, tuple[Relation, frozenset[str]]]
+    context: Context, spec: ProductSpec, relations: Known
 ) -> DocumentForm | OutboxForm | AggregateForm | None:
     if spec.aggregate is not None:
         return build_aggregate(context, spec, spec.aggregate, relations)
@@ -270,15 +225,11 @@ def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:
     return tuple({**dict(common), **dict(spec.solution_options)}.items())
 
 
-def _check_ready(
-    context: Context,
-    spec: ProductSpec,
-    relations: dict[str, tuple[Relation, frozenset[str]]],
-) -> None:
-    read = dict.fromkeys(node.relation for node in spec.root.walk())
+def _check_ready(context: Context, spec: ProductSpec, read: Sequence[str]) -> None:
+    declared = {each.name for each in context.spec.changelogs}
     for index, name in enumerate(spec.ready):
         path = ("products", spec.name, "ready", index)
-        if name not in relations:
+        if name not in declared:
             message = f'there is no relation "{name}"'
             context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
         elif name not in read:

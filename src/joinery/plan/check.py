@@ -17,7 +17,7 @@ from joinery.expression.expression import Analyser
 from joinery.plan.build import examine
 from joinery.plan.support import refusals
 from joinery.project.load import load_parts
-from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec
+from joinery.project.product import DefaultsSpec, ProductSpec, ProjectSpec, RelationSpec
 from joinery.project.stream import StreamSpec
 from joinery.project.tree import Path as SpecPath
 
@@ -39,12 +39,8 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
         return replace(spec, relations=(), products=(), streams=())
     lost = {path[1] for path in broken if path[0] == "relations"}
     sections = {path[0] for path in broken}
-    relations = tuple(each for each in spec.relations if each.name not in lost)
-    products = tuple(
-        each
-        for each in spec.products
-        if ("products", each.name) not in broken and lost.isdisjoint(_read(each))
-    )
+    gone = {path[1] for path in broken if path[0] == "products"}
+    relations, products = _sound(spec, lost, gone)
     streams = _streams(spec, {path[1] for path in broken if path[0] == "streams"} | lost)
     if not sections.isdisjoint(("sources", "defaults")):
         relations = tuple(replace(each, source=None) for each in relations)
@@ -53,6 +49,23 @@ def sound_parts(spec: ProjectSpec, problems: Iterable[JoineryError]) -> ProjectS
         products = tuple(replace(each, sinks=()) for each in products)
         streams = tuple(replace(each, sinks=()) for each in streams)
     return replace(spec, relations=relations, products=products, streams=streams)
+
+
+def _sound(
+    spec: ProjectSpec, lost: set[str | int], gone: set[str | int]
+) -> tuple[tuple[RelationSpec, ...], tuple[ProductSpec, ...]]:
+    """Return the relations and products that read nothing lost, not even through a product."""
+    relations = tuple(
+        each for each in spec.relations if each.name not in lost and each.product not in gone
+    )
+    left = {each.name for each in relations}
+    lost = {each.name for each in spec.relations if each.name not in left}
+    unread = lost | (gone - left)
+    products = tuple(
+        each for each in spec.products if each.name not in gone and unread.isdisjoint(_read(each))
+    )
+    found = {each.name for each in spec.products} - {each.name for each in products}
+    return (relations, products) if found <= gone else _sound(spec, lost, {*found})
 
 
 def _streams(spec: ProjectSpec, lost: set[str | int]) -> tuple[StreamSpec, ...]:

@@ -69,6 +69,7 @@ class Relation:
         append: True for a log of events, whose key may be empty.
         time: The column of an event's time, or from which a version is valid.
         watermark: How far its times may be behind one another.
+        product: What is sent as its rows; None for a changelog that is read from a source.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Relation:
     append: bool = False
     time: str | None = None
     watermark: WatermarkSpec | None = None
+    product: Product | None = None
 
     @property
     def row(self) -> Struct:
@@ -314,8 +316,23 @@ class Product:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """The relations this product reads, each once, in the order of its form."""
-        return self.form.relations
+        """The changelogs it is made of, each once, in the order of its form.
+
+        In place of a product that it reads stand those that this one is made of.
+        """
+        found: dict[Relation, None] = {}
+        for each in self.form.relations:
+            found |= dict.fromkeys((each,) if each.product is None else each.product.relations)
+        return tuple(found)
+
+    @property
+    def reads(self) -> tuple[Product, ...]:
+        """The products that it reads, and what those read, each after what it reads itself."""
+        found: dict[str, Product] = {}
+        for each in self.form.relations:
+            if each.product is not None:
+                found |= {one.name: one for one in (*each.product.reads, each.product)}
+        return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)

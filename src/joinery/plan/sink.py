@@ -204,7 +204,7 @@ def build_sink(context: Context, spec: SinkSpec, owner: Owner, index: int) -> Si
     if isinstance(options.get("path"), str):
         options["path"] = str(context.spec.path_of(str(options["path"])))
     sink = Sink(kind, tuple(options.items()))
-    read = [each for each in context.spec.relations if each.name in owner.reads]
+    read = [each for each in context.spec.changelogs if each.name in owner.reads]
     check_loop(context, sink, owner.name, path, read)
     return sink
 
@@ -318,5 +318,5 @@ def _kafka_sources(context: Context, owner: Owner) -> list[SourceSpec]:
     sources = {each.name: each for each in context.spec.sources}
     only = next(iter(sources)) if len(sources) == 1 else None
     default = context.spec.defaults.source or only
-    names = {each.source or default for each in context.spec.relations if each.name in owner.reads}
+    names = {each.source or default for each in context.spec.changelogs if each.name in owner.reads}
     return [each for name, each in sources.items() if name in names and each.kind == "kafka"]

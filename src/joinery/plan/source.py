@@ -32,13 +32,13 @@ def check_topics(context: Context, sources: Mapping[str, str]) -> None:
         sources: By relation, the name of its source.
     """
     known = {each.name: each for each in context.spec.sources}
-    for relation in context.spec.relations:
+    for relation in context.spec.changelogs:
         source = known.get(sources.get(relation.name, ""))
         if source is not None:
             _check_topic(context, relation, source)
     for source in context.spec.sources:
         if source.kind == "kafka" and dict(source.options).get("bootstrap"):
-            read = [each for each in context.spec.relations if sources[each.name] == source.name]
+            read = [each for each in context.spec.changelogs if sources[each.name] == source.name]
             _check_patterns(context, source, read)
             _check_starting(context, source, read)
 

@@ -44,6 +44,8 @@ class Missing:
 
 def missing(product: Product) -> Missing | None:
     """Return what a product's solution cannot do yet; None where it can all."""
+    if found := _of_reads(product):
+        return found
     match product.form:
         case DocumentForm() | OutboxForm() | Stream():
             return None
@@ -51,6 +53,20 @@ def missing(product: Product) -> Missing | None:
             return _of_groups(product.form, product.solution)
         case _:
             assert_never(product.form)
+
+
+def _of_reads(product: Product) -> Missing | None:
+    """Return what of the products that it reads cannot be read yet."""
+    word = "aggregate" if isinstance(product.form, AggregateForm) else "root"
+    for each in product.reads:
+        told = f'reading product "{each.name}"'
+        if product.solution != _GROUPS:
+            return Missing(told, (word,))
+        if each.settle_ms is not None:
+            return Missing(f"{told}, which is held back (emit: settle)", (word,))
+        if each.ready:
+            return Missing(f"{told}, which is held back (ready)", (word,))
+    return None
 
 
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
@@ -71,6 +87,8 @@ def _of_window(window: Window | None) -> Missing | None:
 
 def _of_emit(form: AggregateForm) -> Missing | None:
     emit, watermark = form.emit, form.relation.watermark
+    if emit.when == "closed" and form.relation.product is not None:
+        return Missing("windows over a product that are sent once closed", ("emit", "when"))
     if emit.when == "closed":
         return Missing("groups that are sent once their window is closed", ("emit", "when"))
     if emit.late != "correct" and not form.relation.append:

@@ -88,7 +88,7 @@ def _tree(product: Product) -> None:
     _require(product.root.cardinality == "root", product.root, "a product begins with a root")
     read = {relation.name for relation in product.relations}
     _require(read.issuperset(product.ready), product.root, "ready names relations it reads")
-    for relation in product.relations:
+    for relation in product.form.relations:
         _relation(relation, product.root)
     _edges(product.root)
     for node in nodes:

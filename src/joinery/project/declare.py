@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias, assert_never
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.product import NodeSpec, ProductSpec, RelationSpec
@@ -32,7 +32,7 @@ from joinery.project.typing import (
     WindowMap,
 )
 
-RelationLike = RelationSpec | str
+RelationLike: TypeAlias = "RelationSpec | str | Document"
 
 
 @suggesting_methods
@@ -166,7 +166,8 @@ def relation(
     name: str,
     *,
     key: str | Sequence[str] | None = None,
-    fields: Mapping[str, str],
+    fields: Mapping[str, str] | None = None,
+    product: str | Document | None = None,
     topic: str | None = None,
     source: str | None = None,
     format: Format | None = None,
@@ -187,6 +188,7 @@ def relation(
         key: The primary key's columns, in order, or the one that it has; a log of events
             may go without.
         fields: The columns and their Spark DDL types.
+        product: Instead of both: the product that is read, whose columns and key it has.
         topic: The topic, or `pattern:` and a regular expression.
         source: The name of its source; by default that of `defaults`, or the only one.
         format: What a message looks like; by default that of `defaults`, else `json`.
@@ -206,6 +208,8 @@ def relation(
     Example:
         >>> relation("user", key=["email"], fields={"email": "string", "id": "long"}).key
         ('email',)
+        >>> relation("hourly", product="hours", time="window_start").product
+        'hours'
     """
     parts: dict[str, object] = {
         "topic": topic,
@@ -215,6 +219,7 @@ def relation(
     }
     parts |= {"position": position, "time_unit": time_unit, "images": images, "unique": unique}
     parts |= {"where": where, "append": append or None, "time": time, "watermark": watermark}
+    parts["product"] = product.spec.name if isinstance(product, Document) else product
     return relation_of(name, {"key": key, "fields": fields, **parts})
 
 
@@ -251,7 +256,7 @@ def document(
 
     Args:
         name: The product's name.
-        root: The relation with one row a document.
+        root: The relation with one row a document; or a product of the same group.
         fields: What of the row is shown; None is all columns.
         values: Further fields by name, computed from fields and embeds.
         where: Only rows for which it is true have a document.
@@ -339,7 +344,7 @@ def aggregate(
 
     Args:
         name: The product's name.
-        relation: The relation whose rows are put into groups.
+        relation: The relation whose rows are put into groups; or a product of the same group.
         by: What they are grouped by; None is one group.
         window: Such as `{"tumbling": "1h"}`, or the name of one of the project.
         where: Only rows for which it is true are in a group.
@@ -378,7 +383,7 @@ def one(
     """Return a to-one embed: an object, or null where nothing matches.
 
     Args:
-        relation: What is embedded.
+        relation: What is embedded: a relation, or a product of the same group.
         on: Child column to parent column; a list where the names agree.
         fields: What of the row is shown; None is all columns.
         values: Further fields by name, computed from fields and embeds.
@@ -416,7 +421,7 @@ def many(
     """Return a to-many embed: a list, or a map by the child's key.
 
     Args:
-        relation: What is embedded.
+        relation: What is embedded: a relation, or a product of the same group.
         on: Child column to parent column; a list where the names agree.
         fields: What of each row is shown; None is all columns.
         values: Further fields by name, computed from fields and embeds.
@@ -502,8 +507,24 @@ def _given(parts: Mapping[str, object]) -> dict[str, object]:
 
 
 def _name(relation: RelationLike) -> str:
-    return relation.name if isinstance(relation, RelationSpec) else relation
+    match relation:
+        case RelationSpec(name=name):
+            return name
+        case Document(spec=spec):
+            return spec.name
+        case str():
+            return relation
+        case _:
+            assert_never(relation)
 
 
 def _objects(relation: RelationLike) -> tuple[RelationSpec, ...]:
-    return (relation,) if isinstance(relation, RelationSpec) else ()
+    match relation:
+        case RelationSpec():
+            return (relation,)
+        case Document(relations=relations):
+            return relations
+        case str():
+            return ()
+        case _:
+            assert_never(relation)

@@ -113,7 +113,12 @@ RELATION: Names = {
     ),
     "time": _text("The column with the time of an event, or the time from which a row is valid."),
     "watermark": _ref("watermark", "How late a row may be in event time."),
+    "product": _text(
+        "Instead of `key` and `fields`: the product of the same query that is read as a relation."
+    ),
 }
+PRODUCT_RELATION = ("product", "derive", "where", "time", "watermark")
+"""The keys of a relation that is a product: its columns, its key and their order are there."""
 _SHOWN: Names = {
     "fields": _ref("fields", "The columns to show; by default all."),
     "values": _ref("expressions", "Further fields, computed from fields and embeds."),

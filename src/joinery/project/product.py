@@ -62,8 +62,10 @@ class RelationSpec:
     """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types.
 
     Attributes:
+        key: Empty, as `fields` are, where `product` has them.
         append: True for a log of events, whose rows never change; its key may be empty.
         time: The column that tells when an event was, or from when a version is valid.
+        product: The product of the same query that is read, in place of a topic.
     """
 
     name: str
@@ -81,6 +83,7 @@ class RelationSpec:
     append: bool = False
     time: str | None = None
     watermark: WatermarkSpec | None = None
+    product: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,11 @@ class ProjectSpec:
     run: RunSpec = RunSpec()
     folder: Path = field(default=Path(), compare=False)
     locations: Locations = field(default_factory=Locations, compare=False, repr=False)
+
+    @property
+    def changelogs(self) -> tuple[RelationSpec, ...]:
+        """The relations that are read from sources: all but those that are products."""
+        return tuple(each for each in self.relations if each.product is None)
 
     def locate(self, path: SpecPath, *, key: bool = False) -> Location | None:
         """Return where the part at `path` stands, or the longest known part of it."""

@@ -153,6 +153,8 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         reader.shape(entry.value, what, "a map")
         return RelationSpec(entry.name, (), ())
     parts = reader.named(entry.value, what, grammar.RELATION)
+    if "product" in parts:
+        return _product_relation(reader, entry, parts, what)
     append = "append" in parts and reader.flag(parts["append"], f'"append" of {what}')
     for name in ("fields",) if append else ("key", "fields"):
         if name not in parts:
@@ -177,10 +179,34 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
         append=append,
         time=_text(reader, parts, "time", what),
-        watermark=read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
-        if "watermark" in parts
-        else None,
+        watermark=_watermark(reader, parts, what),
     )
+
+
+def _product_relation(
+    reader: Reader, entry: Entry, parts: Mapping[str, Tree], what: str
+) -> RelationSpec:
+    """Return a relation whose rows are what a product is sent as."""
+    for name in (each for each in parts if each not in grammar.PRODUCT_RELATION):
+        hint = f"Its keys are {', '.join(grammar.PRODUCT_RELATION)}."
+        message = f'{what} is a product, and cannot have "{name}"'
+        reader.refuse("SPEC_VALUE", message, parts[name].mark.key or entry.place, hint=hint)
+    return RelationSpec(
+        name=entry.name,
+        key=(),
+        fields=(),
+        derive=_derive(reader, parts["derive"], what) if "derive" in parts else (),
+        where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
+        time=_text(reader, parts, "time", what),
+        watermark=_watermark(reader, parts, what),
+        product=reader.text(parts["product"], f'"product" of {what}'),
+    )
+
+
+def _watermark(reader: Reader, parts: Mapping[str, Tree], what: str) -> WatermarkSpec | None:
+    if "watermark" not in parts:
+        return None
+    return read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
 
 
 def _key(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[str, ...]:

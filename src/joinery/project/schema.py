@@ -35,10 +35,11 @@ def _definitions() -> dict[str, Any]:
     return {
         "defaults": _object(grammar.DEFAULTS),
         "relation": {
-            **_object(grammar.RELATION, required=("fields",)),
+            **_object(grammar.RELATION),
             "anyOf": [
-                {"required": ["key"]},
-                {"properties": {"append": {"const": True}}, "required": ["append"]},
+                {"required": ["key", "fields"]},
+                {"properties": {"append": {"const": True}}, "required": ["append", "fields"]},
+                {"required": ["product"]},
             ],
         },
         "product": {

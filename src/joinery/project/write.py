@@ -200,7 +200,10 @@ def project_data(spec: ProjectSpec) -> Data:
 
 def relation_data(spec: RelationSpec) -> Data:
     """Return a relation as the map under its name."""
-    data: Data = section("key", list(spec.key)) | {"fields": dict(spec.fields)}
+    if spec.product is not None:
+        data: Data = {"product": spec.product}
+    else:
+        data = section("key", list(spec.key)) | {"fields": dict(spec.fields)}
     for name in ("topic", "source", "format", "position", "where"):
         data |= section(name, getattr(spec, name))
     data |= section("derive", dict(spec.derive))

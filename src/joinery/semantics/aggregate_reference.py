@@ -95,7 +95,7 @@ class AggregateReference:
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(form.relation, self._findings)
         self._groups = _Groups(form, self._findings)
-        self._watermarks = Watermarks(form.relation.watermark)
+        self.watermarks = Watermarks(form.relation.watermark)
         self._rows: dict[Any, _Seen] = {}
         self._letters: list[DeadDocument] = []
         self._sent: dict[Key, tuple[Row, SentDocument]] = {}
@@ -110,7 +110,8 @@ class AggregateReference:
         for number, change in enumerate(in_log_order(changes)):
             identity = self._identity(change, (now_us, number))
             self._change(identity, change, now_us, counters)
-        self._watermarks.end_batch(now_us)
+        if self._form.relation.product is None:
+            self.watermarks.end_batch(now_us)
         return counters
 
     def send(
@@ -165,10 +166,10 @@ class AggregateReference:
         standing = copy(seen.standing)
         verdict = self._merge.apply(standing, change)
         row = None if standing.row is None else self._merge.derived(standing.row)
-        watermark = self._watermarks.of(change)
+        watermark = self.watermarks.of(change)
         time_us = self._told_time(change, row, verdict)
         if change.after is not None and relation.time is not None:
-            self._watermarks.note(change, time_us, now_us)
+            self.watermarks.note(change, time_us, now_us)
         counters[verdict] += 1
         if verdict != "applied":
             seen.standing = standing
@@ -191,7 +192,7 @@ class AggregateReference:
             return None
         if verdict != "applied" or row is None:
             row = self._merge.first(change)
-        return _micros(row[name])
+        return micros_of(row[name])
 
     def _left_out(
         self, change: Change, time_us: int, watermark: int | None, counters: Counter[str]
@@ -201,7 +202,7 @@ class AggregateReference:
         if watermark is not None and time_us < watermark - emit.allowed_us:
             reason, bound = "late", watermark
         elif self._overtaken(time_us):
-            reason, bound = "overtaken", self._watermarks.relation or 0
+            reason, bound = "overtaken", self.watermarks.relation or 0
         else:
             return False
         counters[reason] += 1
@@ -215,7 +216,7 @@ class AggregateReference:
 
     def _overtaken(self, time_us: int) -> bool:
         """Return whether a record in time for its partition meets what others have closed."""
-        bound = self._watermarks.relation
+        bound = self.watermarks.relation
         below = bound is not None and time_us < bound - self._form.emit.allowed_us
         return below or self._in_ended(time_us)
 
@@ -253,7 +254,7 @@ class AggregateReference:
     def _built(self, *, until_closed: bool) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Yield the key and the value of each group that the sink should have now."""
         closed = self._form.emit.when == "closed"
-        watermark, allowed_us = self._watermarks.relation, self._form.emit.allowed_us
+        watermark, allowed_us = self.watermarks.relation, self._form.emit.allowed_us
         for key, group, bounds, members in self._groups.windows(watermark):
             if closed and bounds is not None:
                 due = watermark is not None and watermark >= bounds[1] + allowed_us
@@ -287,7 +288,7 @@ class _Groups:
     def time_of(self, row: Row) -> int | None:
         """Return the time of a row in microseconds."""
         name = self._form.relation.time
-        return None if name is None else _micros(row[name])
+        return None if name is None else micros_of(row[name])
 
     def slots_of(self, row: Row) -> Sequence[Slot]:
         """Return where a visible row counts."""
@@ -460,7 +461,8 @@ def _equal(value: Any) -> Any:
     return value
 
 
-def _micros(moment: datetime | None) -> int | None:
+def micros_of(moment: datetime | None) -> int | None:
+    """Return a time in microseconds since 1970."""
     return None if moment is None else (moment - _EPOCH) // _MICRO
 
 

@@ -68,6 +68,12 @@ class Watermarks:
             least = min(newest) - self._delay_us
             self.relation = least if self.relation is None else max(self.relation, least)
 
+    def follow(self, watermark: int | None) -> None:
+        """Take the watermark of the product whose rows the relation has."""
+        if watermark is not None:
+            least = watermark - self._delay_us
+            self.relation = least if self.relation is None else max(self.relation, least)
+
     def _partition(self, change: Change) -> _Partition:
         return self._partitions.setdefault(change.partition, _Partition())
 

@@ -4,7 +4,8 @@ It is the oracle that every other solution is compared with, so it is slow and p
 follow the small print on positions; documents follow from the rows that exist; a batch
 sends the documents whose text differs from what was last sent.
 
-Groups have a reference of their own, which knows of time (`aggregate_reference`).
+Groups have a reference of their own, which knows of time (`aggregate_reference`). A product that
+reads others is told what they have sent in the same batch, as changes of a relation.
 
 Limits: deletes are remembered for ever. Only portable expressions can be evaluated.
 
@@ -15,14 +16,15 @@ cut into batches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
-from joinery.semantics.aggregate_reference import AggregateReference
+from joinery.semantics.aggregate_reference import AggregateReference, micros_of
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
+from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.rows import Findings, Rows, join_value
 from joinery.solutions.protocol import DeadDocument, Emissions
@@ -42,27 +44,35 @@ class ReferenceSolution:
         many = [products] if isinstance(products, Product) else list(products)
         self._groups: dict[str, AggregateReference] = {}
         self._outboxes: dict[str, _Outbox] = {}
-        for each in many:
+        self._products = _after_what_they_read(many)
+        for each in self._products:
             if isinstance(each.form, AggregateForm):
                 made = AggregateReference(each, each.form, max_document_bytes)
                 self._groups[each.name] = made
             else:
                 self._outboxes[each.name] = _Outbox(each, max_document_bytes)
-        rooted = [each for each in many if each.name in self._outboxes]
-        relations = dict.fromkeys(relation for each in rooted for relation in each.relations)
+        rooted = [each for each in self._products if each.name in self._outboxes]
+        relations = dict.fromkeys(relation for each in rooted for relation in each.form.relations)
         self._tables = {each.name: _Table(each) for each in relations}
+        names = [each.name for each in many]
+        self._sent = [
+            *(each for each in names if each in self._outboxes),
+            *(each for each in names if each in self._groups),
+        ]
 
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
         """Apply `batch` in its order and return the documents that it changed."""
         counters: Counter[str] = Counter()
         for change in batch:
             if change.relation in self._tables:
-                counters[self._tables[change.relation].apply(change)] += 1
-        rows = Rows({name: table.existing() for name, table in self._tables.items()})
-        for group in self._groups.values():
-            counters.update(group.apply(batch, timestamp_us))
-        sent = [outbox.send(rows, timestamp_us) for outbox in self._outboxes.values()]
-        sent += [group.send(timestamp_us) for group in self._groups.values()]
+                counters[self._tables[change.relation].apply(change, timestamp_us)] += 1
+        for table in self._tables.values():
+            table.watermarks.end_batch(timestamp_us)
+        for product in self._products:
+            group = self._groups.get(product.name)
+            if group is not None and _main_relation(product).product is None:
+                counters.update(group.apply(batch, timestamp_us))
+        documents, letters = self._send_all(timestamp_us)
         found: dict[str, Counter[str]] = {}
         for name, table in self._tables.items():
             found[name] = table.news()
@@ -70,21 +80,82 @@ class ReferenceSolution:
             found[name] = found.get(name, Counter()) + outbox.news()
         for name, group in self._groups.items():
             found[name] = found.get(name, Counter()) + group.news()
-        counters["unique_violations"] = sum(t.new_violations(rows) for t in self._tables.values())
+        counters["unique_violations"] = sum(t.new_violations() for t in self._tables.values())
         return Emissions(
-            documents=tuple(document for documents, _ in sent for document in documents),
-            dead_letters=tuple(letter for _, letters in sent for letter in letters),
+            documents=documents,
+            dead_letters=letters,
             counters=dict(sum(found.values(), +counters)),
             found=found,
         )
 
     def until_closed(self, timestamp_us: int) -> Emissions:
         """Return what is sent once every partition counts as ended: all windows close."""
-        sent = [each.send(timestamp_us, until_closed=True) for each in self._groups.values()]
-        return Emissions(
-            documents=tuple(document for documents, _ in sent for document in documents),
-            dead_letters=tuple(letter for _, letters in sent for letter in letters),
+        documents, letters = self._send_all(timestamp_us, until_closed=True)
+        return Emissions(documents=documents, dead_letters=letters)
+
+    def _send_all(
+        self, timestamp_us: int, *, until_closed: bool = False
+    ) -> tuple[tuple[DocumentChange, ...], tuple[DeadDocument, ...]]:
+        """Return what all products send, each told first what those that it reads have sent."""
+        sent: dict[str, tuple[list[DocumentChange], list[DeadDocument]]] = {}
+        for table in self._tables.values():
+            table.begin()
+        for product in self._products:
+            told = [change for each in product.form.relations for change in _told(each, sent)]
+            if (read := _main_relation(product).product) is not None:
+                self._watermarks_of(product).follow(self._watermarks_of(read).relation)
+            if product.name in self._groups:
+                group = self._groups[product.name]
+                if read is not None:
+                    group.apply(told, timestamp_us)
+                sent[product.name] = group.send(timestamp_us, until_closed=until_closed)
+            else:
+                for change in told:
+                    self._tables[change.relation].apply(change, timestamp_us)
+                rows = self._rows(product.form.relations)
+                sent[product.name] = self._outboxes[product.name].send(rows, timestamp_us)
+        return (
+            tuple(document for each in self._sent for document in sent[each][0]),
+            tuple(letter for each in self._sent for letter in sent[each][1]),
         )
+
+    def _watermarks_of(self, product: Product) -> Watermarks:
+        """Return the watermarks of what a product goes by: of its groups, or of its root."""
+        if product.name in self._groups:
+            return self._groups[product.name].watermarks
+        return self._tables[product.root.relation.name].watermarks
+
+    def _rows(self, relations: Iterable[Relation]) -> Rows:
+        return Rows({each.name: self._tables[each.name].existing() for each in relations})
+
+
+def _after_what_they_read(products: Sequence[Product]) -> list[Product]:
+    """Return products and all that they read, each once, after those that it reads."""
+    found: dict[str, Product] = {}
+    for product in products:
+        found |= {each.name: each for each in (*product.reads, product) if each.name not in found}
+    return list(found.values())
+
+
+def _main_relation(product: Product) -> Relation:
+    """Return the relation whose rows have the times of a product: what it groups, or its root."""
+    form = product.form
+    return form.relation if isinstance(form, AggregateForm) else product.root.relation
+
+
+def _told(
+    relation: Relation, sent: Mapping[str, tuple[list[DocumentChange], list[DeadDocument]]]
+) -> list[Change]:
+    """Return what a product was sent as, as changes of a relation that reads it.
+
+    They are told as a snapshot's are: never late, since what they are made of was judged.
+    """
+    if relation.product is None:
+        return []
+    return [
+        Change(relation.name, each.key, each.value, position=each.version, snapshot=True)
+        for each in sent[relation.product.name][0]
+    ]
 
 
 class _Table:
@@ -94,29 +165,46 @@ class _Table:
         self._relation = relation
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(relation, self._findings)
+        self.watermarks = Watermarks(relation.watermark)
+        self._times = RowMerge(relation, Findings())  # what fails in it is found by the other
         self._standing: dict[Key, Standing] = {}
+        self._existing: list[Row] | None = None
         self._violations = 0
 
-    def apply(self, change: Change) -> str:
+    def apply(self, change: Change, now_us: int) -> str:
         """Apply the next change of the log and return the counter that tells of it."""
         key = tuple(change.key[column] for column in self._relation.key)
-        return self._merge.apply(self._standing.setdefault(key, Standing()), change)
+        standing = self._standing.setdefault(key, Standing())
+        verdict = self._merge.apply(standing, change)
+        if self._relation.time is not None and change.after is not None:
+            row = standing.row if verdict == "applied" else None
+            whole = self._times.first(change) if row is None else self._times.derived(row)
+            self.watermarks.note(change, micros_of(whole[self._relation.time]), now_us)
+        return verdict
+
+    def begin(self) -> None:
+        """Begin to show the rows of another batch."""
+        self._existing = None
 
     def existing(self) -> list[Row]:
-        """Return the rows that products see, with their derived columns."""
-        rows = (each.row for each in self._standing.values())
-        whole = [self._merge.derived(row) for row in rows if row is not None]
-        return [row for row in whole if self._merge.visible(row)]
+        """Return the rows that products see, with their derived columns.
+
+        They are evaluated once a batch, when all of its changes have been applied.
+        """
+        if self._existing is None:
+            rows = (each.row for each in self._standing.values())
+            whole = [self._merge.derived(row) for row in rows if row is not None]
+            self._existing = [row for row in whole if self._merge.visible(row)]
+        return self._existing
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
         before, self._before = self._before, self._findings.taken()
         return self._before.since(before)
 
-    def new_violations(self, rows: Rows) -> int:
+    def new_violations(self) -> int:
         """Return how many more rows than before repeat a `unique` value."""
-        before = self._violations
-        existing = rows.of(self._relation.name)
+        before, existing = self._violations, self.existing()
         self._violations = sum(_repeats(existing, columns) for columns in self._relation.unique)
         return max(0, self._violations - before)
 

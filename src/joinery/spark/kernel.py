@@ -62,7 +62,7 @@ class Kernel:
 
     Attributes:
         program: What was compiled.
-        relations: Those of the program, in its order.
+        relations: Those of the program that are read from sources, in its order.
     """
 
     session: SparkSession
@@ -182,7 +182,7 @@ def open_kernel(
         session._jsparkSession, program.to_json(), state_mark(written)
     )
     by_name = {each.name: each for each in relations}
-    ordered = [by_name[each.name] for each in program.relations]
+    ordered = [by_name[each.name] for each in program.decoded]
     return Kernel(session, program, ordered, jvm_kernel)
 
 
@@ -211,7 +211,7 @@ def reading_of(
         strings(session, [each.source for each in relations]),
         strings(session, [each.topic for each in relations]),
         json.dumps([_readers(relations, each) for each in topics]),
-        json.dumps([*map(partial(_clock, program), program.relations, relations)]),
+        json.dumps([*map(partial(_clock, program), program.decoded, relations)]),
     )
 
 
@@ -304,7 +304,7 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "images": relation.images,
                 "registry": _registry_data(relation.registry),
             }
-            for each, relation in zip(program.relations, relations, strict=True)
+            for each, relation in zip(program.decoded, relations, strict=True)
         ]
     )
 

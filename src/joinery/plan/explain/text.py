@@ -111,7 +111,9 @@ def _aggregated(form: AggregateForm) -> Iterator[str]:
     yield group_text(form)
     if form.window is not None:
         kept = f"kept {micros_text(emit.retention_us)}"
-        yield f"Watermark of {form.relation.name}: late rows {_LATE[emit.late]}, {kept}"
+        read = form.relation.product
+        late = f"late rows {_LATE[emit.late]}, {kept}" if read is None else f"as of {read.name}"
+        yield f"Watermark of {form.relation.name}: {late}"
     if form.where is not None:
         yield f"Filter {form.where.sql}"
     yield from _scan_relation(form.relation, _used_by(form))
@@ -176,8 +178,12 @@ def _scan_relation(relation: Relation, used: frozenset[str]) -> Iterator[str]:
     derived = tuple(each for each in relation.derived if each.name in used)
     if derived:
         yield f"Derive {computed_text(derived)}"
-    columns = (each.name for each in relation.columns if each.name in used)
-    yield f"Scan {relation.name} [{', '.join(columns)}]"
+    columns = ", ".join(each.name for each in relation.columns if each.name in used)
+    if relation.product is None:
+        yield f"Scan {relation.name} [{columns}]"
+    else:
+        alias = "" if relation.name == relation.product.name else f" as {relation.name}"
+        yield f"Read {relation.product.name}{alias} [{columns}]"
 
 
 def used_columns(node: Node, joined: Iterable[str] = ()) -> frozenset[str]:

@@ -141,7 +141,10 @@ def _same_code(one: DataType, other: DataType) -> bool:
 
 
 def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, frozenset[str]]]:
-    """Return each relation by name, in tree order, with its needed columns, derived too."""
+    """Return each relation by name with its needed columns, derived too.
+
+    They are in tree order, those that are products after those that are read from sources.
+    """
     needed: dict[str, tuple[Relation, set[str]]] = {}
     for product in products:
         if isinstance(product.form, AggregateForm):
@@ -154,7 +157,8 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
             columns.update(pair.child for pair in node.on)
             if parent is not None:
                 needed[parent.relation.name][1].update(pair.parent for pair in node.on)
-    return {name: (each, closed_columns(each, columns)) for name, (each, columns) in needed.items()}
+    ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
+    return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 
 
 def rows_read(form: AggregateForm) -> frozenset[str]:

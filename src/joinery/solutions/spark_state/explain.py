@@ -21,6 +21,7 @@ from joinery.solutions.spark_state.render import (
     keys,
     node_facts,
     render_program,
+    sourced,
 )
 
 _WIDTH, _NARROW, _GAP_X, _GAP_Y, _LINE, _PAD, _HEAD = 238, 128, 46, 20, 17, 10, 26
@@ -96,9 +97,9 @@ def program_mermaid(program: KernelProgram) -> list[str]:
                 text = "<br/>".join(_mermaid_text(each) for each in _title(program, index))
                 lines.append(f'    k{index}["{text}"]')
         lines.append("  end")
-    for index, relation in enumerate(program.relations):
+    for index, relation in enumerate(program.decoded):
         lines.append(f'  c{index}[/"{_mermaid_text(relation.name)}"/]')
-    lines += [f"  c{route.relation} --> k{route.node}" for route in program.routes]
+    lines += [f"  c{route.relation} --> k{route.node}" for route in sourced(program)]
     for index in range(len(program.nodes)):
         for arrow in _distinct(program, index):
             if arrow.target == SINKS:
@@ -147,7 +148,7 @@ def _place(program: KernelProgram) -> _Drawing:
 
 def _columns(program: KernelProgram) -> Iterator[list[_Content]]:
     """Yield what stands in each column: name, kind and lines of each box."""
-    yield [(f"c{i}", "note", (each.name,)) for i, each in enumerate(program.relations)]
+    yield [(f"c{i}", "note", (each.name,)) for i, each in enumerate(program.decoded)]
     for level in range(1, program.levels + 1):
         yield [
             (f"k{i}", node.kind, _told(program, i))
@@ -172,7 +173,7 @@ def _cut(text: str, characters: int) -> str:
 
 
 def _edges(program: KernelProgram) -> Iterator[tuple[str, str]]:
-    told = [(f"c{route.relation}", f"k{route.node}") for route in program.routes]
+    told = [(f"c{route.relation}", f"k{route.node}") for route in sourced(program)]
     for index in range(len(program.nodes)):
         for arrow in arrows(program, index):
             target = "sinks" if arrow.target == SINKS else f"k{arrow.target}"

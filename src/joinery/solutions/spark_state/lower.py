@@ -10,12 +10,15 @@ its reason:
 - a Retract whose key holds every join column used: its rows never move;
 - a Retract before a Group over an append relation: its rows never change.
 
-Invariant: every message goes to a later level; root Folds stand in the last.
+A product that another reads sends its documents on as changes of a relation, so what keeps it
+stands in levels before its readers.
+
+Invariant: every message goes to a later level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -64,6 +67,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     ProductProgram,
+    ProductRead,
     RelationProgram,
     Retract,
     Route,
@@ -86,7 +90,7 @@ def lower(
     """Return the program of one query that keeps `products`.
 
     Args:
-        products: The members of the query, in the order of the project.
+        products: The members of the query, in the order of the project; with those that they read.
         tombstone_retention_micros: How long a delete is remembered.
         max_document_bytes: The size of JSON above which a document is refused.
     """
@@ -377,7 +381,8 @@ class _Lowering:
             if uses.uses:
                 stay = self._rows_stay(uses)
                 routes += self._raw_routes(uses) if stay else [self._retract(uses)]
-        self._set_levels()
+        reads = tuple(self._reads())
+        self._set_levels(reads, routes)
         return KernelProgram(
             levels=max((node.level for node in self._nodes), default=0),
             relations=tuple(
@@ -396,7 +401,18 @@ class _Lowering:
             tombstone_retention_micros=0,
             max_document_bytes=0,
             reasons=tuple(self._reasons),
+            reads=reads,
         )
+
+    def _reads(self) -> Iterator[ProductRead]:
+        """Yield the products that are read, in the order of their relations."""
+        places = {each.name: index for index, each in enumerate(self._products)}
+        for uses in self._relations.values():
+            if (product := uses.relation.product) is not None:
+                columns = [each.name for each in product.key.fields]
+                columns += [each.name for each in product.output.fields]
+                found = tuple(columns.index(slot.name) for slot in uses.columns)
+                yield ProductRead(places[product.name], uses.index, found)
 
     def _group_routes(self, uses: _RelationUses) -> list[Route]:
         if uses.groups:
@@ -421,6 +437,8 @@ class _Lowering:
                 return True
             case GroupUse():
                 return False
+            case ChildUse() | ParentUse() if uses.relation.product is not None:
+                return False  # A group's key may be null, which a ToOne must not be asked for.
             case ChildUse():
                 target = self._nodes[use.upward.target]
                 return isinstance(target, ToOne)
@@ -465,12 +483,19 @@ class _Lowering:
         )
         return routes
 
-    def _set_levels(self) -> None:
+    def _set_levels(self, reads: Sequence[ProductRead], routes: Sequence[Route]) -> None:
         depths: dict[int, int] = {}
+        readers: dict[int, list[int]] = {}
+        for read in reads:
+            at = [route.node for route in routes if route.relation == read.relation]
+            readers.setdefault(read.product, []).extend(at)
 
         def depth(index: int) -> int:
             if index not in depths:
-                targets = _targets(self._nodes[index])
+                node = self._nodes[index]
+                targets = _targets(node)
+                if isinstance(node, Fold | Group):
+                    targets += readers.get(node.product, [])
                 depths[index] = 1 + max(map(depth, targets)) if targets else 0
             return depths[index]
 

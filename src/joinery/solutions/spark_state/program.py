@@ -460,6 +460,21 @@ class Claim:
     kind: Literal["claim"] = "claim"
 
 
+@dataclass(frozen=True, slots=True)
+class ProductRead:
+    """A product that others of the program read: what it sends goes to them as changes, too.
+
+    Attributes:
+        product: Its place in the program's products.
+        relation: What its documents are there, in the program's relations.
+        columns: Where the relation's columns are, in its key and then its value.
+    """
+
+    product: int
+    relation: int
+    columns: tuple[int, ...]
+
+
 DocumentNode = Retract | ToOne | Match | Fold | Group
 StreamNode = CurrentLookup | AsOf | Claim | MapEvents
 KernelNode = DocumentNode | StreamNode
@@ -481,6 +496,7 @@ class KernelProgram:
     Attributes:
         reasons: For each node that was left out or fused, why; in the order of lowering.
         entries: Where the events of streams enter; empty for products.
+        reads: The products that others read; their relations come after those of sources.
     """
 
     levels: int
@@ -493,13 +509,20 @@ class KernelProgram:
     max_document_bytes: int
     reasons: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
+    reads: tuple[ProductRead, ...] = ()
+
+    @property
+    def decoded(self) -> tuple[RelationProgram, ...]:
+        """The relations that are read from sources, which come first."""
+        return self.relations[: len(self.relations) - len(self.reads)]
 
     def to_json(self) -> str:
         """Return the text that the kernel reads."""
         plain: dict[str, Any] = _plain(self)
-        if not self.entries:
-            # What products wrote before there were streams reads the same.
-            del plain["entries"]
+        for part in ("entries", "reads"):
+            if not plain[part]:
+                # What programs wrote before there was such a part reads the same.
+                del plain[part]
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -41,6 +41,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     Retract,
+    Route,
     Slot,
     ToOne,
     Upward,
@@ -69,7 +70,19 @@ class Arrow:
 
 def arrows(program: KernelProgram, index: int) -> tuple[Arrow, ...]:
     """Return what the node at `index` sends."""
-    return tuple(_arrows(program, program.nodes[index]))
+    return (*_arrows(program, program.nodes[index]), *_read_arrows(program, program.nodes[index]))
+
+
+def _read_arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
+    """Yield where the documents of a node go as changes of a relation."""
+    if not isinstance(node, Fold | Group):
+        return
+    read = [each.relation for each in program.reads if each.product == node.product]
+    for route in program.routes:
+        if route.relation in read:
+            relation = program.relations[route.relation]
+            by = columns_of(relation.columns, route.address)
+            yield Arrow(f"changes of {relation.name}", route.node, by)
 
 
 def keys(program: KernelProgram) -> tuple[str, ...]:
@@ -171,7 +184,7 @@ def render_program(program: KernelProgram) -> str:
 
 
 def _routes(program: KernelProgram) -> Iterator[str]:
-    for route in program.routes:
+    for route in sourced(program):
         relation = program.relations[route.relation]
         target = node_title(program.nodes[route.node])
         if isinstance(program.nodes[route.node], Group):
@@ -179,6 +192,11 @@ def _routes(program: KernelProgram) -> Iterator[str]:
             continue
         role = " (as parent)" if route.role & ROLE_PARENT else ""
         yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
+
+
+def sourced(program: KernelProgram) -> tuple[Route, ...]:
+    """Return the routes of relations that are read from sources."""
+    return tuple(each for each in program.routes if each.relation < len(program.decoded))
 
 
 def _entries(program: KernelProgram) -> Iterator[str]:

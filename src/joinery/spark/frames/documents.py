@@ -72,6 +72,10 @@ def documents(
         raise FrameError(f'product "{product.name}" has an outbox, and no documents')
     if isinstance(product.form, AggregateForm):
         raise FrameError(f'product "{product.name}" keeps groups, which frames cannot yet')
+    if product.reads:
+        read = product.reads[-1].name
+        message = f'product "{product.name}" reads product "{read}", which frames cannot yet'
+        raise FrameError(message)
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
     limits = run or RunSpec()
@@ -81,7 +85,7 @@ def documents(
         max_document_bytes=limits.max_document_bytes,
     )
     _check_names(product, frames)
-    read = {
+    given = {
         each.name: read_frame(frames[each.name], relation, each)
         for each, relation in _pairs(program, product)
         if each.name in frames
@@ -89,7 +93,7 @@ def documents(
     _check_kinds(frames)
     clone = clone_session(spark, STATE_SETTINGS)
     kernel = open_kernel(clone, program, product.relations)
-    return _chain(kernel, read, json=format == "json", dead_letters=dead_letters)
+    return _chain(kernel, given, json=format == "json", dead_letters=dead_letters)
 
 
 def _chain(

@@ -150,6 +150,8 @@ def _reasons_of(product: Product) -> Iterator[str]:
         yield f'product "{name}" has the solution {product.solution}, which needs batches'
     if any(dict(sink.options).get("spool") for sink in product.sinks):
         yield f'product "{name}" has a spool, which needs batches'
+    for each in product.reads:
+        yield f'product "{name}" reads product "{each.name}", which needs batches'
     if product.settle_ms is not None:
         yield f'product "{name}" waits for quiet (emit: settle), which needs batches'
     if product.ready:

@@ -156,7 +156,7 @@ class TopicNames:
 
 def _unread(spec: ProjectSpec, there: Collection[str]) -> list[str]:
     """Return the topics that no relation reads and no sink writes."""
-    read = [each.topic or each.name for each in spec.relations]
+    read = [each.topic or each.name for each in spec.changelogs]
     sinks = [
         *(sink for each in spec.products for sink in each.sinks),
         *(sink for each in spec.streams for sink in each.sinks),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from joinery.testing.conformance.aggregate_cases import (
     aggregate_cases,
     closed_cases,
+    closed_reading_cases,
     closed_session_cases,
     function_cases,
     late_cases,
+    reading_cases,
     session_cases,
     sliding_cases,
 )
@@ -62,6 +64,7 @@ __all__ = [
     "check_sink",
     "check_streams",
     "closed_cases",
+    "closed_reading_cases",
     "closed_session_cases",
     "examine",
     "examine_lookup",
@@ -69,6 +72,7 @@ __all__ = [
     "function_cases",
     "late_cases",
     "lookup_cases",
+    "reading_cases",
     "session_cases",
     "sink_cases",
     "sliding_cases",

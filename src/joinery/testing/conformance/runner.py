@@ -132,7 +132,9 @@ def joined(specs: Iterable[ProjectSpec]) -> ProjectSpec:
 
 
 def prefixed_relation(spec: RelationSpec, prefix: str) -> RelationSpec:
-    """Return a relation with `prefix` before its name and its topic."""
+    """Return a relation with `prefix` before its name, and before its topic or its product."""
+    if spec.product is not None:
+        return replace(spec, name=prefix + spec.name, product=prefix + spec.product)
     return replace(spec, name=prefix + spec.name, topic=prefix + (spec.topic or spec.name))
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from joinery.testing.conformance.aggregate_cases import changed, closed, functions, late, session
+from joinery.testing.conformance.aggregate_cases import (
+    changed,
+    closed,
+    functions,
+    late,
+    reading,
+    session,
+)
 from joinery.testing.conformance.case import Case
 
 
@@ -39,3 +46,13 @@ def closed_session_cases() -> tuple[Case, ...]:
 def sliding_cases() -> tuple[Case, ...]:
     """Return the cases of sliding windows."""
     return session.SLIDING_CASES
+
+
+def reading_cases() -> tuple[Case, ...]:
+    """Return the cases of products that read others as relations."""
+    return reading.CASES
+
+
+def closed_reading_cases() -> tuple[Case, ...]:
+    """Return those of windows that are sent once closed, over groups or read by others."""
+    return reading.CLOSED

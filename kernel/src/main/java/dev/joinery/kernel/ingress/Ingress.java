@@ -1,8 +1,6 @@
 package dev.joinery.kernel.ingress;
 
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Hash;
-import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.format.ChangeSink;
@@ -18,7 +16,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RecordLetter;
 import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.message.Tally;
-import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
@@ -30,7 +28,6 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import scala.Tuple2;
 
 /**
@@ -433,30 +430,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   /** Sends a change to each first node of its relation. */
   public static class Router implements Destination {
-    private record Target(int node, int role, KeyCodec address, Buckets buckets) {
-      byte[] keyOf(UnsafeRow row) {
-        return buckets.of(address.encode(row));
-      }
-    }
-
-    private final List<List<Target>> targets = new ArrayList<>();
-    private final UnsafeRow[] rows;
+    private final List<Routes> routes = new ArrayList<>();
 
     public Router(Program program) {
-      rows = new UnsafeRow[program.relations().size()];
-      for (int i = 0; i < rows.length; i++) {
-        rows[i] = new UnsafeRow(program.relations().get(i).columns().size());
-        targets.add(new ArrayList<>());
-      }
-      for (Program.Route route : program.routes()) {
-        Program.NodeProgram node = program.nodes().get(route.node());
-        if (node instanceof Program.AsOfProgram || node instanceof Program.GroupProgram) {
-          continue; // A log's time goes with its changes: see LogClock. Rows are added up: Grouping.
-        }
-        KeyCodec codec =
-            route.address().codec(program.relations().get(route.relation()).columns());
-        Buckets buckets = program.buckets().get(route.node());
-        targets.get(route.relation()).add(new Target(route.node(), route.role(), codec, buckets));
+      for (int i = 0; i < program.relations().size(); i++) {
+        routes.add(new Routes(program, i));
       }
     }
 
@@ -468,28 +446,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     @Override
     public void send(
         int relation, Change change, Slice row, long timestamp, Outbox outbox) {
-      UnsafeRow decoded = BinaryRow.point(rows[relation], row);
-      byte[] message = null;
-      int role = -1;
-      for (Target target : targets.get(relation)) {
-        if (message == null || target.role() != role) {
-          role = target.role();
-          message =
-              Message.raw(
-                  timestamp,
-                  relation,
-                  role,
-                  change.op(),
-                  change.positioned(),
-                  change.position(),
-                  change.major(),
-                  change.minor(),
-                  change.absent(),
-                  row.array(),
-                  row.length());
-        }
-        outbox.send(target.node(), target.keyOf(decoded), message);
-      }
+      routes.get(relation).send(change, row, timestamp, outbox);
     }
   }
 }

@@ -11,7 +11,8 @@ import java.util.function.Supplier;
 
 /**
  * The document that a key was last sent with: remembers its version and its hash; sends the next
- * where it differs, under a version above all that the key ever had.
+ * where it differs, under a version above all that the key ever had. Products that read this one
+ * are told the same.
  *
  * <p>It is read for one address at a time. Keys are asked for only where something is sent.
  */
@@ -21,6 +22,7 @@ final class SentDocument {
 
   private final int product;
   private final DocumentLimit limit;
+  private final Readers readers;
   private boolean sent;
   private boolean failed;
   private long version;
@@ -39,6 +41,7 @@ final class SentDocument {
     this.limit =
         new DocumentLimit(
             context.program().products().get(product), context.program().maxDocumentBytes());
+    this.readers = new Readers(product, context);
   }
 
   /** Reads what {@link #write} left; null where nothing was ever sent. */
@@ -88,6 +91,7 @@ final class SentDocument {
       Slice known = key.get();
       Slice gone = known == null ? pending : known;
       outbox.emit(Message.tombstone(timestamp, product, version, gone));
+      readers.tell(gone, null, version, timestamp, outbox);
     }
   }
 
@@ -108,7 +112,9 @@ final class SentDocument {
       sent = true;
       hash = content;
       version = Math.max(timestamp, version + 1);
-      outbox.emit(Message.document(timestamp, product, version, key.get(), row));
+      Slice known = key.get();
+      outbox.emit(Message.document(timestamp, product, version, known, row));
+      readers.tell(known, row, version, timestamp, outbox);
     }
   }
 }

@@ -21,6 +21,7 @@ import org.apache.spark.sql.types.StructType;
  * from the planner's JSON by the names of its components.
  *
  * @param entries where events come in; null for none
+ * @param reads the products that others read as relations; null for none
  * @param buckets what the keys of each node are shared among; null where the nodes tell
  */
 @JsonIgnoreProperties("reasons")
@@ -34,9 +35,11 @@ public record Program(
     List<EntryProgram> entries,
     long tombstoneRetentionMicros,
     long maxDocumentBytes,
+    List<ProductRead> reads,
     List<Buckets> buckets)
     implements Serializable {
   public Program {
+    reads = reads == null ? List.of() : reads;
     entries = entries == null ? List.of() : entries;
     buckets = buckets == null ? bucketsOf(nodes) : buckets;
   }
@@ -70,6 +73,13 @@ public record Program(
   /** A document of the output: its name and the types of its key and value. */
   public record ProductProgram(String name, StructType key, StructType value)
       implements Serializable {}
+
+  /**
+   * A product whose documents are a relation of the program, too.
+   *
+   * @param columns where the relation's columns are, in the product's key and then its value
+   */
+  public record ProductRead(int product, int relation, int[] columns) implements Serializable {}
 
   /**
    * How a row becomes an object.

@@ -51,6 +51,7 @@ class ExpiryTest {
             program.entries(),
             RETENTION,
             program.maxDocumentBytes(),
+        List.of(),
             null));
   }
 

@@ -129,6 +129,7 @@ record GroupSample(
         List.of(),
         WEEK,
         16 << 20,
+        List.of(),
         null);
   }
 

@@ -265,6 +265,7 @@ public final class TreeProgram {
     }
     return new Program(
         levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20,
+        List.of(),
         null);
   }
 

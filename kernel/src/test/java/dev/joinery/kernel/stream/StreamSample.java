@@ -67,6 +67,7 @@ final class StreamSample {
         List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
         1 << 20,
+        List.of(),
         null);
   }
 
@@ -133,6 +134,7 @@ final class StreamSample {
         List.of(new Program.EntryProgram(0, List.of(to(0, 3, 1)))),
         WEEK,
         1 << 20,
+        List.of(),
         null);
   }
 
@@ -193,6 +195,7 @@ final class StreamSample {
         List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
         1 << 20,
+        List.of(),
         null);
   }
 
@@ -225,6 +228,7 @@ final class StreamSample {
         List.of(new Program.EntryProgram(0, List.of(first))),
         program.tombstoneRetentionMicros(),
         program.maxDocumentBytes(),
+        List.of(),
         null);
   }
 

@@ -1,0 +1,68 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Change;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/** Sends the changes of one relation, each to every first node of it, by the row's own columns. */
+public final class Routes {
+  private record Target(int node, int role, KeyCodec address, Buckets buckets) {
+    byte[] keyOf(UnsafeRow row) {
+      return buckets.of(address.encode(row));
+    }
+  }
+
+  private final int relation;
+  private final UnsafeRow decoded;
+  private final List<Target> targets = new ArrayList<>();
+
+  public Routes(Program program, int relation) {
+    this.relation = relation;
+    List<Program.Slot> columns = program.relations().get(relation).columns();
+    this.decoded = new UnsafeRow(columns.size());
+    for (Program.Route route : program.routes()) {
+      Program.NodeProgram node = program.nodes().get(route.node());
+      if (route.relation() != relation
+          || node instanceof Program.AsOfProgram
+          || node instanceof Program.GroupProgram) {
+        continue; // A log's time goes with its changes: see LogClock. Rows are added up: Grouping.
+      }
+      KeyCodec codec = route.address().codec(columns);
+      Buckets buckets = program.buckets().get(route.node());
+      targets.add(new Target(route.node(), route.role(), codec, buckets));
+    }
+  }
+
+  public void send(Change change, Slice row, long timestamp, Outbox outbox) {
+    UnsafeRow columns = BinaryRow.point(decoded, row);
+    byte[] message = null;
+    int role = -1;
+    for (Target target : targets) {
+      if (message == null || target.role() != role) {
+        role = target.role();
+        message =
+            Message.raw(
+                timestamp,
+                relation,
+                role,
+                change.op(),
+                change.positioned(),
+                change.position(),
+                change.major(),
+                change.minor(),
+                change.absent(),
+                row.array(),
+                row.length());
+      }
+      outbox.send(target.node(), target.keyOf(columns), message);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+"""From declared relations to the plan's: columns, key and time, of changelogs and of products.
+
+A product that is read is a relation whose columns are those of its key, then those of its value
+beside; its rows are what the product is sent as.
+
+Invariant: a relation over a product carries that product, so what reads it is whole by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from joinery.expression.typed import Expression
+from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
+from joinery.plan.context import Context
+from joinery.plan.join import comparable
+from joinery.plan.nodes import Computed, DocumentForm, Product, Relation
+from joinery.plan.source import check_position, registry_of
+from joinery.project.kinds import DEFAULT_FORMAT
+from joinery.project.product import RelationSpec
+
+Known = Mapping[str, tuple[Relation, frozenset[str]]]
+"""Relations by name, each with the derived columns whose own problem is noted."""
+
+
+def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
+    """Return a relation, with the derived columns that could not be built."""
+    columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
+    derived, failed = _derived(context, spec, columns)
+    row = Struct(columns + tuple(Field(each.name, each.expression.type) for each in derived))
+    scope = {each.name: each.type for each in row.fields}
+    _check_key(context, spec, columns)
+    _check_unique(context, spec, {*scope, *failed})
+    where = _where(context, spec, scope, failed)
+    check_position(context, spec, columns)
+    _check_time(context, spec, scope, failed)
+    source = _source(context, spec)
+    format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
+    relation = Relation(
+        name=spec.name,
+        source=source,
+        topic=spec.topic or spec.name,
+        format=format_,
+        key=spec.key,
+        columns=columns,
+        derived=derived,
+        where=where,
+        unique=spec.unique,
+        position=spec.position,
+        time_unit=spec.time_unit,
+        images=spec.images,
+        registry=registry_of(context, spec, source=source, format_=format_),
+        append=spec.append,
+        time=spec.time,
+        watermark=spec.watermark,
+    )
+    return relation, failed
+
+
+def relation_over(
+    context: Context, spec: RelationSpec, product: Product
+) -> tuple[Relation, frozenset[str]]:
+    """Return the relation that a product is to those that read it.
+
+    Args:
+        context: Takes the problems.
+        spec: How it is declared; of a product that is read by its own name, that name alone.
+        product: What it is sent as.
+    """
+    key = tuple(each.name for each in product.key.fields)
+    beside = tuple(each for each in product.output.fields if each.name not in key)
+    columns = (*product.key.fields, *beside)
+    derived, failed = _derived(context, spec, columns)
+    scope = {each.name: each.type for each in columns}
+    scope |= {each.name: each.expression.type for each in derived}
+    where = _where(context, spec, scope, failed)
+    _check_time(context, spec, scope, failed)
+    _check_readable(context, product)
+    relation = Relation(
+        name=spec.name,
+        source="",
+        topic=spec.name,
+        format="",
+        key=key,
+        columns=columns,
+        derived=derived,
+        where=where,
+        time=spec.time,
+        watermark=spec.watermark,
+        product=product,
+    )
+    return relation, failed
+
+
+def _check_readable(context: Context, product: Product) -> None:
+    """Refuse a product whose key is not in its value as it is, or that has no documents."""
+    path = ("products", product.name)
+    if product.outbox is not None:
+        message = f'product "{product.name}" has an outbox, and no rows that could be read'
+        context.refuse("PLAN_PRODUCT", message, path, key=True)
+    if not isinstance(product.form, DocumentForm):
+        return
+    key = {each.name for each in product.key.fields}
+    for name, shown in product.root.shown:
+        if name in key and not (isinstance(shown, Computed) and shown.kept):
+            message = f'product "{product.name}" is read, and shows "{name}" as something else'
+            detail = f'"{name}" is in its key, whose columns its readers see.'
+            hint = "Give the output another name."
+            context.refuse(
+                "PLAN_DUPLICATE_OUTPUT", message, path, key=True, detail=detail, hint=hint
+            )
+
+
+def _where(
+    context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
+) -> Expression | None:
+    if spec.where is None:
+        return None
+    return context.condition(spec.where, ("relations", spec.name, "where"), scope, failed)
+
+
+def _check_time(
+    context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
+) -> None:
+    if spec.watermark is not None and spec.watermark.ahead_ms is not None:
+        message = f'"ahead" of relation "{spec.name}" is not there yet'
+        hint = "Leave it out: every time moves the watermark."
+        place = ("relations", spec.name, "watermark", "ahead")
+        context.refuse("PLAN_NOT_YET", message, place, key=True, hint=hint)
+    path = ("relations", spec.name, "time")
+    if spec.time is None or spec.time in failed:
+        return
+    if spec.time not in scope:
+        message = f'relation "{spec.name}" has no field "{spec.time}"'
+        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=spec.time, known=scope)
+    elif scope[spec.time] != TIMESTAMP:
+        message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[spec.time]}'
+        hint = "Derive one, such as derive: {at: timestamp_millis(ts)}."
+        context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
+
+
+def _derived(
+    context: Context, spec: RelationSpec, columns: tuple[Field, ...]
+) -> tuple[tuple[Computed, ...], frozenset[str]]:
+    scope = {each.name: each.type for each in columns}
+    derived: list[Computed] = []
+    failed: set[str] = set()
+    for name, text in spec.derive:
+        path = ("relations", spec.name, "derive", name)
+        found = context.expression(text, path, scope, failed=failed)
+        if name in scope:
+            message = f'relation "{spec.name}" has a field "{name}" already'
+            context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True)
+        elif found is None:
+            failed.add(name)
+        else:
+            derived.append(Computed(name, found[0]))
+            scope[name] = found[0].type
+    return tuple(derived), frozenset(failed)
+
+
+def _check_key(context: Context, spec: RelationSpec, columns: tuple[Field, ...]) -> None:
+    types = {each.name: each.type for each in columns}
+    for index, name in enumerate(spec.key):
+        path = ("relations", spec.name, "key", index)
+        if name in dict(spec.derive):
+            message = f'"key" of relation "{spec.name}" names the derived column "{name}"'
+            hint = "Name declared columns."
+            context.refuse("PLAN_KEY", message, path, hint=hint)
+        elif name not in types:
+            message = f'relation "{spec.name}" has no field "{name}"'
+            context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=types)
+        elif not comparable(types[name]):
+            message = f'"key" of relation "{spec.name}" names "{name}" of type {types[name]}'
+            context.refuse("PLAN_KEY", message, path, hint="Name columns of a simple type.")
+    for name, times in Counter(spec.key).items():
+        if times > 1:
+            message = f'"key" of relation "{spec.name}" names "{name}" twice'
+            context.refuse("PLAN_KEY", message, ("relations", spec.name, "key"))
+
+
+def _check_unique(context: Context, spec: RelationSpec, known: set[str]) -> None:
+    names = [name for name, _ in (*spec.fields, *spec.derive)]
+    for index, columns in enumerate(spec.unique):
+        for place, name in enumerate(columns):
+            if name not in known:
+                path = ("relations", spec.name, "unique", index, place)
+                message = f'relation "{spec.name}" has no field "{name}"'
+                context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=names)
+
+
+def _source(context: Context, spec: RelationSpec) -> str:
+    """Return the name of a relation's source; empty where the project has none."""
+    known = [each.name for each in context.spec.sources]
+    name = spec.source
+    path: tuple[str, ...] = ("relations", spec.name, "source")
+    if name is None:
+        name, path = context.spec.defaults.source, ("defaults", "source")
+    if name is None:
+        if len(known) > 1:
+            message = f'relation "{spec.name}" names no source'
+            hint = "Write source: NAME, or defaults: {source: NAME}."
+            detail = f"The project has {', '.join(known)}."
+            path = ("relations", spec.name)
+            context.refuse("PLAN_UNKNOWN_SOURCE", message, path, key=True, detail=detail, hint=hint)
+        return known[0] if known else ""
+    if name not in known and not _noted(context, path):
+        message = f'there is no source "{name}"'
+        context.unknown("PLAN_UNKNOWN_SOURCE", message, path, name=name, known=known)
+    return name
+
+
+def _noted(context: Context, path: tuple[str, ...]) -> bool:
+    """Say whether the default, which many relations share, was refused before."""
+    place = context.spec.locate(path)
+    told = [(each.code, each.location) for each in context.problems]
+    return path[0] == "defaults" and ("PLAN_UNKNOWN_SOURCE", place) in told

@@ -1,0 +1,160 @@
+"""Products that are read as relations: what their readers see, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import joinery as jn
+from joinery.errors import ProjectErrors
+from joinery.plan.build import build_plan
+from joinery.plan.check import check
+from joinery.plan.explain.text import render_product
+from joinery.plan.support import refusals
+from joinery.project.load import dump_spec, load_spec
+from joinery.project.product import ProjectSpec
+from joinery.testing.conformance.runner import load_text
+
+_VIEWS = """
+relations:
+  view: {append: true, fields: {page: string, at: timestamp}, time: at}
+"""
+_HOURS = "{aggregate: view, by: [page], window: {tumbling: 1h}, values: {n: count(*)}, group: g}"
+
+
+def _read(text: str) -> ProjectSpec:
+    return load_text(_VIEWS + text)
+
+
+def _problems(text: str) -> list[str]:
+    with pytest.raises(ProjectErrors) as refused:
+        build_plan(_read(text))
+    return [f"{each.code} {each.message}" for each in refused.value.problems]
+
+
+def test_a_product_is_read_with_the_columns_of_its_key_and_its_value() -> None:
+    plan = build_plan(
+        _read(f"""
+  hourly: {{product: hours, time: window_start, where: n > 1}}
+products:
+  days:
+    {{aggregate: hourly, by: [page], window: {{tumbling: 1 day}}, values: {{n: sum(n)}}, group: g}}
+  hours: {_HOURS}
+""")
+    )
+
+    days = plan.products[0]
+    assert ["view"] == [each.name for each in days.relations]
+    assert ["hours"] == [each.name for each in days.reads]
+    assert render_product(days) == (
+        "Emit days by page, window_start\n"
+        "  Compute n = sum(n)\n"
+        "  Group by page in windows of 1d\n"
+        "  Watermark of hourly: as of hours\n"
+        "  Filter n > 1\n"
+        "  Read hours as hourly [page, window_start, n]\n"
+    )
+
+
+def test_products_that_read_each_other_are_refused_in_one_line() -> None:
+    assert _problems("""
+products:
+  a: {aggregate: b, values: {n: count(*)}, group: g}
+  b: {aggregate: c, values: {n: count(*)}, group: g}
+  c: {aggregate: a, values: {n: count(*)}, group: g}
+""") == ['PLAN_PRODUCT product "c" reads itself']
+
+
+def test_a_product_of_another_query_is_not_read() -> None:
+    assert _problems(f"""
+products:
+  hours: {_HOURS}
+  p: {{aggregate: hours, values: {{n: count(*)}}}}
+""") == ['PLAN_PRODUCT product "p" reads product "hours" of another query']
+
+
+def test_a_product_that_is_not_there_is_told_where_it_is_named() -> None:
+    assert _problems(f"""
+  hourly: {{product: hour}}
+products:
+  hours: {_HOURS}
+  p: {{aggregate: hourly, values: {{n: count(*)}}, group: g}}
+""") == ['PLAN_UNKNOWN_PRODUCT there is no product "hour"']
+
+
+def test_what_reads_a_broken_product_is_not_judged() -> None:
+    assert _problems("""
+products:
+  hours: {aggregate: view, by: [pag], values: {n: count(*)}, group: g}
+  p: {aggregate: hours, by: [pag], values: {n: sum(n)}, group: g}
+""") == [
+        'PLAN_UNKNOWN_COLUMN there is no column "pag" here',
+    ]
+
+
+def test_a_key_column_that_is_shown_as_something_else_is_refused() -> None:
+    assert _problems("""
+  user: {key: [id], fields: {id: long, name: string}}
+products:
+  a: {root: user, fields: [{id: id + 1}], group: g}
+  p: {aggregate: a, by: [id], values: {n: count(*)}, group: g}
+""") == ['PLAN_DUPLICATE_OUTPUT product "a" is read, and shows "id" as something else']
+
+
+def test_a_product_has_no_topic_and_no_fields() -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        _read("  hourly: {product: hours, topic: hours, fields: {n: long}}\nproducts: {}\n")
+
+    assert [
+        'relation "hourly" is a product, and cannot have "topic"',
+        'relation "hourly" is a product, and cannot have "fields"',
+    ] == [each.message for each in refused.value.problems]
+
+
+def test_a_product_that_is_held_back_is_not_read_yet() -> None:
+    spec = _read("""
+  user: {key: [id], fields: {id: long, name: string}}
+products:
+  a: {root: user, emit: {settle: 2s}, group: g}
+  p: {aggregate: a, by: [name], values: {n: count(*)}, group: g}
+""")
+
+    assert ["PLAN_NOT_YET"] == [each.code for each in refusals(spec, build_plan(spec))]
+
+
+def test_a_problem_of_a_product_is_told_once_by_check(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(f"""
+sources: {{changes: {{files: {{path: in}}}}}}
+{_VIEWS}
+products:
+  hours: {{aggregate: view, by: [page], windw: 1h, values: {{n: count(*)}}, group: g}}
+  p: {{aggregate: hours, by: [page], values: {{n: sum(n)}}, group: g}}
+""")
+    (tmp_path / "in" / "view").mkdir(parents=True)
+
+    assert ["SPEC_UNKNOWN_KEY"] == [each.code for each in check(file) if each.severity == "error"]
+
+
+def test_python_takes_a_product_where_a_relation_stands(tmp_path: Path) -> None:
+    view = jn.relation("view", append=True, fields={"page": "string", "at": "timestamp"}, time="at")
+    hours = jn.aggregate(
+        "hours",
+        view,
+        by=["page"],
+        window={"tumbling": "1h"},
+        values={"n": "count(*)"},
+        group="g",
+    )
+    daily = jn.relation("daily", product=hours, time="window_start")
+    total = jn.aggregate("total", hours, by=["page"], values={"n": "sum(n)"}, group="g")
+    days = jn.aggregate("days", daily, window={"tumbling": "1 day"}, group="g")
+    project = jn.Project("p", products=[hours, total, days])
+
+    file = tmp_path / "joinery.yaml"
+    file.write_text(project.to_yaml())
+
+    assert load_spec(file) == project.spec
+    assert dump_spec(load_spec(file)) == project.to_yaml()
+    assert ["hours"] == [each.name for each in project.products["total"].plan.reads]
