@@ -6,22 +6,33 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from joinery.plan.build import build_plan
+from joinery.plan.support import missing
 from joinery.spark.testing import SparkRunner
 from joinery.testing import conformance
 from joinery.testing.conformance import (
     Case,
     aggregate_cases,
     all_cases,
+    closed_cases,
     reading_cases,
     session_cases,
 )
+from joinery.testing.conformance.runner import load_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-GROUPS = (*aggregate_cases(), *session_cases(), *reading_cases())
-
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def runs(case: Case) -> bool:
+    """Return whether `spark-state` has all that a case asks for."""
+    return all(missing(each) is None for each in build_plan(load_text(case.project)).products)
+
+
+CASES = (*aggregate_cases(), *session_cases(), *reading_cases(), *closed_cases())
+GROUPS = tuple(filter(runs, CASES))
 
 
 @pytest.fixture(scope="module")

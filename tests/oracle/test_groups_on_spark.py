@@ -66,6 +66,7 @@ def _project(pick: random.Random, append: bool) -> str:
     values = sorted(pick.sample(sorted(VALUES), pick.randrange(1, 6)))
     by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
     where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
+    emit = pick.choice(["", "emit: {when: closed},", "emit: {when: closed, allowed: 90m},"])
     return f"""
 relations:
   r:
@@ -73,14 +74,19 @@ relations:
     fields: {{id: long, a: string, b: int, x: long, s: string, d: "decimal(12,2)", f: double,
       at: timestamp}}
     time: at
+    watermark: {{delay: {pick.choice(["0s", "50m"])}}}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
+    {emit if window else ""}
     values: {{{", ".join(f'{each}: "{VALUES[each]}"' for each in values)}}}}}
 """
 
 
 def _row(pick: random.Random, number: int) -> dict[str, Any]:
-    at = START + timedelta(minutes=pick.randrange(48 * 60))
+    """Return a row whose time goes on with its number, but for some that come late."""
+    at = START + timedelta(minutes=number * 40 + pick.randrange(-240, 240))
+    if pick.random() < 0.1:
+        at = START + timedelta(minutes=pick.randrange(48 * 60))
     return {
         "a": pick.choice(["p", "q", None]),
         "b": pick.choice([1, 2, None]),

@@ -89,11 +89,15 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     emit, watermark = form.emit, form.relation.watermark
     if emit.when == "closed" and form.relation.product is not None:
         return Missing("windows over a product that are sent once closed", ("emit", "when"))
-    if emit.when == "closed":
-        return Missing("groups that are sent once their window is closed", ("emit", "when"))
+    if emit.when == "closed" and isinstance(form.window, Session):
+        return Missing("sessions that are sent once they are closed", ("emit", "when"))
+    idle = watermark is not None and watermark.idle_ms is not None
+    if emit.when == "closed" and idle:
+        what = "windows that are sent once closed where a partition may be idle (watermark)"
+        return Missing(what, ("emit", "when"))
     if emit.late != "correct" and not form.relation.append:
         return Missing("late rows of a relation that is not append, left out", ("emit", "late"))
-    if emit.late != "correct" and watermark is not None and watermark.idle_ms is not None:
+    if emit.late != "correct" and idle:
         what = "late rows left out where a partition may be idle (watermark)"
         return Missing(what, ("emit", "late"))
     if emit.retention_us != AS_CHANGED.retention_us:

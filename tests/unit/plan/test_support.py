@@ -55,6 +55,7 @@ def test_windows_that_follow_from_a_time_run(tmp_path: Path) -> None:
     assert [] == told(tmp_path, window="window: {hopping: 1h, every: 5m}")
     assert [] == told(tmp_path, window="window: {cumulative: 1h, every: 5m}")
     assert [] == told(tmp_path, emit="emit: {late: drop}")
+    assert [] == told(tmp_path, emit="emit: {when: closed, late: drop, allowed: 5s}")
 
 
 def test_sessions_run(tmp_path: Path) -> None:
@@ -83,6 +84,13 @@ def test_rows_are_not_left_out_as_late_where_a_partition_may_be_idle(tmp_path: P
     what = "late rows left out where a partition may be idle (watermark)"
     assert [f"14 {RUN}{what}"] == found
     assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}")
+
+
+def test_windows_are_not_closed_where_a_partition_may_be_idle(tmp_path: Path) -> None:
+    found = told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {when: closed}")
+
+    what = "windows that are sent once closed where a partition may be idle (watermark)"
+    assert [f"14 {RUN}{what}"] == found
 
 
 def test_times_ahead_of_the_log_are_not_passed_over_in_silence(tmp_path: Path) -> None:

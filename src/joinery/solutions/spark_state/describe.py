@@ -18,6 +18,7 @@ from joinery.solutions.spark_state.program import (
     Branch,
     ChildUse,
     Claim,
+    Closing,
     CurrentLookup,
     Fold,
     Group,
@@ -171,6 +172,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
+        case Closing():
+            yield f"{title}: sent once closed", _closing(node)
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
@@ -198,6 +201,23 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
         yield f"{title}: windows", f"{session_text(node.session)}{apart}"
     for number, aggregate in enumerate(node.arm.aggregates):
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+
+
+def _closing(node: Closing) -> str:
+    """Return which deadlines are told, in words."""
+    target = f"told by a Closing at level {node.level}, in {node.buckets} shares"
+    return f"{target}, {closing_text(node)}"
+
+
+def closing_text(node: Closing) -> str:
+    """Return when something is closed: `once the watermark (30 s behind) is 5 s past its end`."""
+    behind = f" ({_micros(node.delay_micros)} behind)" if node.delay_micros else ""
+    past = f"{_micros(node.allowed_micros)} past" if node.allowed_micros else "at"
+    return f"once the watermark{behind} is {past} its end"
+
+
+def _micros(count: int) -> str:
+    return _span(Span(count, "micros"))
 
 
 def grouped_by(program: KernelProgram, node: Group) -> tuple[Field, ...]:

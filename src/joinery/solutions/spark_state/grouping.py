@@ -17,6 +17,7 @@ from joinery.solutions.spark_state.program import (
     AggregateColumn,
     Arm,
     Assembler,
+    Closing,
     LateProgram,
     ScopeName,
     SessionProgram,
@@ -27,6 +28,9 @@ from joinery.solutions.spark_state.program import (
 
 # Their state cannot take a value back: where rows may go, the rows themselves are kept.
 _NEED_ROWS = frozenset({"min", "max"})
+
+# Each task tells as many addresses how far it has come.
+CLOSING_BUCKETS = 16
 
 
 def keeps_rows(form: AggregateForm) -> bool:
@@ -128,8 +132,34 @@ def late_program(form: AggregateForm) -> LateProgram | None:
     relation = form.relation
     if relation.time is None or not relation.append:
         return None
-    delay_ms = relation.watermark.delay_ms if relation.watermark else 0
-    return LateProgram(form.emit.late, delay_ms * 1000, form.emit.allowed_us)
+    return LateProgram(form.emit.late, _delay_micros(form), form.emit.allowed_us)
+
+
+def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:
+    """Return what tells a Group that its windows are closed; None where it sends as they stand.
+
+    Args:
+        name: The product.
+        form: What it is.
+        relation: The place of its relation.
+        target: The place of its Group.
+    """
+    if form.emit.when != "closed":
+        return None
+    return Closing(
+        name=name,
+        level=0,
+        relation=relation,
+        target=target,
+        delay_micros=_delay_micros(form),
+        allowed_micros=form.emit.allowed_us,
+        buckets=CLOSING_BUCKETS,
+    )
+
+
+def _delay_micros(form: AggregateForm) -> int:
+    watermark = form.relation.watermark
+    return watermark.delay_ms * 1000 if watermark else 0
 
 
 def window_program(window: Window | None) -> WindowProgram | None:

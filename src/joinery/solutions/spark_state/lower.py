@@ -1,7 +1,8 @@
 """Lowers the products of one query to a kernel program.
 
 Each node of a product becomes a Fold, each edge a Match or a ToOne, each relation a
-Retract; a product that aggregates becomes a Group. Then what is not needed is left out, with
+Retract; a product that aggregates becomes a Group, with a Closing before it where it sends once
+its windows are closed. Then what is not needed is left out, with
 its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
@@ -41,6 +42,7 @@ from joinery.solutions.spark_state.embedding import (
 )
 from joinery.solutions.spark_state.grouping import (
     arm_of,
+    closing_of,
     group_assembler,
     input_assembler,
     keeps_rows,
@@ -56,6 +58,7 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     Branch,
     ChildUse,
+    Closing,
     DocumentNode,
     Fold,
     Group,
@@ -219,6 +222,9 @@ class _Lowering:
             product=product,
             late=late_program(form),
         )
+        closing = closing_of(name, form, relation=uses.index, target=index)
+        if closing is not None:
+            self._nodes.append(closing)
         if form.relation.append:
             uses.groups.append(index)
         else:
@@ -489,11 +495,18 @@ class _Lowering:
         for read in reads:
             at = [route.node for route in routes if route.relation == read.relation]
             readers.setdefault(read.product, []).extend(at)
+        # Who sends to a node that waits for its deadlines tells those, too.
+        waits = {
+            each.target: index
+            for index, each in enumerate(self._nodes)
+            if isinstance(each, Closing)
+        }
 
         def depth(index: int) -> int:
             if index not in depths:
                 node = self._nodes[index]
                 targets = _targets(node)
+                targets += [waits[each] for each in targets if waits.get(each, index) != index]
                 if isinstance(node, Fold | Group):
                     targets += readers.get(node.product, [])
                 depths[index] = 1 + max(map(depth, targets)) if targets else 0
@@ -538,3 +551,5 @@ def _targets(node: DocumentNode) -> list[int]:
             return [node.upward.target] if node.upward else []
         case Group():
             return []
+        case Closing():
+            return [node.target]

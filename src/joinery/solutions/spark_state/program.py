@@ -327,6 +327,28 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """Remembers deadlines of a later node's addresses; tells each that the watermark has come.
+
+    Attributes:
+        relation: Whose watermark it is.
+        target: The node.
+        delay_micros: The watermark is the newest time of a partition, the least of them, less this.
+        allowed_micros: How long after its end something is closed.
+        buckets: How many addresses the target's are shared among.
+    """
+
+    name: str
+    level: int
+    relation: int
+    target: int
+    delay_micros: int
+    allowed_micros: int
+    buckets: int
+    kind: Literal["closing"] = "closing"
+
+
+@dataclass(frozen=True, slots=True)
 class Onward:
     """The steps up to the next lookup of a stream, then that lookup, or a product.
 
@@ -475,7 +497,7 @@ class ProductRead:
     columns: tuple[int, ...]
 
 
-DocumentNode = Retract | ToOne | Match | Fold | Group
+DocumentNode = Retract | ToOne | Match | Fold | Group | Closing
 StreamNode = CurrentLookup | AsOf | Claim | MapEvents
 KernelNode = DocumentNode | StreamNode
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from joinery.solutions.spark_state.describe import (
     aggregate_text,
+    closing_text,
     columns_of,
     event_memory,
     grouped_by,
@@ -29,6 +30,7 @@ from joinery.solutions.spark_state.program import (
     Assembler,
     ChildUse,
     Claim,
+    Closing,
     CurrentLookup,
     Fold,
     Group,
@@ -104,6 +106,8 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case Retract() | Fold():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
+        case Closing():
+            return f"a share of {node_title(program.nodes[node.target])}"
         case Group():
             columns = [each.name for each in grouped_by(program, node)]
             return ", ".join(columns if node.window is None else [*columns, "window"])
@@ -131,6 +135,8 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield from (_onward(program, each) for each in node.onward)
         case Group():
             yield Arrow("groups", SINKS)
+        case Closing():
+            yield Arrow("that they are closed", node.target)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)
@@ -236,6 +242,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 yield f"holds {branch.name}: {shape}{fused}{fails}"
         case Group():
             yield from _group_facts(node)
+        case Closing():
+            yield f"tells its addresses {closing_text(node)}"
         case Claim():
             yield "remembers where each event is kept, as it may come again"
         case MapEvents():

@@ -22,6 +22,7 @@ from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.program import (
     AsOf,
     Claim,
+    Closing,
     CurrentLookup,
     Fold,
     Group,
@@ -173,7 +174,7 @@ def _has_timer(node: KernelNode) -> bool:
             return node.miss == "wait" or node.every_micros > 0
         case AsOf():
             return node.idle_micros >= 0
-        case Retract() | ToOne() | Match() | Fold() | Group() | Claim() | MapEvents():
+        case Retract() | ToOne() | Match() | Fold() | Group() | Closing() | Claim() | MapEvents():
             return False
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import joinery as jn
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, Match
+from joinery.solutions.spark_state.render import render_program
 
 PROJECT = """\
 name: teams
@@ -63,3 +64,36 @@ def test_a_match_serves_at_most_fifteen_embeds(tmp_path: Path) -> None:
     lowered = program(tmp_path, "tools: {many: tool, on: {team: code, place: area}}", more)
 
     assert [1, 15, 2] == [len(embeds) for embeds in matches(lowered)]
+
+
+def test_windows_that_are_sent_once_closed_have_a_closing_before_them(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text("""\
+name: web
+sources: {log: {files: {path: data}}}
+relations:
+  view:
+    append: true
+    fields: {page: string, at: timestamp}
+    time: at
+    watermark: {delay: 30s}
+products:
+  pages:
+    aggregate: view
+    by: [page]
+    window: {tumbling: 1m}
+    values: {n: count(*)}
+    emit: {when: closed, allowed: 5s}
+    sink: {files: {path: out}}
+""")
+
+    told = render_program(lower(jn.load(file).plan.products))
+
+    assert [
+        "level 1",
+        "  Closing pages by a share of Group pages",
+        "    tells its addresses once the watermark (30 s behind) is 5 s past its end",
+        "    that they are closed -> Group pages",
+        "level 2",
+        "  Group pages by c0, window",
+    ] == told.splitlines()[2:8]

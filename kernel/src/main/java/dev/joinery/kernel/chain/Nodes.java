@@ -1,6 +1,7 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.node.Closing;
 import dev.joinery.kernel.node.Fold;
 import dev.joinery.kernel.node.Group;
 import dev.joinery.kernel.node.Match;
@@ -56,6 +57,8 @@ public final class Nodes {
             group.session() == null
                 ? new Group(index, group, context)
                 : new Session(index, group, context);
+      } else if (program instanceof Program.ClosingProgram closing) {
+        nodes[index] = new Closing(closing);
       } else if (program instanceof Program.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof Program.AsOfProgram asOf) {

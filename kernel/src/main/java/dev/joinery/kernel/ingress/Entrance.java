@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
+import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.node.Grouping;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
@@ -38,6 +39,7 @@ public final class Entrance implements Ingress.Destination {
   private final List<Gate> gates = new ArrayList<>();
   private final List<LogClock> clocks;
   private final List<Grouping> groupings;
+  private final List<Deadlines> deadlines;
   private final List<Boolean> appended = new ArrayList<>();
   private final boolean summing;
   private final Ingress.Origin origin;
@@ -55,6 +57,7 @@ public final class Entrance implements Ingress.Destination {
     }
     clocks = clocksOf(context);
     groupings = groupingsOf(context);
+    deadlines = Deadlines.all(context.program());
     for (int i = 0; i < context.program().relations().size(); i++) {
       int relation = i;
       appended.add(groupings.stream().anyMatch(each -> each.relation() == relation));
@@ -74,6 +77,7 @@ public final class Entrance implements Ingress.Destination {
   /** Whether a program's changes have another way than a {@link Ingress.Router}'s. */
   public static boolean isNeeded(Program program) {
     return !program.entries().isEmpty()
+        || !Deadlines.all(program).isEmpty()
         || program.routes().stream().anyMatch(each -> isGroup(program, each));
   }
 
@@ -154,6 +158,9 @@ public final class Entrance implements Ingress.Destination {
     groupings.forEach(each -> each.sendTo(timestamp, outbox));
     if (timestamp > 0) { // A task that read nothing knows no time.
       clocks.forEach(each -> each.tell(timestamp, outbox));
+    }
+    for (Deadlines each : deadlines) {
+      each.tell(origin.newest(each.relation()), timestamp, outbox);
     }
     nodes.counters().drainTo(outbox, timestamp);
     shared.value().giveBack(nodes);

@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
@@ -89,6 +90,14 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
      */
     default long behind() {
       return Marks.UNKNOWN;
+    }
+
+    /**
+     * The newest time in each partition of a relation's log that the task has read of, the batches
+     * before included.
+     */
+    default Map<Long, Long> newest(int relation) {
+      return Map.of();
     }
 
     /** The record at hand as a dead letter. */
@@ -323,6 +332,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     @Override
     public long behind() {
       return behind;
+    }
+
+    @Override
+    public Map<Long, Long> newest(int relation) {
+      return taskTimes.newest(relation);
     }
 
     @Override

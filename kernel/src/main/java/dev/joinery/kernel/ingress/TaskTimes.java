@@ -81,6 +81,15 @@ final class TaskTimes {
     return relations[relation].take(partition, name, row);
   }
 
+  /** The newest time in each partition that was read of; empty for a relation without a clock. */
+  Map<Long, Long> newest(int relation) {
+    Map<Long, Long> newest = new HashMap<>();
+    if (has(relation)) {
+      relations[relation].partitions.forEach((number, each) -> newest.put(number, each.newest));
+    }
+    return newest;
+  }
+
   /** Adds what was read since the last call. */
   void drainTo(Counters counters) {
     for (OfRelation each : relations) {

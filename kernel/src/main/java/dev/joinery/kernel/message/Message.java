@@ -34,6 +34,8 @@ public final class Message {
   public static final int PARTIAL = 18;
   public static final int SESSION_SUMS = 19;
   public static final int SESSION_ROW = 20;
+  public static final int DEADLINE = 21;
+  public static final int CLOSED = 22;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;
@@ -183,6 +185,20 @@ public final class Message {
         .writeLong(rows)
         .writeRaw(aggregates)
         .toBytes();
+  }
+
+  /**
+   * Tells of a message to an address, which may send once the watermark has come.
+   *
+   * @param at when, in microseconds
+   */
+  public static byte[] deadline(long timestamp, long at, byte[] key) {
+    return start(DEADLINE, timestamp, key.length).writeLong(at).writeRaw(Slice.of(key)).toBytes();
+  }
+
+  /** Tells an address that the watermark has come to its deadline, or was past it before. */
+  public static byte[] closed(long timestamp, long watermark) {
+    return start(CLOSED, timestamp, 8).writeLong(watermark).toBytes();
   }
 
   public static byte[] deadLetter(long timestamp, byte[] json) {

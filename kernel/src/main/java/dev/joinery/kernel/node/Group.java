@@ -16,7 +16,8 @@ import java.util.function.Supplier;
 /**
  * Remembers, under the columns that rows are grouped by and the start of their window, how many
  * rows the group has and its aggregates; sends the group's document when its content changed and a
- * tombstone when its last row went.
+ * tombstone when its last row went. Behind a {@link Closing} it sends in batches only in which that
+ * told it so, and assembles nothing in the others.
  *
  * <p>It is an arm of a Match without parents. The rows themselves are kept only where an aggregate
  * cannot take one back without the others.
@@ -33,6 +34,7 @@ public final class Group implements Node {
   private final Windows windows;
   private final GroupDocument document;
   private final String product;
+  private final boolean waits;
   private long goneAt;
 
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
@@ -46,6 +48,9 @@ public final class Group implements Node {
 
     long size();
 
+    /** What was read was told to nobody. */
+    void neverTold();
+
     /** The results of the aggregates, as a binary row. */
     Slice results();
 
@@ -57,6 +62,7 @@ public final class Group implements Node {
     this.program = program;
     this.context = context;
     this.product = context.productOf(program.assembler());
+    this.waits = Deadlines.before(node, context.program()) != null;
     Aggregates aggregates = context.aggregates(node, 0);
     this.kept =
         program.keepsRows()
@@ -75,16 +81,28 @@ public final class Group implements Node {
     byte[] stored = state.read();
     open(stored, state);
     List<byte[]> changes = new ArrayList<>(messages.size());
+    boolean sends = !waits;
     for (byte[] message : messages) {
-      if (Message.kind(message) == Message.PENDING) {
-        last.reopen(Message.body(message));
-      } else {
-        changes.add(message);
+      switch (Message.kind(message)) {
+        case Message.PENDING -> last.reopen(Message.body(message));
+        case Message.CLOSED -> sends = true;
+        default -> changes.add(message);
       }
     }
     kept.apply(changes);
-    send(key, stored, timestamp, state, outbox);
+    if (sends) {
+      send(key, evaluated(stored), timestamp, state, outbox);
+    }
     close(timestamp, state);
+  }
+
+  /** What was stored, if expressions were evaluated over it; else they fail for the first time. */
+  private byte[] evaluated(byte[] stored) {
+    if (waits && last.isIdle()) {
+      kept.neverTold();
+      return null;
+    }
+    return stored;
   }
 
   private void open(byte[] stored, State state) {
@@ -228,6 +246,11 @@ public final class Group implements Node {
     }
 
     @Override
+    public void neverTold() {
+      stored = Slice.EMPTY;
+    }
+
+    @Override
     public Slice results() {
       Slice results = aggregates.result();
       if (aggregates.overflows() > 0) {
@@ -284,6 +307,10 @@ public final class Group implements Node {
     public long size() {
       return arm.contents().total();
     }
+
+    /** An arm counts what fails as its rows come. */
+    @Override
+    public void neverTold() {}
 
     @Override
     public Slice results() {

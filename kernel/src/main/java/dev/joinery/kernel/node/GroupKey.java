@@ -1,5 +1,6 @@
 package dev.joinery.kernel.node;
 
+import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
@@ -50,6 +51,13 @@ final class GroupKey {
   static byte[] of(byte[] code, long time) {
     ByteWriter out = new ByteWriter(code.length + Long.BYTES + 1);
     return out.writeRaw(code).writeByte(PRESENT).writeLong(time ^ Long.MIN_VALUE).toBytes();
+  }
+
+  /** The end of the window that a key tells. */
+  long endOf(byte[] key, Windows windows) {
+    ByteReader last = new ByteReader(key, key.length - Long.BYTES, Long.BYTES);
+    long time = last.readLong() ^ Long.MIN_VALUE;
+    return ended ? time : windows.endOf(time);
   }
 
   /** The columns of a key in Spark's internal form. */

@@ -34,6 +34,7 @@ public final class Grouping {
   private final GroupKey keys;
   private final Windows windows;
   private final Partials partials;
+  private final Deadlines deadlines;
   private final String product;
 
   public Grouping(int node, NodeContext context) {
@@ -55,7 +56,8 @@ public final class Grouping {
     this.partials =
         program.keepsRows()
             ? null
-            : new Partials(node, windows, program.session(), context.aggregates(node, 0));
+            : new Partials(windows, program.session(), context.aggregates(node, 0));
+    this.deadlines = Deadlines.before(node, context.program());
   }
 
   public int relation() {
@@ -104,7 +106,14 @@ public final class Grouping {
   /** Sends what was taken and not sent yet. */
   public void sendTo(long timestamp, Outbox outbox) {
     if (partials != null) {
-      partials.sendTo(keys, timestamp, outbox);
+      partials.drain(keys, timestamp, (group, told) -> send(group, told, timestamp, outbox));
+    }
+  }
+
+  private void send(byte[] group, byte[] message, long timestamp, Outbox outbox) {
+    outbox.send(node, group, message);
+    if (deadlines != null) {
+      deadlines.send(group, keys.endOf(group, windows), timestamp, outbox);
     }
   }
 
@@ -178,11 +187,12 @@ public final class Grouping {
     List<Slice> reached = groupsOf(now);
     reached.forEach(left::remove);
     for (Slice group : left) {
-      outbox.send(node, group.toBytes(), ChildMessage.remove(timestamp, 0, epoch, key));
+      byte[] message = ChildMessage.remove(timestamp, 0, epoch, key);
+      send(group.toBytes(), message, timestamp, outbox);
     }
     for (Slice group : reached) {
       byte[] message = ChildMessage.put(timestamp, 0, epoch, key, 0, Slice.EMPTY, now);
-      outbox.send(node, group.toBytes(), message);
+      send(group.toBytes(), message, timestamp, outbox);
     }
   }
 

@@ -3,11 +3,11 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.SessionMessage;
 import dev.joinery.kernel.program.Program;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 final class Partials {
   private static final int MOST = 1 << 16;
 
-  private final int node;
   private final Windows windows;
   private final Program.SessionProgram session;
   private final Aggregates aggregates;
@@ -44,9 +43,7 @@ final class Partials {
   }
 
   /** At most one of {@code windows} and {@code session} is not null. */
-  Partials(
-      int node, Windows windows, Program.SessionProgram session, Aggregates aggregates) {
-    this.node = node;
+  Partials(Windows windows, Program.SessionProgram session, Aggregates aggregates) {
     this.windows = windows;
     this.session = session;
     this.aggregates = aggregates;
@@ -93,16 +90,16 @@ final class Partials {
     return windows == null ? 0 : windows.sliceOf(time);
   }
 
-  void sendTo(GroupKey keys, long timestamp, Outbox outbox) {
+  /** Gives each group's message, and forgets what it told. */
+  void drain(GroupKey keys, long timestamp, BiConsumer<byte[], byte[]> send) {
     if (session != null) {
-      bySlice.values().forEach(each -> sendToSessions(each, timestamp, outbox));
+      bySlice.values().forEach(each -> drainToSessions(each, timestamp, send));
     } else {
       byGroup(keys)
           .forEach(
-              (key, partial) -> {
-                byte[] message = Message.partial(timestamp, partial.rows, added(partial));
-                outbox.send(node, key.toBytes(), message);
-              });
+              (key, partial) ->
+                  send.accept(
+                      key.toBytes(), Message.partial(timestamp, partial.rows, added(partial))));
     }
     bySlice = new LinkedHashMap<>();
   }
@@ -112,10 +109,11 @@ final class Partials {
     return new Slice(out.array(), 0, out.size());
   }
 
-  private void sendToSessions(Partial each, long timestamp, Outbox outbox) {
+  private void drainToSessions(
+      Partial each, long timestamp, BiConsumer<byte[], byte[]> send) {
     SessionMessage.Sums sums =
         new SessionMessage.Sums(each.first, each.last, each.rows, added(each));
-    outbox.send(node, each.by.array(), SessionMessage.toBytes(timestamp, sums));
+    send.accept(each.by.array(), SessionMessage.toBytes(timestamp, sums));
   }
 
   private Map<Slice, Partial> byGroup(GroupKey keys) {

@@ -126,6 +126,7 @@ public record Program(
     @Type(value = MatchProgram.class, name = "match"),
     @Type(value = FoldProgram.class, name = "fold"),
     @Type(value = GroupProgram.class, name = "group"),
+    @Type(value = ClosingProgram.class, name = "closing"),
     @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
@@ -291,6 +292,30 @@ public record Program(
    */
   public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
       implements Serializable {}
+
+  /**
+   * Who tells a node of deadlines that have come.
+   *
+   * @param relation whose watermark it is
+   * @param target the node, of a later level
+   * @param delayMicros the watermark is the newest time of a partition, the least of them, less this
+   * @param allowedMicros how long after its end something is closed
+   * @param buckets how many addresses the target's keys are shared among
+   */
+  public record ClosingProgram(
+      String name,
+      int level,
+      int relation,
+      int target,
+      long delayMicros,
+      long allowedMicros,
+      int buckets)
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
 
   /** What becomes of rows that come late: they are counted, and but for the first left out. */
   public enum LateRows {

@@ -1,0 +1,72 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/** The way to one {@link Closing}: tells it deadlines, and how far the log of its relation has come. */
+public final class Deadlines {
+  private final int node;
+  private final Program.ClosingProgram program;
+  private final Buckets buckets;
+
+  private Deadlines(int node, Program program) {
+    this.node = node;
+    this.program = (Program.ClosingProgram) program.nodes().get(node);
+    this.buckets = program.buckets().get(node);
+  }
+
+  /** The ways to all of a program. */
+  public static List<Deadlines> all(Program program) {
+    return IntStream.range(0, program.nodes().size())
+        .filter(each -> program.nodes().get(each) instanceof Program.ClosingProgram)
+        .mapToObj(each -> new Deadlines(each, program))
+        .toList();
+  }
+
+  /** The way to the one before a node; null where the node sends as soon as it can. */
+  static Deadlines before(int target, Program program) {
+    return all(program).stream()
+        .filter(each -> each.program.target() == target)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Whose log tells the time. */
+  public int relation() {
+    return program.relation();
+  }
+
+  /**
+   * Tells of a message to the node behind.
+   *
+   * @param key of the node's address
+   * @param end of the time that the address is about, in microseconds
+   */
+  void send(byte[] key, long end, long timestamp, Outbox outbox) {
+    byte[] bucket = buckets.of(key);
+    outbox.send(node, bucket, Message.deadline(timestamp, end + program.allowedMicros(), key));
+  }
+
+  /**
+   * Tells all buckets how far a task has come.
+   *
+   * @param newest the newest time by partition of the log, of those that it read
+   */
+  public void tell(Map<Long, Long> newest, long timestamp, Outbox outbox) {
+    if (newest.isEmpty()) {
+      return;
+    }
+    Marks marks = new Marks();
+    newest.forEach((partition, time) -> marks.add(partition, 0, 0, time));
+    byte[] message = Message.watermark(timestamp, marks);
+    for (byte[] bucket : buckets.keys()) {
+      outbox.send(node, bucket, message);
+    }
+  }
+}
