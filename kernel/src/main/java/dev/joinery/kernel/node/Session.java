@@ -94,7 +94,7 @@ public final class Session implements Node {
     changes.values().stream()
         .flatMap(Collection::stream)
         .forEach(each -> sessions.findNear(each.first(), each.last(), before));
-    List<Piece> after = piecesOf(runs(before.values(), changes));
+    List<Piece> after = piecesOf(runs(before.values(), changes), before, changes);
     Sending sending = new Sending(keys.decode(key), timestamp, outbox);
     sending.sendGone(before, after);
     sending.sendChanged(before, after, changes);
@@ -233,18 +233,50 @@ public final class Session implements Node {
     return runs;
   }
 
-  private List<Piece> piecesOf(List<Run> runs) {
+  private List<Piece> piecesOf(
+      List<Run> runs,
+      NavigableMap<Long, Sessions.Kept> before,
+      NavigableMap<Long, List<Change>> changes) {
     List<Piece> pieces = new ArrayList<>(runs.size());
     for (Run run : runs) {
       long start = run.first();
       while (cutOf(start, run.first()) <= run.last()) {
         long cut = cutOf(start, run.first());
-        pieces.add(new Piece(start, rows.before(cut), run.first()));
-        start = rows.at(cut);
+        pieces.add(new Piece(start, lastBelow(cut, before, changes), run.first()));
+        start = firstFrom(cut, before, changes);
       }
       pieces.add(new Piece(start, run.last(), run.first()));
     }
     return pieces;
+  }
+
+  /** The last time below one that has rows: where nothing changed, that of a session before. */
+  private long lastBelow(
+      long time,
+      NavigableMap<Long, Sessions.Kept> before,
+      NavigableMap<Long, List<Change>> changes) {
+    Map.Entry<Long, Sessions.Kept> session = before.lowerEntry(time);
+    Long changed = changes.lowerKey(time);
+    boolean known =
+        session != null
+            && session.getValue().last() < time
+            && (changed == null || changed < session.getValue().last());
+    return known ? session.getValue().last() : rows.before(time);
+  }
+
+  /** The same for the first time that has rows, from a time on. */
+  private long firstFrom(
+      long time,
+      NavigableMap<Long, Sessions.Kept> before,
+      NavigableMap<Long, List<Change>> changes) {
+    Map.Entry<Long, Sessions.Kept> open = before.lowerEntry(time);
+    Long session = before.ceilingKey(time);
+    Long changed = changes.ceilingKey(time);
+    boolean known =
+        session != null
+            && (open == null || open.getValue().last() < time)
+            && (changed == null || changed > session);
+    return known ? session : rows.at(time);
   }
 
   /** Where the piece ends at most that begins at a time, in the run of another. */

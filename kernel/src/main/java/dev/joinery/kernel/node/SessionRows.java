@@ -8,41 +8,107 @@ import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.Iterator;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * The rows of one key's sessions in the order of their times: remembers them, or where aggregates
- * can take a row back without the others, what those of one time add up to.
+ * can take a row back without the others, what those of one time add up to. Of many it also
+ * remembers what each page adds up to, so that adding up a million rows reads a few pages.
  */
 final class SessionRows {
   private final OrderedMap byTime;
+  private final OrderedMap byPage;
   private final boolean whole;
   private final Aggregates sums;
   private final UnsafeRow row;
 
-  private SessionRows(OrderedMap byTime, boolean whole, Aggregates sums, UnsafeRow row) {
+  /** What stands from one time to another. */
+  private final class Sum implements OrderedMap.Visitor {
+    private final Aggregates aggregates;
+    private long rows;
+
+    Sum(Aggregates aggregates) {
+      this.aggregates = aggregates;
+      aggregates.clear();
+    }
+
+    @Override
+    public void page(int number) {
+      merge(byPage.get(keyOf(number)));
+    }
+
+    @Override
+    public void entry(EntryMap.Entry entry) {
+      if (whole) {
+        rows++;
+        aggregates.add(BinaryRow.point(row, entry.value()));
+      } else {
+        merge(entry.value());
+      }
+    }
+
+    private void merge(Slice stored) {
+      ByteReader in = new ByteReader(stored);
+      rows += in.readVarLong();
+      aggregates.merge(in);
+    }
+
+    private Slice toBytes() {
+      ByteWriter out = new ByteWriter(64).writeVarLong(rows);
+      aggregates.write(out);
+      return Slice.of(out.toBytes());
+    }
+  }
+
+  /** Keeps what pages add up to as they are written. */
+  private final class PageSums implements OrderedMap.Listener {
+    @Override
+    public void written(int number, List<EntryMap.Entry> entries) {
+      Sum sum = new Sum(sums);
+      entries.forEach(sum::entry);
+      byPage.put(keyOf(number), sum.toBytes());
+    }
+
+    @Override
+    public void removed(int number) {
+      byPage.remove(keyOf(number));
+    }
+  }
+
+  private SessionRows(
+      OrderedMap byTime, OrderedMap byPage, boolean whole, Aggregates sums, UnsafeRow row) {
     this.byTime = byTime;
+    this.byPage = byPage;
     this.whole = whole;
     this.sums = sums;
     this.row = row;
+    byTime.tell(new PageSums());
+  }
+
+  private static Slice keyOf(int page) {
+    return Slice.of(new ByteWriter(Integer.BYTES).writeInt(page).toBytes());
   }
 
   /**
    * Opens what {@link #write} left.
    *
    * @param in null where there is none
-   * @param space numbers their pages
+   * @param space numbers their pages, and the one after it those of what pages add up to
    * @param whole whether rows are kept, not what they add up to
    * @param sums the aggregates over them, to work with
    * @param row to read rows with
    */
   static SessionRows read(
       ByteReader in, Pages pages, int space, boolean whole, Aggregates sums, UnsafeRow row) {
-    return new SessionRows(OrderedMap.read(in, pages, space), whole, sums, row);
+    OrderedMap byTime = OrderedMap.read(in, pages, space);
+    OrderedMap byPage = OrderedMap.read(in, pages, space + 1);
+    return new SessionRows(byTime, byPage, whole, sums, row);
   }
 
   void write(ByteWriter out) {
     byTime.write(out);
+    byPage.write(out);
   }
 
   /** Adds what rows of a time that came and went add. */
@@ -101,23 +167,8 @@ final class SessionRows {
 
   /** Adds all rows from one time to another to aggregates, and returns how many there are. */
   long addUp(long first, long last, Aggregates aggregates) {
-    aggregates.clear();
-    long rows = 0;
-    Iterator<EntryMap.Entry> all = byTime.from(TimeCode.of(first));
-    while (all.hasNext()) {
-      EntryMap.Entry entry = all.next();
-      if (TimeCode.of(entry.key()) > last) {
-        break;
-      }
-      if (whole) {
-        rows++;
-        aggregates.add(BinaryRow.point(row, entry.value()));
-      } else {
-        ByteReader in = new ByteReader(entry.value());
-        rows += in.readVarLong();
-        aggregates.merge(in);
-      }
-    }
-    return rows;
+    Sum sum = new Sum(aggregates);
+    byTime.visit(TimeCode.of(first), TimeCode.of(last + 1), sum);
+    return sum.rows;
   }
 }

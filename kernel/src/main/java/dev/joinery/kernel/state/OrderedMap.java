@@ -43,6 +43,17 @@ public final class OrderedMap {
     }
   }
 
+  /** Takes what stands in a part of a map: a page's entries at once, or one. */
+  public interface Visitor {
+    /** Entries of a page that all stand in the part, and as they were written. */
+    void page(int number);
+
+    void entry(EntryMap.Entry entry);
+  }
+
+  /** Hears of pages when they are written, so that what their entries add up to can be kept. */
+  public interface Listener extends PageCache.Listener {}
+
   /** {@code space} keeps the pages of several maps of one address apart. */
   OrderedMap(Pages pages, int space) {
     this.cache = new PageCache(pages, space);
@@ -84,6 +95,11 @@ public final class OrderedMap {
     for (Leaf leaf : leaves) {
       out.writeBlob(leaf.from).writeVarInt(leaf.number).writeVarInt(leaf.bytes);
     }
+  }
+
+  /** Has a listener hear of pages from now on. */
+  public void tell(Listener listener) {
+    cache.tell(listener);
   }
 
   public long size() {
@@ -203,6 +219,41 @@ public final class OrderedMap {
     Iterator<EntryMap.Entry> begun =
         entries.subList(at < 0 ? -at - 1 : at, entries.size()).iterator();
     return iterator(begun, first + 1);
+  }
+
+  /** Gives what stands from a key on and below another, in order; the map must not change. */
+  public void visit(Slice from, Slice below, Visitor visitor) {
+    if (inline != null) {
+      visit(inline, from, below, visitor);
+      return;
+    }
+    for (int at = leafOf(from); at < leaves.size(); at++) {
+      Leaf leaf = leaves.get(at);
+      if (at > 0 && leaf.from.compareTo(below) >= 0) {
+        return;
+      }
+      if (isWithin(at, from, below) && cache.isWritten(leaf.number)) {
+        visitor.page(leaf.number);
+      } else {
+        visit(cache.peek(leaf.number).entries, from, below, visitor);
+      }
+    }
+  }
+
+  /** Whether all of a page stands in a part; of the first and the last it is not known. */
+  private boolean isWithin(int at, Slice from, Slice below) {
+    return at > 0
+        && at + 1 < leaves.size()
+        && leaves.get(at).from.compareTo(from) >= 0
+        && leaves.get(at + 1).from.compareTo(below) <= 0;
+  }
+
+  private static void visit(
+      List<EntryMap.Entry> entries, Slice from, Slice below, Visitor visitor) {
+    int first = placeOf(entries, from);
+    int end = placeOf(entries, below);
+    entries.subList(first < 0 ? -first - 1 : first, end < 0 ? -end - 1 : end)
+        .forEach(visitor::entry);
   }
 
   /** The last entry below a key; null where there is none. */

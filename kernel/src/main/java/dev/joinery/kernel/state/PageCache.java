@@ -20,14 +20,41 @@ final class PageCache {
     boolean dirty;
   }
 
+  /** Hears what becomes of pages. */
+  interface Listener {
+    void written(int number, List<EntryMap.Entry> entries);
+
+    void removed(int number);
+  }
+
+  private static final Listener NOBODY =
+      new Listener() {
+        @Override
+        public void written(int number, List<EntryMap.Entry> entries) {}
+
+        @Override
+        public void removed(int number) {}
+      };
+
   private final Pages pages;
   private final int space;
+  private Listener listener = NOBODY;
   private final LinkedHashMap<Integer, Page> cache = new LinkedHashMap<>();
 
   /** {@code space} keeps the pages of several maps of one address apart. */
   PageCache(Pages pages, int space) {
     this.pages = pages;
     this.space = space;
+  }
+
+  void tell(Listener other) {
+    listener = other;
+  }
+
+  /** Whether a page stands as it was written. */
+  boolean isWritten(int number) {
+    Page page = cache.get(number);
+    return page == null || !page.dirty;
   }
 
   Page get(int number) {
@@ -71,6 +98,7 @@ final class PageCache {
   void remove(int number) {
     cache.remove(number);
     pages.remove(numberOf(number));
+    listener.removed(number);
   }
 
   void flush() {
@@ -82,6 +110,7 @@ final class PageCache {
           out.writeBlob(entry.key()).writeBlob(entry.value());
         }
         pages.put(numberOf(each.getKey()), out.toBytes());
+        listener.written(each.getKey(), each.getValue().entries);
       }
     }
     cache.clear();

@@ -9,6 +9,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
+import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -103,6 +104,47 @@ class ScalingTest {
     assertEquals(0, lookup.pageWrites);
     assertTrue(lookup.pageReads <= lookup.pageCount(), "each page is read once");
     assertEquals(20_002, network.messages(), "raw change, changed child, one a parent");
+  }
+
+  private static final long SECOND = 1_000_000;
+
+  private static GroupSample sessions(String... functions) {
+    Program.SessionProgram session = new Program.SessionProgram(2 * SECOND, 0, true);
+    return new GroupSample("sessions", null, session, List.of(functions), false);
+  }
+
+  private LogChange click(long key, double second) {
+    return upsert(GroupSample.TABLE, key, "kind", (long) (second * SECOND), key, true);
+  }
+
+  private LogChange noClick(long key) {
+    return delete(GroupSample.TABLE, key, null, null, null, null);
+  }
+
+  @Test
+  void aLateRowAndADeleteInASessionOfManyRowsTouchAFewPages() {
+    for (GroupSample sample : List.of(sessions("sum"), sessions("max", "min"))) {
+      Network network = new Network(new Chain(sample.program()));
+      fill(network, LongStream.range(0, 100_000), each -> click(each, each));
+      MemoryState session = network.largestState();
+      assertTrue(session.pageCount() > 200);
+
+      session.resetCounts();
+      assertEquals(1, send(network, click(200_000, 50_000.5)).size());
+      assertTrue(session.pageReads <= FEW_PAGES, session.pageReads + " pages read");
+
+      session.resetCounts();
+      List<Emission> greatestGone = send(network, noClick(99_999), noClick(0));
+      assertEquals(2, greatestGone.size(), "a moved start: a tombstone and a document");
+      assertTrue(session.pageReads <= 40, session.pageReads + " pages read");
+
+      send(network, noClick(200_000));
+      session.resetCounts();
+      List<Emission> split = send(network, noClick(50_000), noClick(50_001));
+      assertEquals(2, split.size(), "the earlier part and the later one");
+      assertTrue(session.pageReads <= 40, session.pageReads + " pages read");
+      assertTrue(session.pageWrites <= 8, session.pageWrites + " pages written");
+    }
   }
 
   @Test

@@ -56,6 +56,59 @@ class OrderedMapTest {
   }
 
   @Test
+  void aPartIsGivenOnceWholePagesThatWereWrittenByTheirNumbers() {
+    Random random = new Random(5);
+    fill(3_000);
+    OrderedMap map = open();
+    Map<Integer, List<Slice>> written = new TreeMap<>();
+    map.tell(
+        new OrderedMap.Listener() {
+          @Override
+          public void written(int number, List<EntryMap.Entry> entries) {
+            written.put(number, entries.stream().map(EntryMap.Entry::key).toList());
+          }
+
+          @Override
+          public void removed(int number) {
+            written.remove(number);
+          }
+        });
+    for (int i = 0; i < 3_000; i++) {
+      map.put(key(i), value(i, 100)); // Each page is written once while somebody hears of it.
+    }
+    for (int round = 0; round < 50; round++) {
+      int from = random.nextInt(3_000);
+      int below = from + random.nextInt(3_000 - from);
+      if (round % 5 == 0) {
+        close(map);
+      }
+      map.put(key(random.nextInt(3_000)), value(round, 90));
+      List<Slice> found = new ArrayList<>();
+      int[] pages = {0};
+      map.visit(
+          key(from),
+          key(below),
+          new OrderedMap.Visitor() {
+            @Override
+            public void page(int number) {
+              pages[0]++;
+              found.addAll(written.get(number));
+            }
+
+            @Override
+            public void entry(EntryMap.Entry entry) {
+              found.add(entry.key());
+            }
+          });
+      assertEquals(below - from, found.size());
+      for (int i = from; i < below; i++) {
+        assertEquals(key(i), found.get(i - from));
+      }
+      assertTrue(below - from < 1_000 || pages[0] > 0, "whole pages are given by number");
+    }
+  }
+
+  @Test
   void theLastEntryBelowAKeyIsFoundAlsoAcrossPages() {
     for (int entries : new int[] {10, 2_000}) {
       OrderedMap map = open();
