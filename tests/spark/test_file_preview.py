@@ -227,3 +227,30 @@ def test_a_preview_in_a_session_says_how_many_events_were_not_sent(
     shown = clicks.filter("page <> '/'").preview(spark=spark)
 
     assert str(shown).splitlines()[-1] == "1 not sent: waiting, or filtered out"
+
+
+GROUPS = """\
+name: traffic
+sources: {changes: {files: {path: data}}}
+relations:
+  view: {append: true, fields: {page: string, at: timestamp}, time: at}
+products:
+  minutes:
+    aggregate: view
+    by: [page]
+    window: {tumbling: 1m}
+    values: {views: count(*)}
+    sink: {files: {path: out}}
+"""
+
+
+def test_a_preview_counts_rows_that_are_late_and_rows_without_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(GROUPS)
+    times = ("2026-03-01T10:00:05Z", "2026-03-01T10:00:04Z", "1970-03-01T10:00:00Z", None)
+    write(tmp_path / "data" / "view", *({"page": "home", "at": each} for each in times))
+
+    run_preview(PreviewArguments("minutes", tmp_path / "joinery.yaml"))
+
+    assert "1 document, 1 without a time, 2 late, 1 too late; " in capsys.readouterr().err
