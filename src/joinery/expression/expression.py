@@ -29,6 +29,7 @@ from joinery.expression.problem import (
     unknown_column,
 )
 from joinery.expression.resolve import resolve
+from joinery.expression.seconds import in_seconds
 from joinery.expression.syntax import Call, Name, Syntax, free_names, walk
 from joinery.expression.token import tokens_of
 from joinery.expression.typed import Aggregate, Expression
@@ -51,6 +52,7 @@ def build_expression(
     embeds: Mapping[str, Struct] | None = None,
     rows: Mapping[str, DataType] | None = None,
     first_aggregate: int = 0,
+    seconds: bool = False,
     analyser: Analyser | None = None,
 ) -> tuple[Expression, tuple[Aggregate, ...]]:
     """Return `text` as a checked expression, and the aggregates that it reads.
@@ -61,6 +63,7 @@ def build_expression(
         embeds: The outputs of each `many` embed; None where aggregates may not stand.
         rows: The columns of a group's rows; None where no group is aggregated.
         first_aggregate: The number of the first placeholder `__agg_N`.
+        seconds: Whether a difference of timestamps is a number, as it is where `rows` are.
         analyser: Types what lies outside the portable subset.
 
     Raises:
@@ -75,7 +78,7 @@ def build_expression(
         ('long', ['a'])
     """
     try:
-        return _built(text, scope, embeds, rows, first_aggregate, analyser)
+        return _built(text, scope, embeds, rows, first_aggregate, seconds, analyser)
     except RecursionError:
         raise too_deep() from None
 
@@ -86,6 +89,7 @@ def _built(
     embeds: Mapping[str, Struct] | None,
     rows: Mapping[str, DataType] | None,
     first_aggregate: int,
+    seconds: bool,
     analyser: Analyser | None,
 ) -> tuple[Expression, tuple[Aggregate, ...]]:
     try:
@@ -96,8 +100,10 @@ def _built(
         return _unread(text, scope, analyser), ()
     _refuse_foreign(tree)
 
+    seconds = seconds or rows is not None
+
     def build(inner: str, outputs: Mapping[str, DataType]) -> Expression:
-        return build_expression(inner, outputs, analyser=analyser)[0]
+        return build_expression(inner, outputs, seconds=seconds, analyser=analyser)[0]
 
     if rows is not None:
         lifted = lift_group(text, tree, rows=rows, scope=scope, first=first_aggregate, build=build)
@@ -107,6 +113,7 @@ def _built(
     else:
         lifted = lift(text, tree, embeds=embeds, scope=scope, first=first_aggregate, build=build)
     wide = {**scope, **{each.name: each.type for each in lifted.aggregates}}
+    lifted = in_seconds(lifted, wide) if seconds else lifted
     return _expression(lifted, wide, analyser), lifted.aggregates
 
 

@@ -142,7 +142,7 @@ def _lifted(
     for rate in rates:
         ((start, end),) = rate.spans
         cuts += [((rate.start, start), "(("), ((end, rate.end), f") / {WINDOW_SECONDS})")]
-    return Lifted(_substituted(tree, names), _cut(text, cuts), tuple(known.values()))
+    return Lifted(_substituted(tree, names), cut(text, cuts), tuple(known.values()))
 
 
 def _group_aggregate(
@@ -285,7 +285,7 @@ class _Lifter:
             raise self._stranger(each, embed, outputs)
         shifted = [((start - span[0], end - span[0]), "") for start, end in prefixes]
         try:
-            return self._build(_cut(self._text[slice(*span)], shifted), outputs)
+            return self._build(cut(self._text[slice(*span)], shifted), outputs)
         except ExpressionError as problem:
             problem.offset = span[0] + _original(problem.offset, [each for each, _ in shifted])
             raise
@@ -345,7 +345,8 @@ def _prefixes(node: Syntax, embed: str, bound: frozenset[str]) -> Iterator[Span]
         yield from _prefixes(child, embed, bound)
 
 
-def _cut(text: str, cuts: list[tuple[Span, str]]) -> str:
+def cut(text: str, cuts: list[tuple[Span, str]]) -> str:
+    """Return a text in which spans are replaced, each with the text beside it."""
     for (start, end), replacement in sorted(cuts, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
@@ -364,11 +365,16 @@ def _substituted(node: Syntax, names: Mapping[int, Name]) -> Syntax:
     if isinstance(node, Call) and node.function == RATE:
         seconds = Name(WINDOW_SECONDS, node.start, node.end)
         return Call("/", (_substituted(node.arguments[0], names), seconds), node.start, node.end)
+    return rebuilt(node, lambda part: _substituted(part, names))
+
+
+def rebuilt(node: Syntax, change: Callable[[Syntax], Syntax]) -> Syntax:
+    """Return a node whose parts are changed."""
     changed: dict[str, Any] = {}
     for each in fields(node):
         part = getattr(node, each.name)
         if isinstance(part, Syntax):
-            changed[each.name] = _substituted(part, names)
+            changed[each.name] = change(part)
         elif each.name == "arguments":
-            changed[each.name] = tuple(_substituted(argument, names) for argument in part)
+            changed[each.name] = tuple(change(argument) for argument in part)
     return replace(node, **changed)

@@ -145,9 +145,12 @@ class _Parser(Cursor):
 
     def _sum(self) -> Syntax:
         start = self._next.start
-        left = self._product()
+        left, end = self._product(), self._last_end
         while sign := self._accept("+", "-", "||"):
+            first, second = (start, end), self._next.start
             left = self._call(sign.value, left, self._product(), start=start)
+            end = self._last_end
+            left = replace(left, spans=(first, (second, end)))
         return left
 
     def _product(self) -> Syntax:

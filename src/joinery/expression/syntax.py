@@ -89,7 +89,8 @@ class Call:
     condition and value, then the default where there is one.
 
     Attributes:
-        spans: Where the arguments of a function begin and end, then its filter's condition.
+        spans: Where the arguments of a function, and the sides of `+`, `-` and `||`, begin and
+            end, parentheses included; then its filter's condition.
         filter: The condition of `filter (where …)`.
         distinct: True for `f(distinct …)`.
     """

@@ -7,9 +7,16 @@ import pytest
 from joinery.expression.expression import ExpressionError, build_expression
 from joinery.expression.group_aggregate import folded
 from joinery.expression.typed import Aggregate
-from joinery.model.type import DOUBLE, LONG, STRING, Array, DataType, Decimal
+from joinery.model.type import DOUBLE, LONG, STRING, TIMESTAMP, Array, DataType, Decimal
 
-ROWS: dict[str, DataType] = {"x": LONG, "s": STRING, "d": DOUBLE, "p": Decimal(10, 2)}
+ROWS: dict[str, DataType] = {
+    "x": LONG,
+    "s": STRING,
+    "d": DOUBLE,
+    "p": Decimal(10, 2),
+    "at": TIMESTAMP,
+    "sent": TIMESTAMP,
+}
 OUTER: dict[str, DataType] = {"day": STRING, "__window_seconds": DOUBLE}
 
 
@@ -48,6 +55,30 @@ def test_a_rate_divides_by_the_seconds_of_the_window() -> None:
 
     assert "1 + ((__agg_0) / __window_seconds): double" == told
     assert "x > 1" == str(aggregates[0].filter and aggregates[0].filter.sql)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("(max(at)) - min(at)", "((unix_micros((__agg_0)) - unix_micros(__agg_1)) / 1e6): double"),
+        (
+            "max(at) - min(at) - 1 > 60",
+            "((unix_micros(__agg_0) - unix_micros(__agg_1)) / 1e6) - 1 > 60: boolean",
+        ),
+        ("max(x) - min(x)", "__agg_0 - __agg_1: long"),
+    ],
+)
+def test_a_difference_of_times_is_seconds(text: str, told: str) -> None:
+    assert told == lifted(text)[0]
+
+
+def test_a_difference_of_times_in_an_aggregate_is_seconds() -> None:
+    (mean,) = lifted("avg(at - sent) filter (where at - sent < 60)")[1]
+
+    seconds = "((unix_micros(at) - unix_micros(sent)) / 1e6)"
+    assert mean.argument is not None
+    assert mean.filter is not None
+    assert (seconds, f"{seconds} < 60") == (mean.argument.sql, mean.filter.sql)
 
 
 def test_equal_aggregates_are_kept_once() -> None:

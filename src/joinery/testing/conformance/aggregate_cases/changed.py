@@ -47,6 +47,11 @@ _EXISTS = _sales("values: {}")
 _HOUR = _sales("by: [shop], window: {tumbling: 1h}, values: {n: count(*)}")
 _HOP = _views("by: [page], window: {hopping: 20m, every: 10m}, values: {n: count(*)}")
 _UP_TO = _views("window: {cumulative: 1h, every: 30m}, values: {n: count(*)}")
+_SPANS = _views(
+    "by: [page], window: {tumbling: 1h},"
+    " values: {span: max(at) - min(at), into: \"avg(at - date_trunc('hour', at))\","
+    " left: window_end - max(at)}"
+)
 _VIEWS = _views("by: [page], window: {tumbling: 1h}, values: {n: count(*), ms: sum(ms)}")
 
 
@@ -306,6 +311,23 @@ CASES = (
         when(
             insert("view", page="a", ms=1, at=_at("10:05")),
             then=[upsert(("a", _at("10:00")), {"page": "a", **_in("10:00", "11:00", n=3, ms=7)})],
+        ),
+    ),
+    case(
+        "a difference of times is seconds",
+        _SPANS,
+        when(
+            insert("view", page="a", at="2026-03-01T10:05:00.250Z"),
+            insert("view", page="a", at=_at("10:15")),
+            then=[
+                upsert(
+                    ("a", _at("10:00")),
+                    {
+                        "page": "a",
+                        **_in("10:00", "11:00", span=599.75, into=600.125, left=2700.0),
+                    },
+                ),
+            ],
         ),
     ),
 )
