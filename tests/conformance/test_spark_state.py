@@ -15,6 +15,7 @@ from joinery.testing.conformance import (
     aggregate_cases,
     all_cases,
     closed_cases,
+    closed_session_cases,
     reading_cases,
     session_cases,
 )
@@ -31,7 +32,13 @@ def runs(case: Case) -> bool:
     return all(missing(each) is None for each in build_plan(load_text(case.project)).products)
 
 
-CASES = (*aggregate_cases(), *session_cases(), *reading_cases(), *closed_cases())
+CASES = (
+    *aggregate_cases(),
+    *session_cases(),
+    *closed_session_cases(),
+    *reading_cases(),
+    *closed_cases(),
+)
 GROUPS = tuple(filter(runs, CASES))
 
 

@@ -77,7 +77,7 @@ relations:
     watermark: {{delay: {pick.choice(["0s", "50m"])}}}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
-    {emit if window else ""}
+    {emit if window and "max" not in window else ""}
     values: {{{", ".join(f'{each}: "{VALUES[each]}"' for each in values)}}}}}
 """
 

@@ -89,8 +89,9 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     emit, watermark = form.emit, form.relation.watermark
     if emit.when == "closed" and form.relation.product is not None:
         return Missing("windows over a product that are sent once closed", ("emit", "when"))
-    if emit.when == "closed" and isinstance(form.window, Session):
-        return Missing("sessions that are sent once they are closed", ("emit", "when"))
+    cut = isinstance(form.window, Session) and form.window.max_us is not None
+    if emit.when == "closed" and cut:
+        return Missing("sessions with max that are sent once they are closed", ("emit", "when"))
     idle = watermark is not None and watermark.idle_ms is not None
     if emit.when == "closed" and idle:
         what = "windows that are sent once closed where a partition may be idle (watermark)"

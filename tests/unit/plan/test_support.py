@@ -60,6 +60,14 @@ def test_windows_that_follow_from_a_time_run(tmp_path: Path) -> None:
 
 def test_sessions_run(tmp_path: Path) -> None:
     assert [] == told(tmp_path, window="window: {session: 30m, max: 12h}")
+    assert [] == told(tmp_path, window="window: {session: 30m}", emit="emit: {when: closed}")
+
+
+def test_sessions_that_are_cut_are_not_closed(tmp_path: Path) -> None:
+    window, emit = "window: {session: 30m, max: 12h}", "emit: {when: closed}"
+
+    what = "sessions with max that are sent once they are closed"
+    assert [f"14 {RUN}{what}"] == told(tmp_path, window=window, emit=emit)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ public final class Deadlines {
     return program.relation();
   }
 
+  /** How long after its end something is closed. */
+  long allowedMicros() {
+    return program.allowedMicros();
+  }
+
   /**
    * Tells of a message to the node behind.
    *

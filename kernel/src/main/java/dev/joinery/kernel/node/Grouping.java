@@ -106,15 +106,35 @@ public final class Grouping {
   /** Sends what was taken and not sent yet. */
   public void sendTo(long timestamp, Outbox outbox) {
     if (partials != null) {
-      partials.drain(keys, timestamp, (group, told) -> send(group, told, timestamp, outbox));
+      partials.drain(
+          keys,
+          timestamp,
+          (group, last, told) -> {
+            long end = deadlines == null ? 0 : endOf(group, last);
+            send(group, told, end, timestamp, outbox);
+          });
     }
   }
 
-  private void send(byte[] group, byte[] message, long timestamp, Outbox outbox) {
+  private long endOf(byte[] group, long last) {
+    return program.session() == null ? keys.endOf(group, windows) : endAfter(last);
+  }
+
+  /** Where a session ends whose last row has a time. */
+  private long endAfter(long last) {
+    return last + program.session().gapMicros();
+  }
+
+  private void send(byte[] group, byte[] message, long end, long timestamp, Outbox outbox) {
     outbox.send(node, group, message);
     if (deadlines != null) {
-      deadlines.send(group, keys.endOf(group, windows), timestamp, outbox);
+      deadlines.send(group, end, timestamp, outbox);
     }
+  }
+
+  private void send(Slice group, byte[] message, long timestamp, Outbox outbox) {
+    byte[] key = group.toBytes();
+    send(key, message, deadlines == null ? 0 : keys.endOf(key, windows), timestamp, outbox);
   }
 
   private void count(Seen from, Seen to) {
@@ -178,7 +198,8 @@ public final class Grouping {
   }
 
   private void tell(Placed at, SessionMessage.Moved moved, long timestamp, Outbox outbox) {
-    outbox.send(node, at.by(), SessionMessage.toBytes(timestamp, moved));
+    long last = moved.came() == null ? moved.left() : moved.came();
+    send(at.by(), SessionMessage.toBytes(timestamp, moved), endAfter(last), timestamp, outbox);
   }
 
   private void tellRow(
@@ -187,12 +208,11 @@ public final class Grouping {
     List<Slice> reached = groupsOf(now);
     reached.forEach(left::remove);
     for (Slice group : left) {
-      byte[] message = ChildMessage.remove(timestamp, 0, epoch, key);
-      send(group.toBytes(), message, timestamp, outbox);
+      send(group, ChildMessage.remove(timestamp, 0, epoch, key), timestamp, outbox);
     }
     for (Slice group : reached) {
       byte[] message = ChildMessage.put(timestamp, 0, epoch, key, 0, Slice.EMPTY, now);
-      send(group.toBytes(), message, timestamp, outbox);
+      send(group, message, timestamp, outbox);
     }
   }
 

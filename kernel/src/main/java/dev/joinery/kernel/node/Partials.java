@@ -7,7 +7,6 @@ import dev.joinery.kernel.message.SessionMessage;
 import dev.joinery.kernel.program.Program;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.function.BiConsumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -90,16 +89,22 @@ final class Partials {
     return windows == null ? 0 : windows.sliceOf(time);
   }
 
+  /** Takes a message to a group, and the last time of what it tells. */
+  interface Sending {
+    void send(byte[] group, long last, byte[] message);
+  }
+
   /** Gives each group's message, and forgets what it told. */
-  void drain(GroupKey keys, long timestamp, BiConsumer<byte[], byte[]> send) {
+  void drain(GroupKey keys, long timestamp, Sending sending) {
     if (session != null) {
-      bySlice.values().forEach(each -> drainToSessions(each, timestamp, send));
+      bySlice.values().forEach(each -> drainToSessions(each, timestamp, sending));
     } else {
       byGroup(keys)
           .forEach(
-              (key, partial) ->
-                  send.accept(
-                      key.toBytes(), Message.partial(timestamp, partial.rows, added(partial))));
+              (key, partial) -> {
+                byte[] message = Message.partial(timestamp, partial.rows, added(partial));
+                sending.send(key.toBytes(), partial.last, message);
+              });
     }
     bySlice = new LinkedHashMap<>();
   }
@@ -109,11 +114,10 @@ final class Partials {
     return new Slice(out.array(), 0, out.size());
   }
 
-  private void drainToSessions(
-      Partial each, long timestamp, BiConsumer<byte[], byte[]> send) {
+  private void drainToSessions(Partial each, long timestamp, Sending sending) {
     SessionMessage.Sums sums =
         new SessionMessage.Sums(each.first, each.last, each.rows, added(each));
-    send.accept(each.by.array(), SessionMessage.toBytes(timestamp, sums));
+    sending.send(each.by.array(), each.last, SessionMessage.toBytes(timestamp, sums));
   }
 
   private Map<Slice, Partial> byGroup(GroupKey keys) {

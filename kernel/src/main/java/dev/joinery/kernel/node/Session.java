@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.SessionMessage;
@@ -25,6 +26,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * Remembers, under the columns that rows are grouped by, the sessions of the rows: maximal runs
  * whose neighbours are less than the gap apart, cut where they are too long. Sends the document of
  * each session that is another than before, and a tombstone for each start that is none any more.
+ *
+ * <p>Behind a {@link Closing} it sends sessions that are over by the watermark: that tells it the
+ * watermark at the end that each row would give its session alone, and the last of these is the end.
  *
  * <p>A session is changed by what a batch adds to it and takes from it. Its rows are looked at only
  * where it falls apart, or where an aggregate cannot take a row back; where neither happens, they
@@ -50,8 +54,12 @@ public final class Session implements Node {
   private final UnsafeRow row;
   private Sessions sessions;
   private SessionRows rows;
+  private final Deadlines deadlines;
   private long version;
   private long goneAt;
+
+  /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
+  private long watermark;
 
   /**
    * What comes and goes from one time to another.
@@ -71,6 +79,7 @@ public final class Session implements Node {
     this.shape = program.session();
     this.context = context;
     this.product = context.productOf(program.assembler());
+    this.deadlines = Deadlines.before(node, context.program());
     this.keys =
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
     this.document = new GroupDocument(program, context);
@@ -85,7 +94,13 @@ public final class Session implements Node {
     long timestamp = Message.latest(messages);
     open(state);
     NavigableMap<Long, List<Change>> changes = new TreeMap<>();
+    long watermarkBefore = watermark;
     for (byte[] message : messages) {
+      if (Message.kind(message) == Message.CLOSED) {
+        long told = Message.body(message).readLong() - deadlines.allowedMicros();
+        watermark = Math.max(watermark, told);
+        continue;
+      }
       for (Change each : changesOf(message)) {
         changes.computeIfAbsent(each.first(), any -> new ArrayList<>(1)).add(each);
       }
@@ -94,8 +109,11 @@ public final class Session implements Node {
     changes.values().stream()
         .flatMap(Collection::stream)
         .forEach(each -> sessions.findNear(each.first(), each.last(), before));
+    if (watermark > watermarkBefore) {
+      sessions.findEnding(watermarkBefore, watermark, before);
+    }
     List<Piece> after = piecesOf(runs(before.values(), changes), before, changes);
-    Sending sending = new Sending(keys.decode(key), timestamp, outbox);
+    Sending sending = new Sending(keys.decode(key), watermarkBefore, timestamp, outbox);
     sending.sendGone(before, after);
     sending.sendChanged(before, after, changes);
     version = sending.highest;
@@ -107,6 +125,7 @@ public final class Session implements Node {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     version = in == null ? state.highestForgotten() : in.readLong();
     goneAt = in == null ? 0 : in.readLong();
+    watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
     sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
     rows =
         shape.divides()
@@ -122,6 +141,9 @@ public final class Session implements Node {
     }
     goneAt = gone ? timestamp : 0;
     ByteWriter out = new ByteWriter(256).writeLong(version).writeLong(goneAt);
+    if (deadlines != null) {
+      out.writeLong(watermark);
+    }
     sessions.write(out);
     if (rows != null) {
       rows.write(out);
@@ -285,15 +307,21 @@ public final class Session implements Node {
     return max == 0 ? Long.MAX_VALUE : run + ((start - run) / max + 1) * max;
   }
 
+  private long endOf(Piece piece) {
+    return Math.min(piece.last() + shape.gapMicros(), cutOf(piece.start(), piece.run()));
+  }
+
   /** Sends what one batch changed of one address. */
   private final class Sending {
     private final Object[] columns;
+    private final long watermarkBefore;
     private final long timestamp;
     private final Outbox outbox;
     private long highest = version;
 
-    Sending(Object[] by, long timestamp, Outbox outbox) {
+    Sending(Object[] by, long watermarkBefore, long timestamp, Outbox outbox) {
       this.columns = Arrays.copyOf(by, by.length + 3);
+      this.watermarkBefore = watermarkBefore;
       this.timestamp = timestamp;
       this.outbox = outbox;
     }
@@ -333,7 +361,7 @@ public final class Session implements Node {
         List<Sessions.Kept> olds = met.get(i);
         boolean whole = olds.stream().allMatch(old -> parts.get(old) == 1);
         List<Change> ofPiece = changesOf(piece, olds, changes);
-        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds)) {
+        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece)) {
           long count = aggregate(piece, whole ? olds : null, ofPiece);
           send(piece, count, before.get(piece.start()), olds);
         }
@@ -350,6 +378,11 @@ public final class Session implements Node {
       }
       met.addAll(before.subMap(piece.start(), true, piece.last(), true).values());
       return met;
+    }
+
+    private boolean closes(Piece piece) {
+      long end = endOf(piece);
+      return watermarkBefore < end && end <= watermark;
     }
 
     private static boolean isThere(Piece piece, List<Sessions.Kept> olds) {
@@ -406,7 +439,22 @@ public final class Session implements Node {
     }
 
     private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {
-      long end = Math.min(piece.last() + shape.gapMicros(), cutOf(piece.start(), piece.run()));
+      read(known);
+      int failures = 0;
+      if (endOf(piece) <= watermark) {
+        failures = sendDocument(piece, olds);
+      } else {
+        last.sendGone(() -> keyOf(piece.start()), timestamp, outbox);
+      }
+      highest = Math.max(highest, last.version());
+      sessions.put(
+          new Sessions.Kept(
+              piece.start(), piece.last(), piece.run(), count, failures, sent(), sums()));
+    }
+
+    /** Returns how many expressions failed over it. */
+    private int sendDocument(Piece piece, List<Sessions.Kept> olds) {
+      long end = endOf(piece);
       columns[program.by()] = piece.start();
       columns[program.by() + 1] = end;
       columns[program.by() + 2] = (end - piece.start()) / 1e6;
@@ -414,13 +462,9 @@ public final class Session implements Node {
       int failures = document.failures() + aggregates.overflows();
       int failedBefore = olds.stream().mapToInt(Sessions.Kept::failures).sum();
       context.counters().productFailures(product, failedBefore, failures);
-      read(known);
       last.send(
           SentDocument.Next.of(content), () -> keyOf(piece.start()), timestamp, outbox);
-      highest = Math.max(highest, last.version());
-      sessions.put(
-          new Sessions.Kept(
-              piece.start(), piece.last(), piece.run(), count, failures, sent(), sums()));
+      return failures;
     }
 
     private Slice sent() {

@@ -89,6 +89,17 @@ final class Sessions {
     }
   }
 
+  /** Adds to {@code found} the sessions that end after one time and not after another. */
+  void findEnding(long after, long until, NavigableMap<Long, Kept> found) {
+    Kept session = lastBelow(Long.MAX_VALUE);
+    while (session != null && session.last() + gap > after) {
+      if (session.last() + gap <= until) {
+        found.put(session.start(), session);
+      }
+      session = lastBelow(session.start());
+    }
+  }
+
   private Kept lastBelow(long time) {
     EntryMap.Entry entry = byStart.lastBelow(TimeCode.of(time));
     return entry == null ? null : Kept.read(entry);
