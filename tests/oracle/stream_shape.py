@@ -178,7 +178,7 @@ def _logs(random: Random, relations: dict[str, Relation]) -> list[Log]:
 
 
 def _step(random: Random) -> str:
-    return random.choice((_lookup, _lookup, _version, _plain, _stored))(random)
+    return random.choice((_lookup, _lookup, _version, _plain, _stored, _rolling, _rolling))(random)
 
 
 def _lookup(random: Random) -> str:
@@ -201,6 +201,21 @@ def _version(random: Random) -> str:
     table = random.choice(("prices", "rates"))
     field = random.choice(("[price]", "{was: price}"))
     return f"{{lookup: {table}, on: [sku], fields: {field}, as_of: event, {switches}}}"
+
+
+def _rolling(random: Random) -> str:
+    by = random.choice(("[sku]", "[sku]", "[sku, id]"))
+    values = random.choice(
+        (
+            "{n: count(*)}",
+            "{low: min(id), high: max(id)}",
+            "{total: sum(id), mean: total / count(*)}",
+            "{odd: count(*) filter (where id % 2 = 1), sku: max(sku)}",
+        )
+    )
+    retention = random.choice(("", "", ", retention: 5m", ", retention: 20m"))
+    over = random.choice(("3m", "10m", "40m"))
+    return f"{{rolling: {{by: {by}, over: {over}, values: {values}{retention}}}}}"
 
 
 def _plain(random: Random) -> str:

@@ -15,18 +15,21 @@ from itertools import pairwise
 from typing import Any
 
 from joinery.expression.convert import micros_of
+from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
     Union,
     WithColumns,
 )
+from joinery.semantics.document import Aggregating
 from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings, guarded
@@ -137,6 +140,8 @@ def _step(step: Step, lines: list[Line], world: _World) -> list[Line]:
             return _followed(lines, _Versions(step, world).life, len(world.times))
         case Lookup():
             return _followed(lines, _Rows(step, world).life, len(world.times))
+        case Rolling():
+            return _followed(lines, _Rolled(step, lines, world).life, len(world.times))
         case MapRows():
             raise AssertionError("a function is the user's: it is no part of the semantics")
 
@@ -334,3 +339,77 @@ class _Versions:
                 yield line.sent(batch, {**line.row, **made}, again=again)
             if self.is_final(batch, time):
                 return
+
+
+class _Rolled:
+    """Columns over the events of a key in the time up to each."""
+
+    def __init__(self, step: Rolling, lines: list[Line], world: _World) -> None:
+        self.step, self.lines, self.world = step, lines, world
+        self.aggregates = [Aggregating(each, _FAILED) for each in step.aggregates]
+        self.values = [(each.name, guarded(each.expression, _FAILED)) for each in step.values]
+        self.horizon = cache(self._horizon)
+        self.seen = cache(self._seen)
+
+    def _horizon(self, batch: int) -> int | None:
+        """Return the time below which nothing changes in a batch: the logs before it say."""
+        least: list[int] = []
+        for log in self.step.logs:
+            rows = RowMerge(log, _FAILED)
+            told = [
+                rows.derived({each.name: one.after.get(each.name) for each in log.columns})
+                for one in self.world.of(log, batch - 1)
+                if one.after is not None
+            ]
+            times = [micros_of(each[self.step.time]) for each in told if each[self.step.time]]
+            if not times:
+                return None
+            delay_ms = log.watermark.delay_ms if log.watermark else 0
+            least.append(max(times) - delay_ms * 1000)
+        return min(least) - self.step.retention_us
+
+    def _seen(self, batch: int) -> list[Line]:
+        """Return the events that others see in a batch: the last of each key, if it counts."""
+        last: dict[Key, Line] = {}
+        for each in sorted(self.lines, key=lambda each: (each.batch, each.place)):
+            if each.batch <= batch:
+                last[each.key] = each
+        return [each for each in last.values() if self.counts(each)]
+
+    def counts(self, line: Line) -> bool:
+        time, horizon = self.time(line), self.horizon(line.batch)
+        return time is not None and (horizon is None or time >= horizon)
+
+    def time(self, line: Line) -> int | None:
+        at = line.row[self.step.time]
+        return None if at is None else micros_of(at)
+
+    def life(self, line: Line, end: int) -> Iterator[Line]:
+        """Yield what is sent for an event up to the batch that brings it again."""
+        if not self.counts(line):
+            self.world.dead.append((line.batch, line.key))
+            return
+        sent = None
+        for batch in range(line.batch, max(end, line.batch + 1)):
+            horizon, time = self.horizon(batch), self.time(line) or 0
+            if batch > line.batch and horizon is not None and time < horizon:
+                continue
+            made = self.made(line, batch)
+            if made != sent:
+                yield line.sent(batch, {**line.row, **made}, again=sent is not None)
+                sent = made
+
+    def made(self, line: Line, batch: int) -> dict[str, Any]:
+        until, key = self.time(line) or 0, [line.row[each] for each in self.step.by]
+        rows = [line.row]
+        for each in self.seen(batch):
+            alike = [each.row[name] for name in self.step.by] == key
+            within = until - self.step.over_us < (self.time(each) or 0) <= until
+            if alike and within and each.key != line.key:
+                rows.append(each.row)
+        scope = {**line.row, WINDOW_SECONDS: self.step.over_us / 1e6}
+        scope |= {each.name: each.over(rows) for each in self.aggregates}
+        made: dict[str, Any] = {}
+        for name, evaluate in self.values:
+            made[name] = scope[name] = evaluate(scope)
+        return made

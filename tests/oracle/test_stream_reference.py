@@ -16,7 +16,7 @@ from tests.oracle.stream_shape import make_stream_trial, stream_failures
 from tests.oracle.stream_truth import truth
 
 from joinery.plan.build import build_plan
-from joinery.plan.stream import PLACE, Stream, Union
+from joinery.plan.stream import PLACE, Rolling, Stream, Union
 from joinery.project.product import ProjectSpec
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Sent
@@ -43,8 +43,9 @@ streams:
 STORE = "read: database, store: {sqlite: {path: a.db}}"
 
 
-def stream(*steps: str) -> Stream:
-    text = f"{PROJECT}  s: {{from: orders, steps: [{', '.join(steps)}, {{select: [price]}}]}}\n"
+def stream(*steps: str, chosen: str = "price") -> Stream:
+    told = f"{', '.join(steps)}, {{select: [{chosen}]}}"
+    text = f"{PROJECT}  s: {{from: orders, steps: [{told}]}}\n"
     return build_plan(load_text(text)).streams[0]
 
 
@@ -133,6 +134,34 @@ def test_events_that_are_sent_again_end_with_the_rows_of_the_end(seed: int) -> N
     after = last(sent(again, [table, events]))
 
     assert one == other == after
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rolling_columns_end_as_a_query_over_the_whole_log_gives(seed: int) -> None:
+    random = Random(seed)
+    values = "{n: count(*), total: sum(id), low: min(id)}"
+    step = f"{{rolling: {{by: [sku], over: 10m, values: {values}}}}}"
+    plan = stream(step, chosen="n, total, low")
+    log = orders(random)
+
+    one, other = (last(sent(plan, cut(random, log))) for _ in range(2))
+
+    assert one == other == rolled(log)
+
+
+def rolled(log: Log) -> dict[Any, str]:
+    """Return each order's values as DuckDB computes them."""
+    duckdb = pytest.importorskip("duckdb")
+    rows = [(each.columns["id"], each.columns["sku"], each.columns["at"]) for each in log]
+    with duckdb.connect() as database:
+        database.execute("create table log (id bigint, sku varchar, t timestamptz)")
+        database.executemany("insert into log values (?, ?, ?)", rows)
+        found = database.execute(
+            "select id, count(*) over w, sum(id) over w, min(id) over w from log window w as"
+            " (partition by sku order by t range between"
+            " interval '9 minutes 59.999999 seconds' preceding and current row)"
+        ).fetchall()
+    return {key: str({"n": n, "total": int(total), "low": low}) for key, n, total, low in found}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -231,5 +260,6 @@ def test_random_streams_have_every_switch_and_send_something() -> None:
         (each.as_of, each.late) for each in lookups
     }
     assert {True, False} == {one == other for one, other in united}
+    assert sum(isinstance(step, Rolling) for each in streams for step in each.steps) > 10
     assert len({name for each in sent for name in each.lines}) > 40
     assert any(each.dead for each in sent)

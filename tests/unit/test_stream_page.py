@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import joinery as jn
 from joinery.plan.check import check
 from joinery.project import grammar
+from joinery.semantics.render import document_json
+from joinery.testing import StreamDriver
+from joinery.testing.changes import insert
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -15,6 +19,7 @@ YAML, PYTHON = (
     next(text for kind, text in BLOCK.findall(PAGE) if kind == wanted)
     for wanted in ("yaml", "python")
 )
+ROLLING = dict(re.findall(r"```(yaml rolling|json rows|json events)\n(.*?)```", PAGE, re.DOTALL))
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
@@ -34,6 +39,23 @@ def test_the_app_of_the_page_declares_a_stream(tmp_path: Path) -> None:
     assert isinstance(app, jn.App)
     assert ["products", "customers"] == [
         each.table.name for each in app.streams["enriched_orders"].plan.lookups
+    ]
+
+
+def test_the_payments_of_the_page_give_its_events(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(ROLLING["yaml rolling"], encoding="utf-8")
+    stream = jn.load(file).plan.streams[0]
+    driver = StreamDriver(stream)
+    rows = [insert("payment", **json.loads(line)) for line in ROLLING["json rows"].splitlines()]
+
+    sent = [*driver.send(rows[:3]), *driver.send(rows[3:])]
+
+    assert [] == check(file)
+    assert ROLLING["json events"].splitlines() == [
+        f'{{"key":{document_json({"id": each.key}, stream.key)}'
+        f',"value":{document_json(each.value, stream.output)}}}'
+        for each in sent
     ]
 
 

@@ -274,6 +274,42 @@ class Stream:
         raise_all(tuple(reader.problems))
         return self._with(MapSpec(function, columns))
 
+    def rolling(
+        self,
+        by: str | Sequence[str],
+        over: str,
+        values: Mapping[str, str] | None = None,
+        *,
+        retention: str | None = None,
+        **computed: str,
+    ) -> Stream:
+        """Add columns over the events of the same `by`, in the time up to each event.
+
+        An event that comes late corrects those that were sent and see it.
+
+        Args:
+            by: Columns of the event.
+            over: How far back from an event's time, such as `10m`; the event itself counts.
+            values: Names and expressions with aggregates, over the columns of the events.
+            retention: How far an event may be below the watermark, and still counts; by
+                default `7d`.
+            computed: Further values.
+
+        Raises:
+            ProjectErrors: With every problem.
+
+        Example:
+            >>> import joinery as jn
+            >>> fields = {"card": "long", "at": "timestamp"}
+            >>> payments = jn.App("bank").stream("payments", fields=fields, time="at")
+            >>> often = payments.rolling("card", "10m", n="count(*)").filter("n > 10")
+            >>> [each.name for each in often.plan.columns]
+            ['card', 'at', 'n']
+        """
+        data: dict[str, object] = {"by": _listed([by] if isinstance(by, str) else by)}
+        data |= {"over": over, "values": {**(values or {}), **computed}}
+        return self._step({"rolling": data | ({"retention": retention} if retention else {})})
+
     def branch(self, *conditions: str) -> tuple[Stream, ...]:
         """Return a stream for each condition, and one of the events that meet none.
 

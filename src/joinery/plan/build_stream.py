@@ -5,12 +5,14 @@ Invariant: a name that could not be built is not blamed on what uses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from joinery.model.type import DataType, Field, Struct, parse_type
+from joinery.expression.typed import Aggregate
+from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
 from joinery.plan.build_lookup import Events, build_lookup
 from joinery.plan.context import Context
+from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
@@ -18,11 +20,13 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
     Union,
     WithColumns,
+    rolling_scope,
     stage_of,
 )
 from joinery.project.product import Pairs
@@ -30,6 +34,7 @@ from joinery.project.stream import (
     FilterSpec,
     LookupSpec,
     MapSpec,
+    RollingSpec,
     SelectSpec,
     StepSpec,
     StreamSpec,
@@ -206,6 +211,8 @@ class _Streams:
                 return MapRows(function, Struct(columns))
             case UnionSpec(name):
                 return self.union(begun, name, stream, (*path, "union"))
+            case RollingSpec():
+                return self.rolling(begun, spec, stream, (*path, "rolling"))
 
     def computed(self, begun: _Begun, pairs: Pairs, path: Path) -> tuple[Computed, ...]:
         made: dict[str, Computed] = {}
@@ -233,6 +240,93 @@ class _Streams:
             self.context.refuse("PLAN_LOOKUP", message, path, detail=detail, hint=hint)
         return step
 
+    def rolling(
+        self, begun: _Begun, spec: RollingSpec, stream: StreamSpec, path: Path
+    ) -> Rolling | None:
+        """Return the step, or None where a column it counts by is not there."""
+        known = len(self.context.problems)
+        logs = _logs(begun.relation, begun.steps)
+        self.check_time(begun, logs, stream, path)
+        for index, name in enumerate(spec.by):
+            self.check_by(begun, name, (*path, "by", index))
+        values, aggregates = self.rolling_values(begun, spec, path)
+        time = begun.relation.time
+        if len(self.context.problems) > known or time is None or begun.lost:
+            return None
+        step = Rolling(spec.by, time, spec.over_us, aggregates, values, logs, spec.retention_us)
+        moving = sorted({*spec.by, time} & begun.volatile)
+        if moving:
+            message = f'the rolling columns remember events by "{moving[0]}"'
+            detail = f'A correction of an earlier step may change "{moving[0]}".'
+            hint = "Put the step before the one that corrects."
+            self.context.refuse("PLAN_STREAM", message, path, detail=detail, hint=hint)
+        return step
+
+    def rolling_values(
+        self, begun: _Begun, spec: RollingSpec, path: Path
+    ) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
+        columns, lost = begun.scope, set(begun.lost)
+        scope = rolling_scope(columns)
+        values: dict[str, Computed] = {}
+        aggregates: list[Aggregate] = []
+        for name, text in spec.values:
+            place = (*path, "values", name)
+            found = self.context.expression(
+                text,
+                place,
+                scope,
+                failed=lost,
+                rows=columns,
+                first_aggregate=len(aggregates),
+            )
+            if name in values:
+                message = f'column "{name}" is there twice'
+                self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
+            elif found is None:
+                lost.add(name)
+            else:
+                values[name] = Computed(name, found[0])
+                aggregates += found[1]
+                scope[name] = found[0].type
+        return tuple(values.values()), tuple(aggregates)
+
+    def check_by(self, begun: _Begun, name: str, path: Path) -> None:
+        """Refuse what events cannot be counted by."""
+        if name in begun.lost:
+            return
+        if name not in begun.scope:
+            message = f'the event has no column "{name}"'
+            self.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=name, known=begun.scope)
+        elif not comparable(begun.scope[name]):
+            message = f'events cannot be counted by "{name}", which is {begun.scope[name]}'
+            hint = "Name columns of simple types."
+            self.context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
+
+    def check_time(
+        self, begun: _Begun, logs: Sequence[Relation], stream: StreamSpec, path: Path
+    ) -> None:
+        """Refuse events whose time is not there, or not what their logs say it is."""
+        for each in logs:
+            if each.time is None:
+                message = f'rolling columns need a time, and relation "{each.name}" has none'
+                hint = f'Name its column: "time" of relation "{each.name}".'
+                self.context.refuse("PLAN_STREAM", message, path, hint=hint)
+                return
+        times = sorted({each.time for each in logs if each.time is not None})
+        if len(times) > 1:
+            message = f'the events of stream "{stream.name}" have their times in two columns'
+            detail = f'They are "{times[0]}" and "{times[1]}".'
+            hint = "Give the relations a time column of one name, with derive."
+            self.context.refuse("PLAN_STREAM", message, path, detail=detail, hint=hint)
+        elif times[0] not in begun.lost and _replaces(begun.steps, times[0]):
+            message = f'a step before the rolling columns replaces the time "{times[0]}"'
+            hint = "Keep the column, and compute under another name."
+            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
+        elif times[0] not in begun.lost and begun.scope.get(times[0]) != TIMESTAMP:
+            message = f'the event has lost its time "{times[0]}"'
+            hint = "Keep the column until after the step."
+            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
+
     def union(self, begun: _Begun, name: str, stream: StreamSpec, path: Path) -> Step | None:
         if name not in self.specs:
             message = f'there is no stream "{name}"'
@@ -258,8 +352,27 @@ def _declared(spec: StepSpec) -> set[str] | None:
             return None if fields is None else {name for name, _ in fields}
         case SelectSpec(fields) | WithColumnsSpec(fields) | MapSpec(_, fields):
             return {name for name, _ in fields}
+        case RollingSpec():
+            return {name for name, _ in spec.values}
         case FilterSpec() | UnionSpec():
             return set()
+
+
+def _logs(relation: Relation, steps: Sequence[Step]) -> tuple[Relation, ...]:
+    """Return the relations whose events have come through `steps`, each once."""
+    logs = [relation]
+    for each in steps:
+        if isinstance(each, Union):
+            logs += _logs(each.other.relation, each.other.steps)
+    return tuple(dict.fromkeys(logs))
+
+
+def _replaces(steps: Sequence[Step], column: str) -> bool:
+    """Return whether a column may be another than the log's after `steps`."""
+    return any(
+        _replaces(each.other.steps, column) if isinstance(each, Union) else column in each.made
+        for each in steps
+    )
 
 
 def _differs(begun: _Begun, other: Stream) -> str:
@@ -292,8 +405,12 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
         case MapRows(_, output):
             return {each.name for each in output.fields} if before else set()
         case Union(other):
-            corrected = any(each.corrects for each in other.lookups)
+            corrected = any(each.corrects for each in other.lookups) or any(
+                isinstance(each, Rolling) for each in other.steps
+            )
             return {each.name for each in begun.columns} if corrected else before
+        case Rolling():
+            return before | step.made
         case Filter():
             return before
 

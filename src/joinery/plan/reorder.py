@@ -19,12 +19,15 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Union,
     WithColumns,
     stage_of,
 )
+
+_SENT_AGAIN = "An event that it sends later, or again, would query the store again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ def _told(step: Step) -> str:
             return f'the lookup of "{step.table.name}" in state'
         case Union(other):
             return f'the union with "{other.name}"'
+        case Rolling():
+            return "the step rolling"
         case Lookup() | Filter() | Select() | WithColumns() | MapRows():
             raise AssertionError(step)  # may come after a store is queried
 
@@ -95,6 +100,8 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
     match step:
         case Lookup():
             return _obstacle_to_lookup(step, between, columns)
+        case Rolling():
+            return _SENT_AGAIN
         case Union():
             return "The events of both streams must be there before a store is queried."
         case Filter() | Select() | WithColumns() | MapRows():
@@ -103,7 +110,7 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
 
 def _obstacle_to_lookup(step: Lookup, between: Sequence[Step], columns: tuple[Field, ...]) -> str:
     if step.remembers:
-        return "An event that it sends later, or again, would query the store again."
+        return _SENT_AGAIN
     known = {each.name: each.type for each in columns}
     needed = {pair.parent for pair in step.on}
     needed |= {step.event_time} if step.event_time else set()
@@ -128,7 +135,7 @@ def _between(step: Lookup, other: Step, needed: set[str]) -> str:
                 return "A filter between them decides which events may become dead letters."
         case Lookup():
             giver = f'lookup of "{other.table.name}"'
-        case Select() | WithColumns() | Union():
+        case Select() | WithColumns() | Union() | Rolling():
             pass
     touched = sorted(needed & other.made)
     if touched:
@@ -143,7 +150,7 @@ def _showing(step: Step, moved: Lookup) -> Step:
         case Select(fields):
             made = (Field(each.name, each.expression.type) for each in moved.fields)
             return Select(fields + tuple(_itself(each) for each in made))
-        case Lookup() | Filter() | WithColumns() | MapRows() | Union():
+        case Lookup() | Filter() | WithColumns() | MapRows() | Union() | Rolling():
             return step
 
 

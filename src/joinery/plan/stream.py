@@ -18,12 +18,13 @@ is older than declared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from joinery.expression.typed import Expression
-from joinery.model.type import BOOLEAN, STRING, Atomic, Field, Struct
+from joinery.expression.group_aggregate import WINDOW_SECONDS
+from joinery.expression.typed import Aggregate, Expression
+from joinery.model.type import BOOLEAN, DOUBLE, STRING, Atomic, DataType, Field, Struct
 from joinery.plan.nodes import Computed, JoinPair, Plan, Product, Relation, Sink
 from joinery.project.quantity import duration_text
 from joinery.project.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
@@ -238,7 +239,66 @@ class Union:
         return needed
 
 
-Step = Lookup | Filter | Select | WithColumns | MapRows | Union
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Adds columns over the events that have the same `by`, in the time up to each event.
+
+    Attributes:
+        by: Columns of the event; a null is a value of its own.
+        time: The column with the event's time, as all of `logs` have it.
+        over_us: An event of time t sees those of times in (t - over, t], itself among them.
+        aggregates: Those that `values` read, over the columns before the step.
+        values: What is added, each over the columns, the aggregates and the values above it.
+        logs: The relations whose events come here.
+        retention_us: How far an event may be below the watermark of `logs`, and counts.
+    """
+
+    by: tuple[str, ...]
+    time: str
+    over_us: int
+    aggregates: tuple[Aggregate, ...]
+    values: tuple[Computed, ...]
+    logs: tuple[Relation, ...]
+    retention_us: int
+
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return the columns with its own, in the places of those that they replace."""
+        return _replaced(columns, _fields(self.values))
+
+    @property
+    def made(self) -> Names:
+        """Its columns."""
+        return _names(self.values)
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what is needed and not made here, and all that it reads."""
+        read = {*self.by, self.time}
+        for each in self.aggregates:
+            read |= each.argument.references if each.argument else frozenset()
+            read |= each.filter.references if each.filter else frozenset()
+        for value in self.values:
+            read |= value.expression.references & columns
+        return (needed - self.made) | read
+
+    def values_scope(
+        self, columns: Mapping[str, DataType], before: int | None = None
+    ) -> dict[str, DataType]:
+        """Return the types of what `values` may name, their aggregates included.
+
+        Args:
+            columns: Those before the step.
+            before: The place of the value that asks: it sees those above it. None for all.
+        """
+        scope = rolling_scope(columns) | {each.name: each.type for each in self.aggregates}
+        return scope | {each.name: each.type for each in self.values[:before]}
+
+
+def rolling_scope(columns: Mapping[str, DataType]) -> dict[str, DataType]:
+    """Return the types of what a value may name beside aggregates: columns, and for `rate`."""
+    return {**columns, WINDOW_SECONDS: DOUBLE}
+
+
+Step = Lookup | Filter | Select | WithColumns | MapRows | Union | Rolling
 
 
 def stage_of(step: Step) -> Stage:
@@ -247,7 +307,7 @@ def stage_of(step: Step) -> Stage:
     Steps that run in the stream (`state`) stand before those that query a store.
     """
     match step:
-        case Lookup(read="state") | Union():
+        case Lookup(read="state") | Union() | Rolling():
             return "state"
         case Lookup(read="database"):
             return "store"
@@ -258,7 +318,7 @@ def stage_of(step: Step) -> Stage:
 def beside(step: Step) -> Lookup | Union | None:
     """Return a step that brings in what is not in the event: a table's row, other events."""
     match step:
-        case Lookup(read="event") | Filter() | Select() | WithColumns() | MapRows():
+        case Lookup(read="event") | Filter() | Select() | WithColumns() | MapRows() | Rolling():
             return None
         case Lookup() | Union():
             return step
@@ -315,6 +375,13 @@ class Stream:
     def united(self) -> tuple[Stream, ...]:
         """The streams whose events it adds, in order."""
         return tuple(each.other for each in self.steps if isinstance(each, Union))
+
+    @property
+    def watched(self) -> tuple[Relation, ...]:
+        """The logs by whose watermark rolling columns forget events."""
+        mine = (log for each in self.steps if isinstance(each, Rolling) for log in each.logs)
+        others = (log for other in self.united for log in other.watched)
+        return tuple(dict.fromkeys((*mine, *others)))
 
     @property
     def tables(self) -> tuple[Relation, ...]:

@@ -5,13 +5,15 @@ Building a plan does not ask: the reference, the test driver and `explain` take 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors
+from joinery.expression.typed import Aggregate
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
-from joinery.plan.stream import Stream
+from joinery.plan.stream import Rolling, Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
 from joinery.project.window import (
@@ -47,8 +49,10 @@ def missing(product: Product) -> Missing | None:
     if found := _of_reads(product):
         return found
     match product.form:
-        case DocumentForm() | OutboxForm() | Stream():
+        case DocumentForm() | OutboxForm():
             return None
+        case Stream():
+            return _of_steps(product.form)
         case AggregateForm():
             return _of_groups(product.form, product.solution)
         case _:
@@ -69,10 +73,15 @@ def _of_reads(product: Product) -> Missing | None:
     return None
 
 
+def _of_steps(stream: Stream) -> Missing | None:
+    rolling = (each for each in stream.steps if isinstance(each, Rolling))
+    return _of_functions((one for each in rolling for one in each.aggregates), "steps")
+
+
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))
-    return _of_window(form.window) or _of_emit(form) or _of_functions(form)
+    return _of_window(form.window) or _of_emit(form) or _of_functions(form.aggregates, "values")
 
 
 def _of_window(window: Window | None) -> Missing | None:
@@ -106,18 +115,17 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     return None
 
 
-def _of_functions(form: AggregateForm) -> Missing | None:
+def _of_functions(aggregates: Iterable[Aggregate], word: str) -> Missing | None:
     named = {
-        f"{each.function}(distinct …)" if each.distinct else each.function
-        for each in form.aggregates
+        f"{each.function}(distinct …)" if each.distinct else each.function for each in aggregates
     }
     lacking = sorted(named - _KEPT)
-    return Missing(f"the aggregate {lacking[0]} over groups", ("values",)) if lacking else None
+    return Missing(f"the aggregate {lacking[0]} over groups", (word,)) if lacking else None
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:
     """Return a problem for each product that its solution cannot run yet."""
-    lacking = ((each, missing(each)) for each in plan.products)
+    lacking = ((each, missing(each)) for each in outputs_of(plan))
     return tuple(_refusal(spec, each, found) for each, found in lacking if found is not None)
 
 
@@ -132,9 +140,10 @@ def refuse_unsupported(spec: ProjectSpec, plan: Plan) -> None:
 
 
 def _refusal(spec: ProjectSpec, product: Product, found: Missing) -> JoineryError:
+    section = "streams" if isinstance(product.form, Stream) else "products"
     return PlanError(
         f'the solution {product.solution} cannot run "{product.name}" yet: {found.what}',
         code="PLAN_NOT_YET",
         detail=f"Of such products, {REFERENCE_ALONE}.",
-        location=spec.locate(("products", product.name, *found.path)),
+        location=spec.locate((section, product.name, *found.path)),
     )

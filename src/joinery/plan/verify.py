@@ -31,6 +31,7 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
@@ -215,8 +216,23 @@ def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
             _verify_stream_require(
                 other.key == stream.key, stream, "united events have the same kind of key"
             )
+        case Rolling():
+            _rolling(stream, step, columns)
         case MapRows():
             pass
+
+
+def _rolling(stream: Stream, step: Rolling, columns: tuple[Field, ...]) -> None:
+    types = {each.name: each.type for each in columns}
+    _verify_stream_require(types.get(step.time) == TIMESTAMP, stream, "rolling columns need a time")
+    _verify_stream_require({*step.by} <= types.keys(), stream, "what it counts by is there")
+    inner = [each for one in step.aggregates for each in (one.argument, one.filter) if each]
+    _verify_stream_reads(stream, inner, columns)
+    for place, value in enumerate(step.values):
+        known = step.values_scope(types, before=place).keys()
+        _verify_stream_require(
+            value.expression.references <= known, stream, "an event has what its values read"
+        )
 
 
 def _lookup(stream: Stream, lookup: Lookup, columns: tuple[Field, ...]) -> None:

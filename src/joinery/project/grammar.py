@@ -291,7 +291,6 @@ TIMES = ("processing", "event")
 LATES = ("hold", "correct")
 MISSES = ("null", "drop", "dead_letter")
 CHANGES = ("keep", "re_emit", "correct")
-STEP_KINDS = ("lookup", "filter", "select", "with_columns", "map", "union")
 
 
 def _word(known: tuple[str, ...], description: str) -> Fragment:
@@ -333,7 +332,12 @@ STEP: Names = {
     "select": _ref("fields", "Replaces all columns by these."),
     "map": {"type": "object", "description": "Gives each event to a function of yours."},
     "union": _text("Adds the events of another stream of the same columns."),
+    "rolling": {
+        "type": "object",
+        "description": "Adds columns over the events of a key in the time up to each event.",
+    },
 }
+STEP_KINDS = tuple(STEP)
 MAP: Names = {
     "function": {
         "type": "string",
@@ -347,6 +351,21 @@ MAP: Names = {
         "description": "The columns it returns and their Spark DDL types.",
     },
 }
+ROLLING: Names = {
+    "by": _names("The columns whose values events have in common."),
+    "over": _ref("span", "How far back from an event's time other events count."),
+    "values": _ref(
+        "expressions", "The columns to add, over those events and the columns of the event."
+    ),
+    "retention": _ref(
+        "span", "How far an event may be below the watermark, and still counts.", default="7d"
+    ),
+}
+STEP_MAPS: Mapping[str, tuple[Names, tuple[str, ...]]] = {
+    "map": (MAP, ("function", "output")),
+    "rolling": (ROLLING, ("by", "over", "values")),
+}
+"""The steps that are maps: their keys, and which of these are needed."""
 STREAM: Names = {
     "from": _text("A relation with `append: true`, or another stream."),
     "steps": {

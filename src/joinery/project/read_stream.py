@@ -32,6 +32,7 @@ from joinery.project.stream import (
     Miss,
     OnChange,
     Read,
+    RollingSpec,
     SelectSpec,
     StepSpec,
     StoreRead,
@@ -40,6 +41,7 @@ from joinery.project.stream import (
     WithColumnsSpec,
 )
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Path, Scalar, Tree
+from joinery.project.window import WEEK_US
 
 Parts = Mapping[str, Tree]
 
@@ -270,6 +272,8 @@ def _plain_step(reader: Reader, entry: Entry, what: str, path: Path) -> StepSpec
             return UnionSpec(reader.text(entry.value, part))
         case "map":
             return _map(reader, entry.value, part)
+        case "rolling":
+            return _rolling(reader, entry.value, part)
         case other:
             raise AssertionError(f"no reader for a step {other}")
 
@@ -281,10 +285,7 @@ def _named(reader: Reader, tree: Tree, part: str) -> Pairs:
 
 
 def _map(reader: Reader, tree: Tree, part: str) -> MapSpec:
-    parts = reader.named(tree, part, grammar.MAP)
-    for name in grammar.MAP:
-        if name not in parts:
-            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', tree.mark.value)
+    parts = _step_map(reader, tree, part, "map")
     function = (
         reader.text(parts["function"], f'"function" of {part}') if "function" in parts else ""
     )
@@ -293,6 +294,36 @@ def _map(reader: Reader, tree: Tree, part: str) -> MapSpec:
         reader.refuse("SPEC_SHAPE", message, parts["function"].mark.value)
     output = parts.get("output")
     return MapSpec(function, read_output(reader, output, part) if output is not None else ())
+
+
+def _step_map(reader: Reader, tree: Tree, part: str, kind: str) -> Parts:
+    """Return the keys of a step that is a map, and note which are lacking."""
+    names, needed = grammar.STEP_MAPS[kind]
+    parts = reader.named(tree, part, names)
+    for name in needed:
+        if name not in parts:
+            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', tree.mark.value)
+    return parts
+
+
+def _rolling(reader: Reader, tree: Tree, part: str) -> RollingSpec:
+    parts = _step_map(reader, tree, part, "rolling")
+
+    def micros(name: str, default_us: int) -> int:
+        told = f'"{name}" of {part}'
+        return reader.elapsed_us(parts[name], told, least=1) if name in parts else default_us
+
+    by: tuple[str, ...] = ()
+    if "by" in parts:
+        by = reader.texts(parts["by"], f'"by" of {part}', ())
+        if not by and isinstance(parts["by"], ListTree):
+            reader.refuse("SPEC_SHAPE", f'"by" of {part} names no column', parts["by"].mark.value)
+    return RollingSpec(
+        by=by,
+        over_us=micros("over", 1),
+        values=_named(reader, parts["values"], f'"values" of {part}') if "values" in parts else (),
+        retention_us=micros("retention", WEEK_US),
+    )
 
 
 def read_output(reader: Reader, tree: Tree, part: str) -> Pairs:

@@ -30,7 +30,7 @@ SECTIONS: Mapping[str, Names] = {
     "lookup": grammar.LOOKUP,
     "cache": grammar.CACHE,
     "limits": grammar.LIMITS,
-    "map": grammar.MAP,
+    **{kind: names for kind, (names, _) in grammar.STEP_MAPS.items()},
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
     "registry": grammar.REGISTRY,
@@ -52,7 +52,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "outbox": ("relation",),
     "stream": ("from",),
     "lookup": ("lookup", "on"),
-    "map": ("function", "output"),
+    **{kind: needed for kind, (_, needed) in grammar.STEP_MAPS.items()},
     "lineage": ("url",),
     "registry": ("url",),
     **{

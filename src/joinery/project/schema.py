@@ -110,22 +110,23 @@ def _window_needs(kind: str) -> tuple[str, ...]:
 
 
 def _stream_definitions() -> dict[str, Any]:
-    fields = {"select": _reference("fields"), "with_columns": _reference("expressions")}
-    steps: list[dict[str, Any]] = [
-        _object(grammar.LOOKUP, required=("lookup", "on")),
-        *(_object({name: shape}, required=(name,)) for name, shape in fields.items()),
-        _object({"filter": _reference("expression")}, required=("filter",)),
-        _object({"union": {"type": "string"}}, required=("union",)),
-        _object({"map": _object(grammar.MAP, required=("function", "output"))}, required=("map",)),
-    ]
     return {
         "stream": _object(grammar.STREAM, required=("from",)),
-        "step": {"anyOf": steps},
+        "step": {"anyOf": [_step(kind) for kind in grammar.STEP_KINDS]},
         "watermark": _object(grammar.WATERMARK),
         "cache": _object(grammar.CACHE),
         "limits": _object(grammar.LIMITS),
         "store": _kinds(LOOKUP_STORES),
     }
+
+
+def _step(kind: str) -> dict[str, Any]:
+    if kind == "lookup":
+        return _object(grammar.LOOKUP, required=("lookup", "on"))
+    if kind in grammar.STEP_MAPS:
+        names, needed = grammar.STEP_MAPS[kind]
+        return _object({kind: _object(names, required=needed)}, required=(kind,))
+    return _object({kind: grammar.STEP[kind]}, required=(kind,))
 
 
 def _reference(name: str) -> dict[str, Any]:

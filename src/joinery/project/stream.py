@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from joinery.project.option import count, duration, rate
 from joinery.project.product import Options, Pairs, SinkSpec
+from joinery.project.window import WEEK_US
 
 Read = Literal["state", "database", "event"]
 AsOf = Literal["processing", "event"]
@@ -141,7 +142,25 @@ class UnionSpec:
     stream: str
 
 
-StepSpec = LookupSpec | FilterSpec | SelectSpec | WithColumnsSpec | MapSpec | UnionSpec
+@dataclass(frozen=True, slots=True)
+class RollingSpec:
+    """Adds columns over the events of the same `by` in the time up to each event.
+
+    Attributes:
+        by: Columns of the event.
+        over_us: How far back from an event's time, which it has itself, others count.
+        retention_us: How far an event may be below the watermark.
+    """
+
+    by: tuple[str, ...]
+    over_us: int
+    values: Pairs
+    retention_us: int = WEEK_US
+
+
+StepSpec = (
+    LookupSpec | FilterSpec | SelectSpec | WithColumnsSpec | MapSpec | UnionSpec | RollingSpec
+)
 
 
 def _read_by(step: StepSpec) -> str | None:
@@ -151,7 +170,7 @@ def _read_by(step: StepSpec) -> str | None:
             return table
         case UnionSpec(stream):
             return stream
-        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec():
+        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec() | RollingSpec():
             return None
 
 

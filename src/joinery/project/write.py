@@ -34,6 +34,7 @@ from joinery.project.stream import (
     FilterSpec,
     LookupSpec,
     MapSpec,
+    RollingSpec,
     SelectSpec,
     StepSpec,
     StoreRead,
@@ -42,6 +43,7 @@ from joinery.project.stream import (
     WithColumnsSpec,
 )
 from joinery.project.window import (
+    WEEK_US,
     Cumulative,
     Emit,
     Hopping,
@@ -132,6 +134,16 @@ def step_data(spec: StepSpec) -> Data:
             return {"union": stream}
         case MapSpec():
             return {"map": {"function": _named(spec.function), "output": dict(spec.output)}}
+        case RollingSpec():
+            return {"rolling": _rolling(spec)}
+
+
+def _rolling(spec: RollingSpec) -> Data:
+    data: Data = {"by": list(spec.by), "over": micros_text(spec.over_us)}
+    data["values"] = dict(spec.values)
+    if spec.retention_us != WEEK_US:
+        data["retention"] = micros_text(spec.retention_us)
+    return data
 
 
 def _lookup(spec: LookupSpec) -> Data:

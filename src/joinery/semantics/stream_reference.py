@@ -26,6 +26,7 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
@@ -35,6 +36,7 @@ from joinery.plan.stream import (
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
+from joinery.semantics.rolling import RollingColumns
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded
 from joinery.solutions.protocol import DeadDocument, Emissions
@@ -147,6 +149,8 @@ class _Pipeline:
                 return partial(_computed, self._evaluators(fields), True)
             case MapRows():
                 return partial(_mapped, step, function_of(step))
+            case Rolling():
+                return RollingColumns(step, self._failed).process
             case Union(other):
                 united = _Pipeline(other)
                 self._waits.append(united)

@@ -7,7 +7,7 @@ settings changes. A session of Spark Connect has no JVM to reach and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from joinery.errors import RunError
 from joinery.plan.nodes import Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
-from joinery.solutions.spark_state.program import Group, KernelProgram, RelationProgram
+from joinery.solutions.spark_state.program import Group, KernelProgram, RelationProgram, Rolling
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 
@@ -222,9 +222,8 @@ def _clock(
 
     A program decodes the columns that its products use: a time that none does is not told.
     """
-    nodes = [each for each in program.nodes if isinstance(each, Group)]
-    grouped = any(program.relations[each.relation] is decoded for each in nodes)
-    if relation.time is None or not (grouped or relation.watermark):
+    timed = any(program.relations[each] is decoded for each in _timed(program))
+    if relation.time is None or not (timed or relation.watermark):
         return None
     columns = [each.name for each in decoded.columns]
     if relation.time in columns:
@@ -235,6 +234,15 @@ def _clock(
     if relation.time in visible:
         return {"column": visible.index(relation.time), "derived": True}
     return None
+
+
+def _timed(program: KernelProgram) -> Iterator[int]:
+    """Yield the relations of whose watermark a node asks."""
+    for node in program.nodes:
+        if isinstance(node, Group):
+            yield node.relation
+        elif isinstance(node, Rolling):
+            yield from (each.relation for each in node.logs)
 
 
 def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:

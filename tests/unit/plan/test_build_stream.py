@@ -33,6 +33,7 @@ relations:
 streams:
 """
 CUSTOMERS = "lookup: customers, on: {id: customer_id}, fields: [tier]"
+ROLLING = "{rolling: {by: [sku], over: 1m, values: {n: count(*)}}}"
 STORE = "read: database, store: {sqlite: {path: app.db}}"
 PRODUCTS = "lookup: products, on: [sku]"
 
@@ -284,6 +285,31 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
         ("{filter: quantty > 0}", 'PLAN_UNKNOWN_COLUMN there is no column "quantty" here'),
         ("{select: [sku, sku]}", 'PLAN_DUPLICATE_OUTPUT column "sku" is there twice'),
         ("{union: other}", 'PLAN_UNKNOWN_STREAM there is no stream "other"'),
+        (
+            "{rolling: {by: [skew], over: 1m, values: {n: count(*)}}}",
+            'PLAN_UNKNOWN_COLUMN the event has no column "skew"',
+        ),
+        (
+            "{rolling: {by: [sku], over: 1m, values: {n: count(*) + total}}}",
+            'PLAN_UNKNOWN_COLUMN there is no column "total" here',
+        ),
+        (
+            f"{{select: [sku]}}, {ROLLING}",
+            'PLAN_STREAM the event has lost its time "at"',
+        ),
+        (
+            f"{{with_columns: {{at: 'coalesce(at, at)'}}}}, {ROLLING}",
+            'PLAN_STREAM a step before the rolling columns replaces the time "at"',
+        ),
+        (
+            f"{{{PRODUCTS}, on_change: re_emit, for: 1d}},"
+            " {rolling: {by: [seller], over: 1m, values: {n: count(*)}}}",
+            'PLAN_STREAM the rolling columns remember events by "seller"',
+        ),
+        (
+            f"{{{CUSTOMERS}, {STORE}}}, {ROLLING}",
+            'PLAN_STREAM the step rolling comes after the lookup of "customers" in a store',
+        ),
     ],
 )
 def test_what_cannot_hold_is_told(tmp_path: Path, steps: str, problem: str) -> None:
@@ -322,6 +348,10 @@ def test_what_cannot_hold_is_told(tmp_path: Path, steps: str, problem: str) -> N
         (
             "  s: {from: clicks, sink: nowhere}",
             'PLAN_UNKNOWN_SINK there is no sink "nowhere"',
+        ),
+        (
+            f"  s: {{from: clicks, steps: [{ROLLING.replace('sku', 'page')}]}}",
+            'PLAN_STREAM rolling columns need a time, and relation "clicks" has none',
         ),
     ],
 )

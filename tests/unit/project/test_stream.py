@@ -15,6 +15,7 @@ from joinery.project.stream import (
     Limits,
     LookupSpec,
     MapSpec,
+    RollingSpec,
     SelectSpec,
     StoreRead,
     StreamSpec,
@@ -72,7 +73,8 @@ def test_each_kind_of_step_is_read(tmp_path: Path) -> None:
       {with_columns: {half: amount / 2}},
       {select: [order_id, {more: amount + 1}]},
       {map: {function: "hooks:score", output: {score: double}}},
-      {union: other}]"""
+      {union: other},
+      {rolling: {by: [sku], over: 90s, values: {n: count(*)}, retention: 1d}}]"""
 
     assert (
         LookupSpec("customers", (("id", "customer_id"),), (("customer", "name"),)),
@@ -81,6 +83,7 @@ def test_each_kind_of_step_is_read(tmp_path: Path) -> None:
         SelectSpec((("order_id", "order_id"), ("more", "amount + 1"))),
         MapSpec("hooks:score", (("score", "double"),)),
         UnionSpec("other"),
+        RollingSpec(("sku",), 90_000_000, (("n", "count(*)"),), 86_400_000_000),
     ) == stream(tmp_path, steps).steps
 
 

@@ -32,6 +32,7 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
@@ -309,6 +310,11 @@ def step_text(step: Step) -> str:
             return f"Map {step.name} -> {', '.join(each.name for each in output.fields)}"
         case Union(other):
             return f"Union {other.name}"
+        case Rolling(by, _, over_us):
+            values = computed_text(step.values)
+            for each in reversed(step.aggregates):
+                values = values.replace(each.name, aggregate_text(each))
+            return f"Rolling {micros_text(over_us)} by {', '.join(by)} -> {values}"
         case Lookup():
             on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)
             return "; ".join([f"Lookup {step.table.name} on {on}", *switches(step)])

@@ -32,6 +32,7 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     RelationProgram,
     Retract,
+    Rolling,
     SessionProgram,
     Slot,
     Sql,
@@ -168,7 +169,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case CurrentLookup() | AsOf() | Claim() | MapEvents():
+        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling():
             yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
@@ -265,10 +266,21 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
             yield f"{title}: a missing row", node.miss
             yield f"{title}: remembers", event_memory(node)
             onwards = node.onward
+        case Rolling():
+            yield f"{title}: looks back", rolling_text(node)
+            for number, aggregate in enumerate(node.aggregates):
+                yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+            onwards = node.onward
         case MapEvents():
             onwards = node.onward
     for number, onward in enumerate(onwards):
         yield f"{title}: goes on {number}", onward_text(program, onward, kept_title)
+
+
+def rolling_text(node: Rolling) -> str:
+    """Return how far rolling columns look back, and what is kept for that."""
+    over_ms, kept_ms = node.over_micros / 1000, node.retention_micros / 1000
+    return f"{over_ms:g} ms, at events up to {kept_ms:g} ms below the watermark"
 
 
 def event_memory(node: CurrentLookup | AsOf) -> str:

@@ -18,6 +18,7 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Step,
     Stream,
@@ -27,7 +28,7 @@ from joinery.plan.stream import (
 
 # What one assembler does with others, what has a node of its own, and either of the two.
 ShapingStep = Filter | Select | WithColumns
-NodeStep = Lookup | MapRows
+NodeStep = Lookup | MapRows | Rolling
 FlowStep = ShapingStep | NodeStep
 
 
@@ -105,7 +106,7 @@ def _worked(steps: Sequence[Step]) -> tuple[FlowStep, ...]:
         match step:
             case Union() | Lookup(read="event"):
                 pass
-            case Lookup() | Filter() | Select() | WithColumns() | MapRows():
+            case Lookup() | Filter() | Select() | WithColumns() | MapRows() | Rolling():
                 worked.append(step)
     return tuple(worked)
 
@@ -119,7 +120,7 @@ def split(
         match step:
             case Filter() | Select() | WithColumns():
                 before.append(step)
-            case Lookup() | MapRows():
+            case Lookup() | MapRows() | Rolling():
                 return tuple(before), step, steps[index + 1 :]
     return tuple(before), None, ()
 
@@ -139,7 +140,7 @@ def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozens
             match step:
                 case Lookup():
                     add(step.table, _read_of(step))
-                case Filter() | Select() | WithColumns() | MapRows():
+                case Filter() | Select() | WithColumns() | MapRows() | Rolling():
                     pass
     return needed
 

@@ -21,6 +21,7 @@ from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
+    Rolling,
     Select,
     Stream,
     WithColumns,
@@ -38,11 +39,11 @@ from joinery.solutions.spark_state.flow import (
 from joinery.solutions.spark_state.program import (
     ROLE_PRIMARY,
     Address,
-    AsOf,
     Assembler,
-    CurrentLookup,
+    Claim,
     Entry,
     KernelProgram,
+    MapEvents,
     Onward,
     ProductProgram,
     Route,
@@ -195,7 +196,7 @@ def lower_streams(
                 lowered.maps[index] = step
             case Lookup(read="database"):
                 lowered.asked[index] = step
-            case Lookup():
+            case Lookup() | Rolling():
                 pass
     return lowered
 
@@ -301,18 +302,18 @@ class _Lowering:
         match step:
             case MapRows():
                 return Onward(assembler, node, _NOWHERE, None)
-            case Lookup():
+            case Lookup() | Rolling():
                 address = event_address(step, event)
                 claim = self._claim(node, step, address)
                 if claim is not None:
                     return Onward(assembler, claim, _NOWHERE, None)
                 return Onward(assembler, node, _NOWHERE, address)
 
-    def _claim(self, lookup: int, step: Lookup, on: Address) -> int | None:
-        """Return the claim before a lookup, made once; None where it needs none."""
+    def _claim(self, lookup: int, step: Lookup | Rolling, on: Address) -> int | None:
+        """Return the claim before a node that remembers events, once; None where none is."""
         if lookup not in self._claims:
             node = self._nodes[lookup]
-            assert isinstance(node, CurrentLookup | AsOf)  # as `make_node` gives for a lookup
+            assert not isinstance(node, Claim | MapEvents)  # as `make_node` gives for such a step
             made = make_claim(node, lookup, on)
             self._claims[lookup] = None if made is None else len(self._nodes)
             if made is not None:
@@ -342,6 +343,8 @@ class _Lowering:
             case Lookup():
                 if step.read == "state":
                     self._route(step, index)
+                given = _Given(own_after(step, place), added_by(step, place))
+            case Rolling():
                 given = _Given(own_after(step, place), added_by(step, place))
             case MapRows():
                 given = _Given(slots_of(step.output))

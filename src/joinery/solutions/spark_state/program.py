@@ -497,8 +497,45 @@ class ProductRead:
     columns: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log of events, whose watermark is the newest time of each partition less a delay."""
+
+    relation: int
+    delay_micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Remembers the events of one key; sends each with values over those in the time up to it.
+
+    Attributes:
+        by: The event's key, over `event`; a null is a value of its own.
+        event_time: The place of the event's time in `event`.
+        over_micros: How far back from an event's time others count.
+        retention_micros: How far an event may be below the watermark of `logs`.
+        aggregates: Over `event`.
+        values: The assembler, over `event` with the aggregates and the seconds as inputs.
+    """
+
+    name: str
+    level: int
+    owner: str
+    key: Struct
+    event: Struct
+    by: Address
+    event_time: int
+    over_micros: int
+    retention_micros: int
+    logs: tuple[Log, ...]
+    aggregates: tuple[AggregateColumn, ...]
+    values: int
+    onward: tuple[Onward, ...]
+    kind: Literal["rolling"] = "rolling"
+
+
 DocumentNode = Retract | ToOne | Match | Fold | Group | Closing
-StreamNode = CurrentLookup | AsOf | Claim | MapEvents
+StreamNode = CurrentLookup | AsOf | Claim | MapEvents | Rolling
 KernelNode = DocumentNode | StreamNode
 
 

@@ -19,6 +19,7 @@ from joinery.solutions.spark_state.describe import (
     node_title,
     onward_text,
     order_text,
+    rolling_text,
     session_text,
     visible_row,
     window_text,
@@ -43,6 +44,7 @@ from joinery.solutions.spark_state.program import (
     OwnUse,
     ParentUse,
     Retract,
+    Rolling,
     Route,
     Slot,
     ToOne,
@@ -111,7 +113,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case Group():
             columns = [each.name for each in grouped_by(program, node)]
             return ", ".join(columns if node.window is None else [*columns, "window"])
-        case ToOne() | Match() | CurrentLookup() | AsOf() | Claim() | MapEvents():
+        case ToOne() | Match() | CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling():
             return ""  # what comes to it says by what
 
 
@@ -131,7 +133,7 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Claim():
             event = [Slot(each.name, each.type) for each in node.event.fields]
             yield Arrow("events", node.target, columns_of(event, node.on))
-        case CurrentLookup() | AsOf() | MapEvents():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling():
             yield from (_onward(program, each) for each in node.onward)
         case Group():
             yield Arrow("groups", SINKS)
@@ -246,6 +248,9 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"tells its addresses {closing_text(node)}"
         case Claim():
             yield "remembers where each event is kept, as it may come again"
+        case Rolling():
+            yield f"looks back {rolling_text(node)}"
+            yield f"keeps events, and {', '.join(map(aggregate_text, node.aggregates))}"
         case MapEvents():
             yield f"gives {', '.join(each.name for each in node.output.fields)}"
         case CurrentLookup() | AsOf():

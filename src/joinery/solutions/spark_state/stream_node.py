@@ -12,20 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from joinery.model.type import Field, Struct
+from joinery.expression.group_aggregate import WINDOW_SECONDS
+from joinery.model.type import DOUBLE, Field, Struct
+from joinery.plan import stream as plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
 from joinery.solutions.spark_state.embedding import closed_columns, sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.program import (
     Address,
+    AggregateColumn,
     AsOf,
     Assembler,
     Claim,
     CurrentLookup,
     Entry,
+    Log,
     MapEvents,
     RelationProgram,
+    Rolling,
     Slot,
     StreamNode,
 )
@@ -135,8 +140,10 @@ class Place:
     needed: frozenset[str]
 
 
-def added_by(step: Lookup, place: Place) -> tuple[Slot, ...]:
-    """Return the columns that a lookup's node gives events: those that are needed."""
+def added_by(step: Lookup | plan.Rolling, place: Place) -> tuple[Slot, ...]:
+    """Return the columns that a node gives events: those that are needed, or tell a correction."""
+    if isinstance(step, plan.Rolling):
+        return tuple(Slot(each.name, each.expression.type) for each in step.values)
     keeps = step.on_change == "keep" and step.late == "hold"
     return tuple(
         Slot(each.name, each.expression.type)
@@ -145,10 +152,10 @@ def added_by(step: Lookup, place: Place) -> tuple[Slot, ...]:
     )
 
 
-def own_after(step: Lookup, place: Place) -> tuple[Slot, ...]:
-    """Return the columns of an event that a lookup's node passes on.
+def own_after(step: Lookup | plan.Rolling, place: Place) -> tuple[Slot, ...]:
+    """Return the columns of an event that a node passes on.
 
-    One that the lookup replaces keeps its place, under no name.
+    One that the step replaces keeps its place, under no name.
     """
     names = {slot.name for slot in added_by(step, place)}
     return tuple(
@@ -162,18 +169,22 @@ def node_name(step: NodeStep) -> str:
     match step:
         case Lookup(table):
             return table.name
+        case plan.Rolling():
+            return f"rolling_{'_'.join(each.name for each in step.values)}"
         case MapRows():
             return step.name
 
 
 def make_node(
     step: NodeStep, place: Place, relations: Relations
-) -> CurrentLookup | AsOf | MapEvents:
+) -> CurrentLookup | AsOf | MapEvents | Rolling:
     """Return the node of a step, without what follows on it."""
     match step:
         case MapRows(_, output):
             event, owner = struct_of(place.event), place.stream.name
             return MapEvents(place.name, 0, owner, place.stream.key, event, output, ())
+        case plan.Rolling():
+            return _rolling(step, place, relations)
         case Lookup(as_of="event"):
             return _as_of(step, place, relations)
         case Lookup():
@@ -227,7 +238,62 @@ def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:
     )
 
 
-def make_claim(lookup: CurrentLookup | AsOf, target: int, on: Address) -> Claim | None:
+def _rolling(step: plan.Rolling, place: Place, relations: Relations) -> Rolling:
+    slots = {slot.name: (index, slot.type) for index, slot in enumerate(place.event)}
+    aggregates = tuple(
+        AggregateColumn(
+            each.function,
+            sql_over(each.argument, slots) if each.argument else None,
+            sql_over(each.filter, slots) if each.filter else None,
+            each.type,
+        )
+        for each in step.aggregates
+    )
+    inputs = (
+        *(Slot(each.name, each.type) for each in step.aggregates),
+        Slot(WINDOW_SECONDS, DOUBLE),
+    )
+    given = len(place.event) + len(inputs)
+    scope = {slot.name: (i, slot.type) for i, slot in enumerate((*place.event, *inputs))}
+    steps = []
+    for index, value in enumerate(step.values):
+        steps.append(sql_over(value.expression, scope))
+        scope[value.name] = (given + index, value.expression.type)
+    values = relations.assembler(
+        Assembler(
+            name=f"{place.name}/values",
+            own=place.event,
+            inputs=inputs,
+            steps=tuple(steps),
+            where=None,
+            order=(),
+            output=tuple(range(given, given + len(steps))),
+            type=struct_of(added_by(step, place)),
+        )
+    )
+    return Rolling(
+        name=place.name,
+        level=0,
+        owner=place.stream.name,
+        key=place.stream.key,
+        event=struct_of(place.event),
+        by=event_address(step, place.event),
+        event_time=slots[step.time][0],
+        over_micros=step.over_us,
+        retention_micros=step.retention_us,
+        logs=tuple(_log(each, relations) for each in step.logs),
+        aggregates=aggregates,
+        values=values,
+        onward=(),
+    )
+
+
+def _log(relation: Relation, relations: Relations) -> Log:
+    delay_ms = relation.watermark.delay_ms if relation.watermark else 0
+    return Log(relations.rows[relation.name].index, delay_ms * 1000)
+
+
+def make_claim(lookup: CurrentLookup | AsOf | Rolling, target: int, on: Address) -> Claim | None:
     """Return what follows events that are told again; None where none is, or none remembered."""
     if lookup.key.fields == (PLACE,):
         return None
@@ -248,6 +314,8 @@ def make_claim(lookup: CurrentLookup | AsOf, target: int, on: Address) -> Claim 
         case CurrentLookup():
             keep = _kept_micros(lookup)
             return replace(claim, keep_micros=keep) if keep else None
+        case Rolling():
+            return replace(claim, event_time=lookup.event_time)
         case AsOf():
             return replace(
                 claim,
@@ -265,9 +333,12 @@ def _kept_micros(lookup: CurrentLookup) -> int:
     return waits + lasts
 
 
-def event_address(step: Lookup, event: Sequence[Slot]) -> Address:
-    """Return the event's side of a lookup's join value."""
+def event_address(step: Lookup | plan.Rolling, event: Sequence[Slot]) -> Address:
+    """Return the event's side of a lookup's join value, or what its rolling columns count by."""
     places = {slot.name: index for index, slot in enumerate(event)}
+    if isinstance(step, plan.Rolling):
+        by = [places[each] for each in step.by]
+        return Address(tuple(by), tuple(event[each].type for each in by))
     return Address(
         tuple(places[pair.parent] for pair in step.on), tuple(pair.type for pair in step.on)
     )
@@ -342,7 +413,7 @@ def _asks(node: StreamNode) -> bool:
     match node:
         case CurrentLookup():
             return node.asked
-        case AsOf() | Claim() | MapEvents():
+        case AsOf() | Claim() | MapEvents() | Rolling():
             return False
 
 
@@ -351,7 +422,7 @@ def _calls(node: StreamNode) -> bool:
     match node:
         case MapEvents():
             return True
-        case CurrentLookup() | AsOf() | Claim():
+        case CurrentLookup() | AsOf() | Claim() | Rolling():
             return False
 
 
@@ -359,5 +430,5 @@ def _targets(node: StreamNode) -> list[int]:
     match node:
         case Claim():
             return [node.target]
-        case CurrentLookup() | AsOf() | MapEvents():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling():
             return [each.target for each in node.onward]

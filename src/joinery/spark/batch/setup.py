@@ -12,7 +12,7 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery.sent_mark import SentMark
@@ -22,7 +22,8 @@ from joinery.lookups.coherence import Coherence
 from joinery.lookups.registry import target_asked
 from joinery.plan import nodes
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Plan, Product
+from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Relation
+from joinery.plan.stream import Stream
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import size_bytes
@@ -178,9 +179,7 @@ def _query(
         times=QueryTimes(
             name,
             lowered.relations,
-            grouped=[
-                each.form.relation for each in products if isinstance(each.form, AggregateForm)
-            ],
+            watched=[log for each in products for log in _watched(each)],
             checkpoint=paths.checkpoint,
             status_file=paths.status_file,
         ),
@@ -219,6 +218,19 @@ class _ProductSinks:
         sink = make_sink(declared.kind, name, options, folder)
         target = SINKS.target(declared.kind, options, name, folder)
         return self.coherence.heard(sink, target) if target in self._asked else sink
+
+
+def _watched(product: Product) -> tuple[Relation, ...]:
+    """Return the relations by whose watermark something goes."""
+    match product.form:
+        case AggregateForm():
+            return (product.form.relation,)
+        case Stream():
+            return product.form.watched
+        case DocumentForm() | OutboxForm():
+            return ()
+        case _:
+            assert_never(product.form)
 
 
 def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> OutboxSink:

@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.program import (
     MapEvents,
     Match,
     Retract,
+    Rolling,
     ToOne,
 )
 from joinery.spark.batch.mode import RunMode
@@ -174,7 +175,17 @@ def _has_timer(node: KernelNode) -> bool:
             return node.miss == "wait" or node.every_micros > 0
         case AsOf():
             return node.idle_micros >= 0
-        case Retract() | ToOne() | Match() | Fold() | Group() | Closing() | Claim() | MapEvents():
+        case (
+            Retract()
+            | ToOne()
+            | Match()
+            | Fold()
+            | Group()
+            | Closing()
+            | Claim()
+            | MapEvents()
+            | Rolling()
+        ):
             return False
 
 

@@ -34,7 +34,7 @@ class QueryTimes:
     Args:
         query: The query's name.
         relations: Those that it reads.
-        grouped: Those of them whose rows are put into groups: they have a watermark, if a time.
+        watched: Those of them by whose watermark something goes: they have one, if a time.
         checkpoint: Its checkpoint.
         status_file: Shows operators how far the times have come.
     """
@@ -44,7 +44,7 @@ class QueryTimes:
         query: str,
         relations: Sequence[Relation],
         *,
-        grouped: Collection[Relation] = (),
+        watched: Collection[Relation] = (),
         checkpoint: Path,
         status_file: Path,
     ) -> None:
@@ -54,7 +54,7 @@ class QueryTimes:
         self._delays = {
             each.name: each.watermark.delay_ms if each.watermark else 0
             for each in relations
-            if each.time is not None and (each.watermark or each in grouped)
+            if each.time is not None and (each.watermark or each in watched)
         }
         self._before: tuple[int, Mapping[str, EventTimes]] | None = None
 

@@ -18,7 +18,16 @@ from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
-from joinery.plan.stream import Filter, Lookup, MapRows, Select, Stream, Union, WithColumns
+from joinery.plan.stream import (
+    Filter,
+    Lookup,
+    MapRows,
+    Rolling,
+    Select,
+    Stream,
+    Union,
+    WithColumns,
+)
 from joinery.project.option import plain
 from joinery.project.product import Pairs, ProjectSpec
 from joinery.spark.source.source import SourceRead
@@ -196,6 +205,8 @@ def _steps_against(stream: Stream) -> Iterator[str]:
                 yield f'stream "{stream.name}" waits for the time of "{table}", known by batch'
             case Union(other):
                 yield from _steps_against(other)
+            case Rolling():
+                yield f'stream "{stream.name}" has rolling columns, which need batches'
             case Lookup() | Filter() | Select() | WithColumns():
                 pass
 

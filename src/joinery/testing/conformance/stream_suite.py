@@ -21,6 +21,7 @@ from joinery.project.stream import (
     FilterSpec,
     LookupSpec,
     MapSpec,
+    RollingSpec,
     SelectSpec,
     StepSpec,
     StreamSpec,
@@ -194,7 +195,7 @@ def _step(spec: StepSpec, prefix: str) -> StepSpec:
             return replace(spec, table=prefix + table)
         case UnionSpec(stream):
             return UnionSpec(prefix + stream)
-        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec():
+        case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec() | RollingSpec():
             return spec
 
 

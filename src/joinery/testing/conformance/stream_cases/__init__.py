@@ -11,6 +11,7 @@ from joinery.testing.conformance.stream_cases import (
     missed,
     placed,
     repeated,
+    rolling,
     step,
     stored,
     versioned,
@@ -28,6 +29,7 @@ def stream_cases() -> tuple[StreamCase, ...]:
         changed,
         versioned,
         stored,
+        rolling,
         chained,
         combined,
     )

@@ -15,6 +15,9 @@ import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
 import dev.joinery.kernel.stream.CurrentLookup;
+import dev.joinery.kernel.stream.Rolling;
+import java.util.function.Supplier;
+import org.apache.spark.TaskContext;
 
 /**
  * The nodes of a program, each made when it is first needed, and what they share.
@@ -27,8 +30,19 @@ public final class Nodes {
   private final Node[] nodes;
 
   public Nodes(CompiledProgram compiled) {
-    this.context = new NodeContext(compiled);
+    this(compiled, Nodes::timesOfTask);
+  }
+
+  /** {@code newestTimes} gives the newest times before a batch, as {@link #timesOfTask} does. */
+  public Nodes(CompiledProgram compiled, Supplier<String> newestTimes) {
+    this.context = new NodeContext(compiled, newestTimes);
     this.nodes = new Node[compiled.program().nodes().size()];
+  }
+
+  /** What the driver tells the task of the newest times before its batch; null for nothing. */
+  private static String timesOfTask() {
+    TaskContext task = TaskContext.get();
+    return task == null ? null : task.getLocalProperty(NodeContext.NEWEST);
   }
 
   public NodeContext context() {
@@ -65,6 +79,8 @@ public final class Nodes {
         nodes[index] = new AsOf(asOf, context);
       } else if (program instanceof Program.ClaimProgram claim) {
         nodes[index] = new Claim(claim, context);
+      } else if (program instanceof Program.RollingProgram rolling) {
+        nodes[index] = new Rolling(index, rolling, context);
       } else if (program instanceof Program.FoldProgram fold) {
         nodes[index] = new Fold(fold, context);
       } else {

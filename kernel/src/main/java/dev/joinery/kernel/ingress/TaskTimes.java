@@ -9,6 +9,7 @@ import dev.joinery.kernel.chain.Nodes;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
@@ -25,9 +26,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * files), each begins with what the batches before it had.
  */
 final class TaskTimes {
-  /** Where the driver tells a task the newest times before its batch. */
-  static final String PROPERTY = "joinery.newest";
-
   /** Buckets for each doubling of a distance, so that a bucket is at most a quarter wide. */
   private static final int PART_BITS = 2;
 
@@ -62,7 +60,7 @@ final class TaskTimes {
     try {
       return new ObjectMapper().readTree(json == null ? "{}" : json);
     } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
+      throw new IllegalArgumentException(NodeContext.NEWEST + " is not JSON", notJson);
     }
   }
 

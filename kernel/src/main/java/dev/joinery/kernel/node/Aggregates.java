@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.DataType;
  *
  * <p>Results do not depend on the order in which rows came and went: sums are exact.
  */
-final class Aggregates {
+public final class Aggregates {
   private final List<CompiledAggregate> plans;
   private final Aggregate[] states;
   private UnsafeProjection projection;
@@ -38,16 +38,16 @@ final class Aggregates {
     return plans.isEmpty();
   }
 
-  int failures() {
+  public int failures() {
     return failures;
   }
 
   /** How many of the last results do not fit their types, and are null. */
-  int overflows() {
+  public int overflows() {
     return overflows;
   }
 
-  void clear() {
+  public void clear() {
     for (int i = 0; i < states.length; i++) {
       states[i] = Aggregate.of(plans.get(i).function(), plans.get(i).type());
     }
@@ -86,7 +86,7 @@ final class Aggregates {
     return new Aggregates(plans);
   }
 
-  void add(UnsafeRow row) {
+  public void add(UnsafeRow row) {
     for (int i = 0; i < states.length; i++) {
       if (counts(plans.get(i), row)) {
         add(states[i], plans.get(i), row);
@@ -102,7 +102,7 @@ final class Aggregates {
   }
 
   /** Takes a row back; true where a least or greatest value left, and all must be added again. */
-  boolean remove(UnsafeRow row) {
+  public boolean remove(UnsafeRow row) {
     boolean again = false;
     for (int i = 0; i < states.length; i++) {
       CompiledAggregate plan = plans.get(i);
@@ -139,7 +139,7 @@ final class Aggregates {
   }
 
   /** The results, as a binary row. */
-  Slice result() {
+  public Slice result() {
     if (projection == null) {
       projection =
           UnsafeProjection.create(plans.stream().map(CompiledAggregate::type).toArray(DataType[]::new));

@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -16,13 +17,22 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** What the nodes of a program share: compiled assemblers, relations and counters. */
 public final class NodeContext {
+  /** The property by which the driver tells a task the newest times before its batch. */
+  public static final String NEWEST = "joinery.newest";
+
   private final CompiledProgram compiled;
+  private final Supplier<String> newestTimes;
   private final Counters counters = new Counters();
   private final Map<Integer, Assembler> assemblers = new HashMap<>();
   private final Map<Integer, RelationRows> relations = new HashMap<>();
 
-  public NodeContext(CompiledProgram compiled) {
+  /**
+   * @param newestTimes gives the newest times before a batch: {@code {relation: {partition:
+   *     micros}}}, or null
+   */
+  public NodeContext(CompiledProgram compiled, Supplier<String> newestTimes) {
     this.compiled = compiled;
+    this.newestTimes = newestTimes;
   }
 
   public Program program() {
@@ -77,8 +87,13 @@ public final class NodeContext {
     return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
   }
 
+  /** What the driver tells of the newest times before the batch; null for nothing. */
+  public String newestTimes() {
+    return newestTimes.get();
+  }
+
   /** The compiled aggregates of an arm of a match, made anew for each node. */
-  Aggregates aggregates(int node, int arm) {
+  public Aggregates aggregates(int node, int arm) {
     return new Aggregates(compiled.aggregates().get(node).get(arm));
   }
 }

@@ -93,6 +93,8 @@ public final class Compiler {
       match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates())));
     } else if (node instanceof Program.GroupProgram group) {
       plans.add(aggregates(group.arm().aggregates()));
+    } else if (node instanceof Program.RollingProgram rolling) {
+      plans.add(aggregates(rolling.aggregates()));
     }
     return plans;
   }

@@ -130,6 +130,7 @@ public record Program(
     @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
+    @Type(value = RollingProgram.class, name = "rolling"),
     @Type(value = MapProgram.class, name = "map")
   })
   public sealed interface NodeProgram extends Serializable {
@@ -481,14 +482,54 @@ public record Program(
     }
   }
 
+  /** A log of events, whose watermark is the newest time of each partition less a delay. */
+  public record LogProgram(int relation, long delayMicros) implements Serializable {}
+
   /**
-   * Before a lookup that remembers events: where each of them is remembered.
+   * Columns over the events of the same key in the time up to each event.
+   *
+   * @param by the event's key, over {@code event}; a null is a value of its own
+   * @param eventTime over {@code event}
+   * @param overMicros an event of time t sees those in (t - over, t]
+   * @param retentionMicros how far an event may be below the watermark of {@code logs}
+   * @param aggregates over {@code event}
+   * @param values the assembler, over {@code event}, with the aggregates and the seconds of {@code
+   *     overMicros} as inputs
+   */
+  public record RollingProgram(
+      String name,
+      int level,
+      String owner,
+      StructType key,
+      StructType event,
+      Address by,
+      int eventTime,
+      long overMicros,
+      long retentionMicros,
+      List<LogProgram> logs,
+      List<AggregateProgram> aggregates,
+      int values,
+      List<Onward> onward)
+      implements NodeProgram {
+    /** How far below the watermark an event may be that one which still counts sees. */
+    public long keepMicros() {
+      return retentionMicros + overMicros;
+    }
+
+    @Override
+    public boolean isTimed() {
+      return false;
+    }
+  }
+
+  /**
+   * Before a node that remembers events: where each of them is remembered.
    *
    * @param on the event's join value, over {@code event}
    * @param target the lookup's node
    * @param buckets how many addresses the events' identities are shared among
-   * @param keepMicros how long the lookup may remember an event; -1 where {@code eventTime} tells
-   * @param eventTime over {@code event}, before a versioned lookup, as what follows; else -1
+   * @param keepMicros how long the node may remember an event; -1 where {@code eventTime} tells
+   * @param eventTime over {@code event}, where it tells until when; else -1
    */
   public record ClaimProgram(
       String name,
@@ -503,7 +544,7 @@ public record Program(
       long maxDelayMicros,
       long idleMicros)
       implements NodeProgram {
-    /** Whether the lookup remembers an event until the table's watermark is past its time. */
+    /** Whether the node remembers an event until a watermark is past its time. */
     public boolean isVersioned() {
       return eventTime >= 0;
     }

@@ -8,7 +8,6 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
-import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
@@ -32,9 +31,8 @@ public final class Claim implements Node {
   private final UnsafeRow event;
 
   public Claim(Program.ClaimProgram program, NodeContext context) {
-    Buckets buckets = context.program().buckets().get(program.target());
     this.program = program;
-    this.address = new JoinAddress(program.on(), program.event(), buckets);
+    this.address = new JoinAddress(context.program(), program.target(), program.on(), program.event());
     this.event = new UnsafeRow(program.event().length());
   }
 

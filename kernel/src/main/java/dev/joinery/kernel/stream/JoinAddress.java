@@ -11,23 +11,27 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Where a lookup's node meets an event: the code of the event's join value, or the bucket that this
- * code falls into. Remembers nothing between events.
+ * Where a node meets an event: the code of the event's join value, or the bucket that this code
+ * falls into. A lookup meets nothing under a null; rolling columns have null as a value of its own.
+ * Remembers nothing between events.
  */
 final class JoinAddress {
   private final KeyCodec codec;
   private final UnsafeRow row;
   private final Buckets buckets;
+  private final boolean nullsJoin;
 
-  JoinAddress(Program.Address address, StructType columns, Buckets buckets) {
+  /** {@code target} is the node that is met, {@code address} over {@code columns}. */
+  JoinAddress(Program program, int target, Program.Address address, StructType columns) {
+    this.buckets = program.buckets().get(target);
+    this.nullsJoin = program.nodes().get(target) instanceof Program.RollingProgram;
     this.codec = address.codec(NodeContext.slotsOf(columns));
     this.row = new UnsafeRow(columns.length());
-    this.buckets = buckets;
   }
 
-  /** Whether a row of the table can ever meet an event with these columns. */
+  /** Whether anything can ever meet an event with these columns. */
   boolean joins(Slice columns) {
-    return !codec.anyNull(BinaryRow.point(row, columns));
+    return nullsJoin || !codec.anyNull(BinaryRow.point(row, columns));
   }
 
   byte[] of(Slice identity, Slice columns) {
@@ -36,7 +40,7 @@ final class JoinAddress {
       return buckets.of(codec.encode(row));
     }
     // An event without a join value has an address of its own, where no row ever comes.
-    return codec.anyNull(row)
+    return !nullsJoin && codec.anyNull(row)
         ? Address.keyOfNull(identity.toBytes())
         : codec.encode(row);
   }

@@ -36,7 +36,8 @@ public final class Onward {
     this.address =
         program.address() == null
             ? null
-            : new JoinAddress(program.address(), shape.type(), buckets);
+            : new JoinAddress(
+                context.program(), program.target(), program.address(), shape.type());
     this.owner = context.productOf(program.assembler());
   }
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 
-/** What a lookup adds to an event, over a table's row; remembers nothing. */
+/** What a node adds to an event, over a row: a table's, or the event's own; remembers nothing. */
 final class TableFields {
 
   private final Assembler assembler;
@@ -58,10 +58,12 @@ final class TableFields {
 
   /** The fields over a visible row, or over none. */
   Answer over(Slice visible) {
-    if (visible == null) {
-      return none;
-    }
-    assembler.assemble(visible, BinaryRow.point(row, visible), Assembler.NO_INPUTS);
+    return visible == null ? none : over(visible, Assembler.NO_INPUTS);
+  }
+
+  /** The fields over a row and {@code inputs}. */
+  Answer over(Slice visible, Object[] inputs) {
+    assembler.assemble(visible, BinaryRow.point(row, visible), inputs);
     if (assembler.failures() > 0) {
       context.counters().product(owner, "expression_errors", assembler.failures());
     }

@@ -229,7 +229,7 @@ class IngressTest {
 
     RowCell cell = new RowCell();
     Outbox outbox = new Outbox();
-    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM)).rows(0);
+    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM), () -> null).rows(0);
     rows.apply(cell, changes, 1, outbox);
     assertTrue(cell.exists);
     assertEquals(200, cell.position);
@@ -253,7 +253,7 @@ class IngressTest {
         tombstone);
 
     RowCell cell = new RowCell();
-    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM)).rows(0);
+    RelationRows rows = new NodeContext(new Compiler(null).compile(PROGRAM), () -> null).rows(0);
     rows.apply(cell, changes, 1, new Outbox());
     assertTrue(cell.exists);
   }

@@ -16,6 +16,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.MemoryState;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -48,11 +49,14 @@ final class StreamRun {
   private final Map<Integer, Entrance.Gate> gates = new HashMap<>();
   private final Map<Slice, MemoryState> states = new HashMap<>();
   private final Random random;
+  private final Map<Slice, byte[]> notes = new HashMap<>();
+  private Expiry expiry;
   private long place;
+  private String newestTimes;
 
   StreamRun(Program program, long seed) {
     this.program = program;
-    this.nodes = new Nodes(new Compiler(null).compile(program));
+    this.nodes = new Nodes(new Compiler(null).compile(program), () -> newestTimes);
     this.router = new Ingress.Router(program);
     this.clocks = Entrance.clocksOf(nodes.context());
     program
@@ -62,6 +66,45 @@ final class StreamRun {
                 gates.put(
                     each.relation(), new Entrance.Gate(each, nodes.context(), this::placeOf)));
     this.random = new Random(seed);
+  }
+
+  /** What the batches from here on are told of the newest times before them. */
+  void tell(String newest) {
+    newestTimes = newest;
+  }
+
+  /** Looks at all that asked for it until a time, as levels do in the course of batches. */
+  void expire(long timestamp) {
+    beginTasks();
+    expiry.advance(
+        timestamp,
+        1 << 20,
+        (address, entries, now) ->
+            nodes
+                .node(Address.nodeOf(address))
+                .expire(Address.keyOf(address), entries, now, states.get(Slice.of(address))));
+  }
+
+  private void beginTasks() {
+    expiry =
+        new Expiry(
+            new Expiry.Store() {
+              @Override
+              public byte[] get(byte[] address) {
+                return notes.get(Slice.of(address));
+              }
+
+              @Override
+              public void put(byte[] address, byte[] bytes) {
+                notes.put(Slice.of(address), bytes);
+              }
+
+              @Override
+              public void remove(byte[] address) {
+                notes.remove(Slice.of(address));
+              }
+            },
+            program.tombstoneRetentionMicros());
   }
 
   /** A row of a relation, or with {@code op} its end. */
@@ -80,6 +123,7 @@ final class StreamRun {
    * the newest is returned, as {@code Repeats} leaves it.
    */
   List<Sent> batch(long timestamp, Input... inputs) {
+    beginTasks();
     Outbox source = new Outbox();
     for (Input each : inputs) {
       send(each, timestamp, source);
@@ -186,7 +230,7 @@ final class StreamRun {
         (address, messages) -> {
           Collections.shuffle(messages, random);
           byte[] bytes = address.toBytes();
-          MemoryState state = states.computeIfAbsent(address, any -> new MemoryState());
+          MemoryState state = states.computeIfAbsent(address, any -> new MemoryState(bytes, () -> expiry));
           Outbox outbox = new Outbox();
           nodes
               .node(Address.nodeOf(bytes))

@@ -199,6 +199,61 @@ final class StreamSample {
         null);
   }
 
+  /** Each sale with how many of its sku were in the 10 s up to it, and their least id. */
+  static Program rolling(long delayMicros, long retentionMicros) {
+    StructType value = StructType.fromDDL("id long, n long, low long, again boolean");
+    Program.Sql id =
+        new Program.Sql("id", List.of(new Program.ScopeName("id", 0, LONG)), LONG);
+    return new Program(
+        1,
+        List.of(relation(SALE, 0)),
+        List.of(
+            new Program.RollingProgram(
+                "sales/rolling",
+                1,
+                "sales",
+                KEY,
+                SALE.type(),
+                new Program.Address(new int[] {1}, new DataType[] {LONG}),
+                2,
+                10_000_000,
+                retentionMicros,
+                List.of(new Program.LogProgram(0, delayMicros)),
+                List.of(
+                    new Program.AggregateProgram("count", null, null, LONG),
+                    new Program.AggregateProgram("min", id, null, LONG)),
+                2,
+                List.of(new Program.Onward(3, -1, 0, null, true)))),
+        List.of(
+            view(SALE),
+            pass("sales/rolling/before", SALE, 0, 1, 2),
+            new Program.AssemblerProgram(
+                "sales/rolling/values",
+                SALE.slots(),
+                slots("n long, low long, seconds double"),
+                List.of(),
+                null,
+                List.of(),
+                new int[] {3, 4},
+                StructType.fromDDL("n long, low long")),
+            shape(
+                "sales/",
+                SALE.slots(),
+                slots("n long, low long, again boolean"),
+                value,
+                0,
+                3,
+                4,
+                5)),
+        List.of(new Program.ProductProgram("sales", KEY, value)),
+        List.of(),
+        List.of(new Program.EntryProgram(0, List.of(to(0, 1, 1)))),
+        WEEK,
+        1 << 20,
+        List.of(),
+        null);
+  }
+
   /** A program of one lookup, before which events are followed that are told again. */
   static Program claimed(Program program, long keepMicros) {
     Program.NodeProgram node = program.nodes().get(0);

@@ -1,0 +1,199 @@
+"""What rolling columns give events: values over the events of the same key in the time before each.
+
+An event of time t sees those of times in (t - over, t], whichever batch brought them. Rows of
+one time see one another. A batch's events are put in place before any is answered, so a batch
+sends each at most once, and what is sent last does not depend on how the log was cut.
+
+Nothing below the horizon changes any more: the watermark before the batch, less the retention.
+The watermark is the least of the logs that events come from.
+
+Invariant: an event is sent when it comes, and again only where its values differ from those
+that it was last sent with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from joinery.expression.convert import micros_of
+from joinery.expression.group_aggregate import WINDOW_SECONDS
+from joinery.expression.order import row_key
+from joinery.model.change import Change, Row
+from joinery.model.type import Field, Struct
+from joinery.plan.nodes import Relation
+from joinery.plan.stream import Rolling
+from joinery.semantics.document import Aggregating
+from joinery.semantics.event import DeadEvent, Event, Findings, Identity
+from joinery.semantics.merge import RowMerge
+from joinery.semantics.render import document_json
+from joinery.semantics.rows import Findings as ExpressionFindings
+from joinery.semantics.rows import guarded
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """An event that others see; `text` is of the values that it was last sent with."""
+
+    event: Event
+    key: Key
+    time_us: int
+    text: str = ""
+
+
+class RollingColumns:
+    """The state of one step `rolling`.
+
+    Args:
+        step: The step.
+        failed: Takes the expressions that fail.
+    """
+
+    def __init__(self, step: Rolling, failed: ExpressionFindings) -> None:
+        self._step = step
+        self._watermark = _Watermark(step.logs, failed)
+        self._aggregates = [Aggregating(each, failed) for each in step.aggregates]
+        self._values = [(each.name, guarded(each.expression, failed)) for each in step.values]
+        self._type = Struct(tuple(Field(e.name, e.expression.type) for e in step.values))
+        self._members: dict[Identity, _Member] = {}
+
+    def process(
+        self, changes: Iterable[Change], events: Iterable[Event], time_us: int, found: Findings
+    ) -> list[Event]:
+        """Return what one batch sends on; see `CurrentLookup.process`."""
+        horizon_us = self._horizon_us()
+        self._forget(horizon_us)
+        arrived = sorted(events, key=lambda each: each.place)
+        last = {each.identity: each for each in arrived}
+        for identity in last:
+            self._members.pop(identity, None)
+        told = [each for each in arrived if self._may_count(each, horizon_us, found)]
+        for each in told:
+            if last[each.identity] is each:
+                self._members[each.identity] = self._member(each)
+        out = [self._answer(each, last[each.identity] is each) for each in told]
+        out += self._corrections(last, horizon_us)
+        self._watermark.take(changes)
+        return out
+
+    def _horizon_us(self) -> int | None:
+        watermark_us = self._watermark.micros
+        return None if watermark_us is None else watermark_us - self._step.retention_us
+
+    def _forget(self, horizon_us: int | None) -> None:
+        if horizon_us is None:
+            return
+        oldest = horizon_us - self._step.over_us
+        over = [name for name, each in self._members.items() if each.time_us <= oldest]
+        for name in over:
+            del self._members[name]
+
+    def _may_count(self, event: Event, horizon_us: int | None, found: Findings) -> bool:
+        """Return whether an event has a time that still counts; else it is a dead letter."""
+        at = event.row[self._step.time]
+        if not isinstance(at, datetime):
+            detail = f"Its column {self._step.time} is null."
+            found.dead.append(DeadEvent(event, "event_without_time", detail))
+            return False
+        if horizon_us is not None and micros_of(at) < horizon_us:
+            detail = "It is further below the watermark than events still count."
+            found.dead.append(DeadEvent(event, "event_too_late", detail))
+            return False
+        return True
+
+    def _member(self, event: Event) -> _Member:
+        key = tuple(_equal(event.row[name]) for name in self._step.by)
+        return _Member(event.kept(), key, micros_of(event.row[self._step.time]))
+
+    def _answer(self, event: Event, last: bool) -> Event:
+        """Send an event that came; one that comes again in its batch is not remembered for it."""
+        mine = self._member(event)
+        values = self._values_of(mine)
+        if last:
+            self._members[event.identity] = replace(mine, text=self._text(values))
+        return event.with_row({**event.row, **values})
+
+    def _corrections(self, arrived: Iterable[Identity], horizon_us: int | None) -> list[Event]:
+        out: list[Event] = []
+        for identity, each in list(self._members.items()):
+            if identity in arrived or (horizon_us is not None and each.time_us < horizon_us):
+                continue
+            values = self._values_of(each)
+            text = self._text(values)
+            if text != each.text:
+                self._members[identity] = replace(each, text=text)
+                out.append(each.event.corrected().with_row({**each.event.row, **values}))
+        return out
+
+    def _values_of(self, mine: _Member) -> Row:
+        """Return the values of an event over those that it sees, itself among them."""
+        since_us = mine.time_us - self._step.over_us
+        seen = [
+            each
+            for identity, each in self._members.items()
+            if identity != mine.event.identity
+            and each.key == mine.key
+            and since_us < each.time_us <= mine.time_us
+        ]
+        rows = [each.event.row for each in self._in_order([*seen, mine])]
+        scope: dict[str, Any] = {**mine.event.row, WINDOW_SECONDS: self._step.over_us / 1_000_000}
+        for aggregate in self._aggregates:
+            scope[aggregate.name] = aggregate.over(rows)
+        values: dict[str, Any] = {}
+        for name, evaluate in self._values:
+            values[name] = scope[name] = evaluate(scope)
+        return values
+
+    def _in_order(self, members: Sequence[_Member]) -> list[_Member]:
+        """Return events by time, then by key or place."""
+        names = self._step.logs[0].key
+        kinds = [(self._step.logs[0].type_of(each), False) for each in names]
+        rank = row_key(kinds) if kinds else list
+        return sorted(members, key=lambda each: (each.time_us, rank(each.event.identity)))
+
+    def _text(self, values: Row) -> str:
+        return document_json(values, self._type)
+
+
+class _Watermark:
+    """The least watermark of logs, of which each is one partition."""
+
+    def __init__(self, logs: Sequence[Relation], failed: ExpressionFindings) -> None:
+        self._logs = {each.name: (each, RowMerge(each, failed)) for each in logs}
+        self._newest_us: dict[str, int] = {}
+
+    @property
+    def micros(self) -> int | None:
+        """Before it nothing more is expected; None before each log has told a time."""
+        if self._newest_us.keys() != self._logs.keys():
+            return None
+        return min(self._newest_us[name] - _delay_us(log) for name, (log, _) in self._logs.items())
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Take what a batch tells of the time."""
+        for change in changes:
+            if change.relation not in self._logs or change.after is None:
+                continue
+            log, merge = self._logs[change.relation]
+            told = {**change.after, **change.key}
+            row = merge.derived({each.name: told.get(each.name) for each in log.columns})
+            at = row[log.time or ""]
+            if isinstance(at, datetime):
+                newest_us = self._newest_us.get(log.name, micros_of(at))
+                self._newest_us[log.name] = max(newest_us, micros_of(at))
+
+
+def _delay_us(log: Relation) -> int:
+    return log.watermark.delay_ms * 1000 if log.watermark else 0
+
+
+def _equal(value: Any) -> Any:
+    """Return one value for all that are one key: NaN is the same object, zero has no sign."""
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else value + 0.0
+    return value
