@@ -12,9 +12,11 @@ import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
+import dev.joinery.kernel.spark.BatchJob;
 import dev.joinery.kernel.spark.BatchTime;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.spark.HadoopSettings;
+import dev.joinery.kernel.spark.PlanCut;
 import java.io.IOException;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -82,7 +84,7 @@ public final class Kernel {
             .sendingTo(destinations(program, shared))
             .deriving(shared)
             .telling(pending);
-    return levels(reading.through(ingress, BatchTime.micros())).toDF();
+    return levels(PlanCut.teaching(reading.through(ingress, BatchTime.micros()))).toDF();
   }
 
   /** Opens the door for a query in real-time mode, in {@code session}. */
@@ -143,7 +145,7 @@ public final class Kernel {
       Dataset<Tuple2<byte[], byte[]>> wire,
       int level) {
     Level operator = new Level(shared, level, new Counting.EachTask());
-    return level(program, wire, operator, level)
+    return level(program, PlanCut.under(wire, BytesEncoder.WIRE), operator, level)
         .mapPartitions(new TaskCounts(shared), BytesEncoder.WIRE);
   }
 
@@ -186,14 +188,7 @@ public final class Kernel {
   static String stage(Dataset<Row> chain, Stage stage) throws IOException {
     stage.open();
     try {
-      List<Stage.Part> parts =
-          ((org.apache.spark.sql.classic.Dataset<Row>) chain)
-              .queryExecution()
-              .toRdd()
-              .toJavaRDD()
-              .mapPartitions(stage)
-              .collect();
-      return stage.keep(parts).toJson();
+      return stage.keep(BatchJob.run(chain, stage)).toJson();
     } finally {
       stage.clear();
     }

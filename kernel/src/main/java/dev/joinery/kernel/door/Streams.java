@@ -9,6 +9,7 @@ import dev.joinery.kernel.spark.BatchTime;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.spark.Calls;
 import dev.joinery.kernel.spark.EventReader;
+import dev.joinery.kernel.spark.PlanCut;
 import dev.joinery.kernel.spark.OutputReader;
 import dev.joinery.kernel.spark.RowPacker;
 import dev.joinery.kernel.stream.StoreRows;
@@ -38,7 +39,7 @@ public final class Streams {
   /** Decodes raw records; each event goes through its first steps. */
   public Dataset<Row> decoded(Reading reading) {
     Ingress ingress = reading.ingress(program).sendingTo(Entrance.of(shared)).deriving(shared);
-    return reading.through(ingress, BatchTime.micros()).toDF();
+    return PlanCut.teaching(reading.through(ingress, BatchTime.micros())).toDF();
   }
 
   /** Sends everything through the nodes of one level that keep state. */

@@ -24,7 +24,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.commons.io.FileUtils;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.api.java.function.Function2;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
@@ -36,7 +36,8 @@ import org.apache.spark.sql.types.StructType;
  * left whose results it has. So an attempt that nobody waits for (of a speculative pair, of an
  * executor that was cut off) alters nothing, however late it writes.
  */
-public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage.Part> {
+public final class Stage
+    implements Function2<TaskContext, Iterator<InternalRow>, Stage.Part> {
   static final String DEAD_LETTERS = "dead_letters";
 
   /** Holds a folder an attempt; no product's name begins so. */
@@ -83,9 +84,8 @@ public final class Stage implements FlatMapFunction<Iterator<InternalRow>, Stage
   }
 
   @Override
-  public Iterator<Part> call(Iterator<InternalRow> rows) throws IOException {
-    TaskContext task = TaskContext.get();
-    return List.of(write(task.partitionId(), task.taskAttemptId(), rows)).iterator();
+  public Part call(TaskContext task, Iterator<InternalRow> rows) throws IOException {
+    return write(task.partitionId(), task.taskAttemptId(), rows);
   }
 
   /** Writes the lines of one attempt; fails where its batch was kept or cleared meanwhile. */
