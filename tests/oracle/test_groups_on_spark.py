@@ -58,12 +58,23 @@ VALUES = {
     "big": "count(*) filter (where x > 2)",
     "part": "sum(x) / count(*)",
     "most": "max(x) filter (where s is not null)",
+    "kinds": "count(distinct x)",
+    "texts": "count(distinct s) filter (where x > 2)",
+    "reals": "count(distinct f)",
+    "more": "count(distinct x) filter (where s is not null)",
+    "one": "first(x)",
+    "text": "first(s) filter (where x > 1)",
+    "other": "last(f)",
+    "few": "collect(s, 3)",
+    "many": "collect(x, 50)",
 }
 
 
 def _project(pick: random.Random, append: bool) -> str:
     window = pick.choice(WINDOWS)
-    values = sorted(pick.sample(sorted(VALUES), pick.randrange(1, 6)))
+    timed = bool(window) or pick.random() < 0.7
+    delay = pick.choice(["0s", "50m"])
+    values = sorted(pick.sample(sorted(VALUES), pick.randrange(1, 9)))
     by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
     where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
     emit = pick.choice(["", "emit: {when: closed},", "emit: {when: closed, allowed: 90m},"])
@@ -73,8 +84,8 @@ relations:
     {"append: true" if append else "key: [id]"}
     fields: {{id: long, a: string, b: int, x: long, s: string, d: "decimal(12,2)", f: double,
       at: timestamp}}
-    time: at
-    watermark: {{delay: {pick.choice(["0s", "50m"])}}}
+    {"time: at" if timed else ""}
+    {"watermark: {delay: " + delay + "}" if timed else ""}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
     {emit if window and "max" not in window else ""}

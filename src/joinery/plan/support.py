@@ -5,13 +5,15 @@ Building a plan does not ask: the reference, the test driver and `explain` take 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors
+from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.join import comparable
 from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import Rolling, Stream, outputs_of
 from joinery.project.product import ProjectSpec
@@ -27,7 +29,8 @@ from joinery.project.window import (
 )
 
 _GROUPS = "spark-state"
-_KEPT = frozenset({"count", "sum", "min", "max", "avg"})
+_TAKEN_BACK = frozenset(EMBED_AGGREGATES)
+_KEPT = frozenset({*_TAKEN_BACK, "count(distinct …)", "first", "last", "collect"})
 REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
 
 
@@ -75,13 +78,15 @@ def _of_reads(product: Product) -> Missing | None:
 
 def _of_steps(stream: Stream) -> Missing | None:
     rolling = (each for each in stream.steps if isinstance(each, Rolling))
-    return _of_functions((one for each in rolling for one in each.aggregates), "steps")
+    aggregates = (one for each in rolling for one in each.aggregates)
+    return _of_functions(aggregates, "steps", kept=_TAKEN_BACK)
 
 
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))
-    return _of_window(form.window) or _of_emit(form) or _of_functions(form.aggregates, "values")
+    functions = _of_functions(form.aggregates, "values", kept=_KEPT)
+    return _of_window(form.window) or _of_emit(form) or functions
 
 
 def _of_window(window: Window | None) -> Missing | None:
@@ -115,12 +120,18 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     return None
 
 
-def _of_functions(aggregates: Iterable[Aggregate], word: str) -> Missing | None:
-    named = {
-        f"{each.function}(distinct …)" if each.distinct else each.function for each in aggregates
-    }
-    lacking = sorted(named - _KEPT)
-    return Missing(f"the aggregate {lacking[0]} over groups", (word,)) if lacking else None
+def _of_functions(
+    aggregates: Iterable[Aggregate], word: str, *, kept: Collection[str]
+) -> Missing | None:
+    for each in aggregates:
+        name = f"{each.function}(distinct …)" if each.distinct else each.function
+        if name not in kept:
+            return Missing(f"the aggregate {name} over groups", (word,))
+        kind = None if each.argument is None else each.argument.type
+        coded = each.distinct or each.function in {"min", "max"}
+        if coded and kind is not None and not comparable(kind):
+            return Missing(f"{each.function} of {kind} over groups", (word,))
+    return None
 
 
 def refusals(spec: ProjectSpec, plan: Plan) -> tuple[JoineryError, ...]:

@@ -70,15 +70,19 @@ def test_sessions_that_are_cut_are_not_closed(tmp_path: Path) -> None:
     assert [f"14 {RUN}{what}"] == told(tmp_path, window=window, emit=emit)
 
 
+@pytest.mark.parametrize("value", ["first(ms)", "collect(ms, 3)", "count(distinct ms)"])
+def test_functions_of_an_order_or_of_a_set_run(tmp_path: Path, value: str) -> None:
+    assert [] == told(tmp_path, value=value)
+
+
 @pytest.mark.parametrize(
     ("key", "text", "refused"),
     [
         ("window", "window: {sliding: 30m}", "12 " + RUN + "sliding windows"),
-        ("value", "first(ms)", "13 " + RUN + "the aggregate first over groups"),
         (
             "value",
-            "count(distinct ms)",
-            "13 " + RUN + "the aggregate count(distinct …) over groups",
+            "count(distinct array(ms))",
+            "13 " + RUN + "count of array<int> over groups",
         ),
     ],
 )

@@ -98,7 +98,8 @@ def visible_row(program: KernelProgram, relation: int) -> tuple[Slot, ...]:
 
 def aggregate_text(aggregate: AggregateColumn) -> str:
     """Return an aggregate as its call."""
-    call = f"{aggregate.function}({aggregate.argument.sql if aggregate.argument else 'rows'})"
+    read = [aggregate.argument.sql if aggregate.argument else "rows"]
+    call = f"{aggregate.function}({', '.join([*read, *map(str, aggregate.numbers)])})"
     return f"{call} where {aggregate.filter.sql}" if aggregate.filter else call
 
 
@@ -192,15 +193,14 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
 
 def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
     title = path_title(node.name)
-    kept = "its rows" if node.keeps_rows else "sums"
-    yield f"{title}: kept by", f"a Group at level {node.level}, as {kept}"
+    yield f"{title}: kept by", f"a Group at level {node.level}, as sums"
     yield f"{title}: grouped by", f"{_types(grouped_by(program, node))}"
     if node.window:
         yield f"{title}: windows", window_text(node.window)
     if node.session:
         apart = ", may fall apart" if node.session.divides else ""
         yield f"{title}: windows", f"{session_text(node.session)}{apart}"
-    for number, aggregate in enumerate(node.arm.aggregates):
+    for number, aggregate in enumerate(node.aggregates):
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 

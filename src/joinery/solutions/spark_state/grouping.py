@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from joinery.errors import PlanError
+from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 from joinery.solutions.spark_state.embedding import expressions_of, sql_over, time_read
 from joinery.solutions.spark_state.program import (
     AggregateColumn,
-    Arm,
     Assembler,
     Closing,
     LateProgram,
@@ -26,22 +26,16 @@ from joinery.solutions.spark_state.program import (
     WindowProgram,
 )
 
-# Their state cannot take a value back: where rows may go, the rows themselves are kept.
-_NEED_ROWS = frozenset({"min", "max"})
+# Over rows that go, the values themselves are kept.
+_BY_VALUE = frozenset({"min", "max", "first", "last", "collect", "count_distinct"})
+_ORDERED = frozenset({"first", "last", "collect"})
 
 # Each task tells as many addresses how far it has come.
 CLOSING_BUCKETS = 16
 
 
-def keeps_rows(form: AggregateForm) -> bool:
-    """True where an aggregate cannot take a row back without the others."""
-    if form.relation.append:
-        return False
-    return any(each.function in _NEED_ROWS for each in form.aggregates)
-
-
 def input_assembler(name: str, row: Sequence[Slot], form: AggregateForm) -> Assembler:
-    """Return what makes a Group's input of a row: `by`, the time, what the aggregates read.
+    """Return what makes a Group's input of a row.
 
     Args:
         name: The product.
@@ -49,11 +43,11 @@ def input_assembler(name: str, row: Sequence[Slot], form: AggregateForm) -> Asse
         form: What the product is.
     """
     slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
-    expressions = expressions_of(form)
-    steps = tuple(sql_over(each, slots) for each in expressions)
+    steps = tuple(sql_over(each, slots) for each in [*_grouped(form), *_read(form)])
     computed = [len(row) + index for index in range(len(steps))]
     times = [slots[each][0] for each in time_read(form)]
-    output = [*computed[: len(form.by)], *times, *computed[len(form.by) :]]
+    ordered = [slots[each][0] for each in _order(form)]
+    output = [*computed[: len(form.by)], *times, *computed[len(form.by) :], *ordered]
     types = [row[each].type if each < len(row) else steps[each - len(row)].type for each in output]
     return Assembler(
         name=f"{name}/rows",
@@ -67,26 +61,48 @@ def input_assembler(name: str, row: Sequence[Slot], form: AggregateForm) -> Asse
     )
 
 
-def arm_of(name: str, input_type: Struct, form: AggregateForm) -> Arm:
-    """Return the aggregates over a Group's input."""
-    place = len(form.by) + len(time_read(form))
-    columns: list[AggregateColumn] = []
-    for aggregate in form.aggregates:
-        read: list[Sql | None] = []
-        for each in (aggregate.argument, aggregate.filter):
-            read.append(_column(place, input_type) if each else None)
-            place += 1 if each else 0
-        columns.append(AggregateColumn(aggregate.function, read[0], read[1], aggregate.type))
-    return Arm(
-        name=name,
-        child_type=input_type,
-        limit=0,
-        one=False,
-        entries=False,
-        total=False,
-        aggregates=tuple(columns),
-        branch=0,
-    )
+def _grouped(form: AggregateForm) -> list[Expression]:
+    return [each.expression for each in form.by]
+
+
+def _read(form: AggregateForm) -> list[Expression]:
+    """Return what the aggregates read of a row, each once."""
+    return list(dict.fromkeys(expressions_of(form)[len(form.by) :]))
+
+
+def _order(form: AggregateForm) -> list[str]:
+    """Return the columns by which a group's rows are ordered, where an aggregate asks."""
+    if not any(each.function in _ORDERED for each in form.aggregates):
+        return []
+    time = form.relation.time
+    return [*([] if time is None else [time]), *form.relation.key]
+
+
+def group_aggregates(row: Struct, form: AggregateForm) -> tuple[AggregateColumn, ...]:
+    """Return the aggregates over a Group's input, whose row is as `input_assembler` makes it."""
+    first = len(form.by) + len(time_read(form))
+    places = {each: first + index for index, each in enumerate(_read(form))}
+    order = tuple(range(first + len(places), len(row.fields)))
+    columns = []
+    for each in form.aggregates:
+        function = kept_as(each)
+        columns.append(
+            AggregateColumn(
+                function,
+                _column(places[each.argument], row) if each.argument else None,
+                _column(places[each.filter], row) if each.filter else None,
+                each.type,
+                by_value=not form.relation.append and function in _BY_VALUE,
+                order=order if function in _ORDERED else (),
+                numbers=(each.count,) if each.count else (),
+            )
+        )
+    return tuple(columns)
+
+
+def kept_as(aggregate: Aggregate) -> str:
+    """Return the name by which the kernel knows an aggregate."""
+    return f"{aggregate.function}_distinct" if aggregate.distinct else aggregate.function
 
 
 def _column(place: int, row: Struct) -> Sql:

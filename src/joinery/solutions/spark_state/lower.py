@@ -41,11 +41,10 @@ from joinery.solutions.spark_state.embedding import (
     sql_over,
 )
 from joinery.solutions.spark_state.grouping import (
-    arm_of,
     closing_of,
+    group_aggregates,
     group_assembler,
     input_assembler,
-    keeps_rows,
     late_program,
     session_program,
     window_program,
@@ -216,8 +215,7 @@ class _Lowering:
             by=len(form.by),
             window=window_program(form.window),
             session=session_program(form),
-            arm=arm_of(name, rows.type, form),
-            keeps_rows=keeps_rows(form),
+            aggregates=group_aggregates(rows.type, form),
             assembler=self._assembler(group_assembler(name, form)),
             product=product,
             late=late_program(form),

@@ -184,12 +184,22 @@ class ToOne:
 
 @dataclass(frozen=True, slots=True)
 class AggregateColumn:
-    """An aggregate over children's rows."""
+    """An aggregate over the rows of an embed or of a group.
+
+    Attributes:
+        by_value: Whether rows may be taken back that cannot be told from the result: then what is
+            needed of them is kept value by value.
+        order: The columns of the row by which rows are ordered; empty where that tells nothing.
+        numbers: What follows the argument.
+    """
 
     function: str
     argument: Sql | None
     filter: Sql | None
     type: DataType
+    by_value: bool = False
+    order: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +314,7 @@ class Group:
         by: How many columns it is grouped by.
         window: None where groups have none, and where they are sessions.
         session: None where groups are no sessions.
-        arm: The aggregates over `input`, whether or not rows are kept.
-        keeps_rows: Whether an aggregate needs the rows themselves, to take one back.
+        aggregates: Over `input`.
         assembler: The object, over the columns of the group's address and the aggregates.
         late: What becomes of rows that come late; None where nothing tells their time, or where
             rows change.
@@ -318,8 +327,7 @@ class Group:
     by: int
     window: WindowProgram | None
     session: SessionProgram | None
-    arm: Arm
-    keeps_rows: bool
+    aggregates: tuple[AggregateColumn, ...]
     assembler: int
     product: int
     late: LateProgram | None = None

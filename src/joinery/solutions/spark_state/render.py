@@ -270,9 +270,8 @@ def _group_facts(node: Group) -> Iterator[str]:
         yield f"windows: {window_text(node.window)}"
     if node.session is not None:
         yield f"windows: {session_text(node.session)}"
-    told = ["its rows"] if node.keeps_rows else ["how many rows it has"]
-    told += [aggregate_text(each) for each in node.arm.aggregates]
-    each_time = node.session is not None and node.session.divides and not node.keeps_rows
+    told = ["how many rows it has", *map(aggregate_text, node.aggregates)]
+    each_time = node.session is not None and node.session.divides
     yield f"keeps {', '.join(told)}{', also of each time' if each_time else ''}"
 
 

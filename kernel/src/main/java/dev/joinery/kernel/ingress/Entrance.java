@@ -1,6 +1,7 @@
 package dev.joinery.kernel.ingress;
 
 import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.Nodes;
 import dev.joinery.kernel.chain.SharedProgram;
@@ -109,7 +110,7 @@ public final class Entrance implements Ingress.Destination {
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
     if (appended.get(relation)) {
-      group(relation, row, timestamp, outbox);
+      group(relation, change, row, timestamp, outbox);
     }
     Gate gate = gates.get(relation);
     if (gate == null) {
@@ -124,16 +125,24 @@ public final class Entrance implements Ingress.Destination {
     }
   }
 
-  private void group(int relation, Slice row, long timestamp, Outbox outbox) {
+  private void group(int relation, Change change, Slice row, long timestamp, Outbox outbox) {
     Slice seen = nodes.context().rows(relation).view(row);
     for (Grouping each : groupings) {
       if (each.relation() == relation && !isLeftOut(each, timestamp, outbox) && seen != null) {
-        each.take(Slice.EMPTY, null, seen, timestamp, timestamp, outbox);
+        Slice place = each.needsPlace() ? placeOf(change) : Slice.EMPTY;
+        each.take(null, seen, place, timestamp, outbox);
         if (!summing) {
           each.sendTo(timestamp, outbox);
         }
       }
     }
+  }
+
+  /** The place of a change in its log, as bytes in the order of the places. */
+  private static Slice placeOf(Change change) {
+    ByteWriter out = new ByteWriter(2 * Long.BYTES);
+    out.writeLong(change.major() ^ Long.MIN_VALUE).writeLong(change.minor() ^ Long.MIN_VALUE);
+    return Slice.of(out.toBytes());
   }
 
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */

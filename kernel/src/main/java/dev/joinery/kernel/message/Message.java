@@ -33,7 +33,6 @@ public final class Message {
   public static final int VERSION = 17;
   public static final int PARTIAL = 18;
   public static final int SESSION_SUMS = 19;
-  public static final int SESSION_ROW = 20;
   public static final int DEADLINE = 21;
   public static final int CLOSED = 22;
 

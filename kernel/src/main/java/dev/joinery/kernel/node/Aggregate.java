@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 
 /** The state of one aggregate over rows that come and go. */
-abstract sealed class Aggregate {
+abstract class Aggregate {
   abstract void add(Object value);
 
   /** Takes a value back; true where the state can no longer tell its result without the rows. */

@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.program.CompiledAggregate;
 import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.Pages;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -16,22 +17,29 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * Values kept over the children of one join value: remembers a state for each, sends nothing.
+ * Values kept over the children of one join value, or the rows of one group: remembers a state for
+ * each, and what must be known value by value; sends nothing.
  *
- * <p>Results do not depend on the order in which rows came and went: sums are exact.
+ * <p>Results do not depend on the order in which rows came and went: sums are exact. What was never
+ * opened with pages is what some rows change by, and may be merged in any order into what was.
  */
 public final class Aggregates {
-  private final List<CompiledAggregate> plans;
+  private final AggregatePlans plans;
   private final Aggregate[] states;
+  private final Multisets sets;
   private UnsafeProjection projection;
-  private Aggregates other;
+  private Aggregate[] others;
   private int failures;
   private int overflows;
 
   Aggregates(List<CompiledAggregate> plans) {
+    this(new AggregatePlans(plans));
+  }
+
+  private Aggregates(AggregatePlans plans) {
     this.plans = plans;
-    this.states = new Aggregate[plans.size()];
-    clear();
+    this.states = plans.states();
+    this.sets = plans.sets().isEmpty() ? null : new Multisets(plans.shapes());
   }
 
   boolean isEmpty() {
@@ -48,74 +56,154 @@ public final class Aggregates {
   }
 
   public void clear() {
-    for (int i = 0; i < states.length; i++) {
-      states[i] = Aggregate.of(plans.get(i).function(), plans.get(i).type());
+    plans.renew(states);
+    if (sets != null) {
+      sets.clear();
     }
     failures = 0;
   }
 
+  /** Reads what {@link #write} left where there are no pages. */
   void read(ByteReader in) {
+    failures = 0;
+    readStates(states, in);
+    if (sets != null) {
+      sets.clear();
+      sets.merge(in);
+    }
+  }
+
+  /** Opens what {@link #write} left, whose pages are {@code pages}; null where there is nothing. */
+  void open(ByteReader in, Pages pages) {
+    clear();
+    if (in != null) {
+      readStates(states, in);
+    }
+    if (sets != null) {
+      sets.open(in, pages);
+    }
+  }
+
+  private static void readStates(Aggregate[] states, ByteReader in) {
     for (Aggregate state : states) {
-      state.read(in);
+      if (state != null) {
+        state.read(in);
+      }
     }
   }
 
   void write(ByteWriter out) {
     for (Aggregate state : states) {
-      state.write(out);
+      if (state != null) {
+        state.write(out);
+      }
+    }
+    if (sets != null) {
+      sets.write(out);
     }
   }
 
-  /** Adds what other rows added, or took back, as their aggregates wrote it. */
-  void merge(ByteReader in) {
-    if (other == null) {
-      other = new Aggregates(plans);
+  /** Has all pages removed. */
+  void drop() {
+    if (sets != null) {
+      sets.drop();
     }
-    other.read(in);
-    merge(other);
+  }
+
+  /** Adds what other rows added, or took back, as their aggregates wrote it without pages. */
+  void merge(ByteReader in) {
+    if (others == null) {
+      others = plans.states();
+    }
+    readStates(others, in);
+    mergeStates(others);
+    if (sets != null) {
+      sets.merge(in);
+    }
   }
 
   void merge(Aggregates those) {
-    for (int i = 0; i < states.length; i++) {
-      states[i].merge(those.states[i]);
+    mergeStates(those.states);
+    if (sets != null) {
+      sets.merge(those.sets);
     }
   }
 
-  /** The same aggregates before any row. */
-  Aggregates fresh() {
-    return new Aggregates(plans);
-  }
-
-  public void add(UnsafeRow row) {
+  private void mergeStates(Aggregate[] those) {
     for (int i = 0; i < states.length; i++) {
-      if (counts(plans.get(i), row)) {
-        add(states[i], plans.get(i), row);
+      if (states[i] != null) {
+        states[i].merge(those[i]);
       }
     }
   }
 
-  private void add(Aggregate state, CompiledAggregate plan, UnsafeRow row) {
-    Object value = plan.argument() == null ? Boolean.TRUE : evaluate(plan.argument(), row);
-    if (value != null) {
-      state.add(value);
+  /** The same aggregates before any row, and without pages. */
+  Aggregates fresh() {
+    return new Aggregates(plans);
+  }
+
+  /** Whether the place of a row in its log tells anything. */
+  boolean needsPlace() {
+    return plans.needsPlace();
+  }
+
+  public void add(UnsafeRow row) {
+    add(row, Slice.EMPTY);
+  }
+
+  /** Adds a row; {@code place} is where it stands in its log, as sortable bytes, if that tells. */
+  void add(UnsafeRow row, Slice place) {
+    for (int i = 0; i < states.length; i++) {
+      if (states[i] != null && counts(plans.get(i).filter(), row)) {
+        Object value = valueOf(i, row, place);
+        if (value != null) {
+          states[i].add(value);
+        }
+      }
     }
+    change(row, place, 1);
   }
 
   /** Takes a row back; true where a least or greatest value left, and all must be added again. */
   public boolean remove(UnsafeRow row) {
     boolean again = false;
     for (int i = 0; i < states.length; i++) {
-      CompiledAggregate plan = plans.get(i);
-      if (counts(plan, row)) {
-        Object value = plan.argument() == null ? Boolean.TRUE : evaluate(plan.argument(), row);
+      if (states[i] != null && counts(plans.get(i).filter(), row)) {
+        Object value = valueOf(i, row, Slice.EMPTY);
         again |= value != null && states[i].remove(value);
       }
     }
+    change(row, Slice.EMPTY, -1);
     return again;
   }
 
-  private boolean counts(CompiledAggregate plan, UnsafeRow row) {
-    return plan.filter() == null || Boolean.TRUE.equals(evaluate(plan.filter(), row));
+  private Object valueOf(int aggregate, UnsafeRow row, Slice place) {
+    RowCode code = plans.code(aggregate);
+    if (code != null) {
+      return code.isNull(row) ? null : code.of(row, place);
+    }
+    Expression argument = plans.get(aggregate).argument();
+    return argument == null ? Boolean.TRUE : evaluate(argument, row);
+  }
+
+  private void change(UnsafeRow row, Slice place, int by) {
+    for (AggregatePlans.Set set : plans.sets()) {
+      if (set.code().isNull(row)) {
+        continue;
+      }
+      long[] counts = null;
+      List<Expression> filters = set.filters();
+      for (int lane = 0; lane < filters.size(); lane++) {
+        if (counts(filters.get(lane), row)) {
+          counts = counts == null ? sets.at(set.code().of(set.number(), row, place)) : counts;
+          counts[lane] += by;
+        }
+      }
+    }
+  }
+
+  private boolean counts(Expression filter, UnsafeRow row) {
+    return filter == null || Boolean.TRUE.equals(evaluate(filter, row));
   }
 
   private Object evaluate(Expression expression, UnsafeRow row) {
@@ -141,15 +229,19 @@ public final class Aggregates {
   /** The results, as a binary row. */
   public Slice result() {
     if (projection == null) {
-      projection =
-          UnsafeProjection.create(plans.stream().map(CompiledAggregate::type).toArray(DataType[]::new));
+      projection = UnsafeProjection.create(plans.types().toArray(DataType[]::new));
     }
     GenericInternalRow row = new GenericInternalRow(states.length);
+    Multisets settled = sets == null ? null : sets.settled();
     overflows = 0;
     for (int i = 0; i < states.length; i++) {
-      Object result = states[i].result();
-      row.update(i, result);
-      overflows += result == null && !states[i].isEmpty() ? 1 : 0;
+      if (states[i] == null) {
+        row.update(i, plans.result(i, settled));
+      } else {
+        Object result = states[i].result();
+        row.update(i, result);
+        overflows += result == null && !states[i].isEmpty() ? 1 : 0;
+      }
     }
     return BinaryRow.copy(projection.apply(row));
   }

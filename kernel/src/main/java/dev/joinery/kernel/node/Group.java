@@ -3,7 +3,6 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
@@ -19,8 +18,8 @@ import java.util.function.Supplier;
  * tombstone when its last row went. Behind a {@link Closing} it sends in batches only in which that
  * told it so, and assembles nothing in the others.
  *
- * <p>It is an arm of a Match without parents. The rows themselves are kept only where an aggregate
- * cannot take one back without the others.
+ * <p>The rows themselves are not kept: what they add or take back is told as what aggregates change
+ * by, and what an aggregate must know of them it keeps value by value.
  */
 public final class Group implements Node {
   private static final Slice WHOLE = Slice.EMPTY;
@@ -40,23 +39,6 @@ public final class Group implements Node {
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
   private Group twin;
 
-  /** What is remembered of the rows. */
-  private sealed interface Kept permits Sums, Rows {
-    void read(Slice stored, State state);
-
-    void apply(List<byte[]> messages);
-
-    long size();
-
-    /** What was read was told to nobody. */
-    void neverTold();
-
-    /** The results of the aggregates, as a binary row. */
-    Slice results();
-
-    Slice write();
-  }
-
   public Group(int node, Program.GroupProgram program, NodeContext context) {
     this.node = node;
     this.program = program;
@@ -64,10 +46,7 @@ public final class Group implements Node {
     this.product = context.productOf(program.assembler());
     this.waits = Deadlines.before(node, context.program()) != null;
     Aggregates aggregates = context.aggregates(node, 0);
-    this.kept =
-        program.keepsRows()
-            ? new Rows(new Arm(program.arm(), 0, aggregates, context))
-            : new Sums(aggregates, aggregates.fresh(), context, product);
+    this.kept = new Kept(aggregates, aggregates.fresh(), context, product);
     this.last = new SentDocument(program.product(), context);
     this.keys =
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
@@ -198,35 +177,31 @@ public final class Group implements Node {
   }
 
   /** How many rows there are, and aggregates that can take back any of them. */
-  private static final class Sums implements Kept {
+  private static final class Kept {
     private final Aggregates aggregates;
     private final Aggregates before;
     private final NodeContext context;
     private final String product;
     private Slice stored;
+    private State state;
     private long rows;
 
-    Sums(Aggregates aggregates, Aggregates before, NodeContext context, String product) {
+    Kept(Aggregates aggregates, Aggregates before, NodeContext context, String product) {
       this.aggregates = aggregates;
       this.before = before;
       this.context = context;
       this.product = product;
     }
 
-    @Override
-    public void read(Slice bytes, State state) {
+    void read(Slice bytes, State state) {
       stored = bytes;
-      rows = 0;
-      aggregates.clear();
-      if (!bytes.isEmpty()) {
-        ByteReader in = new ByteReader(bytes);
-        rows = in.readVarLong();
-        aggregates.read(in);
-      }
+      this.state = state;
+      ByteReader in = bytes.isEmpty() ? null : new ByteReader(bytes);
+      rows = in == null ? 0 : in.readVarLong();
+      aggregates.open(in, state);
     }
 
-    @Override
-    public void apply(List<byte[]> messages) {
+    void apply(List<byte[]> messages) {
       for (byte[] message : messages) {
         if (Message.kind(message) != Message.PARTIAL) {
           throw Message.unexpected(message);
@@ -240,18 +215,16 @@ public final class Group implements Node {
       }
     }
 
-    @Override
-    public long size() {
+    long size() {
       return rows;
     }
 
-    @Override
-    public void neverTold() {
+    /** What was read was told to nobody. */
+    void neverTold() {
       stored = Slice.EMPTY;
     }
 
-    @Override
-    public Slice results() {
+    Slice results() {
       Slice results = aggregates.result();
       if (aggregates.overflows() > 0) {
         context.counters().productFailures(product, overflowsBefore(), aggregates.overflows());
@@ -265,61 +238,19 @@ public final class Group implements Node {
       }
       ByteReader in = new ByteReader(stored);
       in.readVarLong();
-      before.read(in);
+      before.open(in, state);
       before.result();
       return before.overflows();
     }
 
-    @Override
-    public Slice write() {
+    Slice write() {
       if (rows == 0) {
+        aggregates.drop();
         return Slice.EMPTY;
       }
       ByteWriter out = new ByteWriter(64).writeVarLong(rows);
       aggregates.write(out);
       return new Slice(out.array(), 0, out.size());
-    }
-  }
-
-  /** The rows, and the aggregates over them. */
-  private record Rows(Arm arm) implements Kept {
-    @Override
-    public void read(Slice stored, State state) {
-      arm.open(stored, state);
-    }
-
-    @Override
-    public void apply(List<byte[]> messages) {
-      if (!messages.isEmpty()) {
-        arm.apply(messages.stream().map(Rows::child).toList());
-      }
-    }
-
-    private static ChildMessage child(byte[] message) {
-      int kind = Message.kind(message);
-      if (kind != Message.CHILD_PUT && kind != Message.CHILD_REMOVE) {
-        throw Message.unexpected(message);
-      }
-      return ChildMessage.read(message);
-    }
-
-    @Override
-    public long size() {
-      return arm.contents().total();
-    }
-
-    /** An arm counts what fails as its rows come. */
-    @Override
-    public void neverTold() {}
-
-    @Override
-    public Slice results() {
-      return arm.contents().aggregates();
-    }
-
-    @Override
-    public Slice write() {
-      return arm.write();
     }
   }
 }

@@ -3,15 +3,8 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.message.SessionMessage;
 import dev.joinery.kernel.program.Program;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.LinkedHashSet;
-import java.util.List;
-import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -20,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
  * The way of a relation's rows to the groups of one Group: finds the groups that a row is in, and
  * sends them what comes and what goes.
  *
- * <p>Sums are sent as what they change by, so messages about several rows may overtake one another;
- * where a Group keeps rows, a row travels whole, and its epoch says which message is newer.
+ * <p>What is sent is what aggregates change by, so messages about several rows may overtake one
+ * another.
  */
 public final class Grouping {
   private final int node;
@@ -35,6 +28,7 @@ public final class Grouping {
   private final Windows windows;
   private final Partials partials;
   private final Deadlines deadlines;
+  private final boolean needsPlace;
   private final String product;
 
   public Grouping(int node, NodeContext context) {
@@ -53,10 +47,9 @@ public final class Grouping {
     this.by = KeyCodec.of(grouped);
     this.keys = new GroupKey(program, type);
     this.windows = program.window() == null ? null : Windows.of(program.window());
-    this.partials =
-        program.keepsRows()
-            ? null
-            : new Partials(windows, program.session(), context.aggregates(node, 0));
+    Aggregates aggregates = context.aggregates(node, 0);
+    this.needsPlace = aggregates.needsPlace();
+    this.partials = new Partials(windows, program.session(), aggregates);
     this.deadlines = Deadlines.before(node, context.program());
   }
 
@@ -68,6 +61,11 @@ public final class Grouping {
     return product;
   }
 
+  /** Whether the place of a row in its log tells anything. */
+  public boolean needsPlace() {
+    return needsPlace;
+  }
+
   /** What becomes of rows that come late; null where nothing tells their time. */
   public Program.LateProgram late() {
     return program.late();
@@ -77,11 +75,11 @@ public final class Grouping {
   private record Seen(Slice row, int failures, boolean timeless) {}
 
   /**
-   * Takes a row before and after a change, null where there is none; what is only to be added up
-   * is sent by {@link #sendTo}.
+   * Takes a row before and after a change, null where there is none; it is sent by {@link #sendTo}.
+   *
+   * @param place of the row in its log, where {@link #needsPlace}
    */
-  public void take(
-      Slice key, Slice before, Slice after, long epoch, long timestamp, Outbox outbox) {
+  public void take(Slice before, Slice after, Slice place, long timestamp, Outbox outbox) {
     Seen from = see(before);
     Seen to = see(after);
     count(from, to);
@@ -90,30 +88,22 @@ public final class Grouping {
     if (old == null ? now == null : old.equals(now)) {
       return;
     }
-    if (program.keepsRows() && program.session() != null) {
-      tellSessions(key, old, now, timestamp, outbox);
-    } else if (program.keepsRows()) {
-      tellRow(key, old, now, epoch, timestamp, outbox);
-    } else {
-      add(old, false);
-      add(now, true);
-      if (partials.isFull()) {
-        sendTo(timestamp, outbox);
-      }
+    add(old, false, place);
+    add(now, true, place);
+    if (partials.isFull()) {
+      sendTo(timestamp, outbox);
     }
   }
 
   /** Sends what was taken and not sent yet. */
   public void sendTo(long timestamp, Outbox outbox) {
-    if (partials != null) {
-      partials.drain(
-          keys,
-          timestamp,
-          (group, last, told) -> {
-            long end = deadlines == null ? 0 : endOf(group, last);
-            send(group, told, end, timestamp, outbox);
-          });
-    }
+    partials.drain(
+        keys,
+        timestamp,
+        (group, last, told) -> {
+          long end = deadlines == null ? 0 : endOf(group, last);
+          send(group, told, end, timestamp, outbox);
+        });
   }
 
   private long endOf(byte[] group, long last) {
@@ -165,70 +155,11 @@ public final class Grouping {
     return seen == null || seen.timeless() ? null : seen.row();
   }
 
-  private void add(Slice row, boolean comes) {
+  private void add(Slice row, boolean comes, Slice place) {
     if (row != null) {
       BinaryRow.point(input, row);
       long time = program.goesByTime() ? input.getLong(program.by()) : 0;
-      partials.add(by.encode(input), time, comes, input);
+      partials.add(by.encode(input), time, comes, input, place);
     }
-  }
-
-  /** A row's groups and its time, by which its sessions are found. */
-  private record Placed(byte[] by, Long time) {}
-
-  private Placed place(Slice row) {
-    if (row == null) {
-      return null;
-    }
-    BinaryRow.point(input, row);
-    return new Placed(by.encode(input), input.getLong(program.by()));
-  }
-
-  private void tellSessions(Slice key, Slice old, Slice now, long timestamp, Outbox outbox) {
-    Placed from = place(old);
-    Placed to = place(now);
-    boolean stays = from != null && to != null && Arrays.equals(from.by(), to.by());
-    if (from != null && !stays) {
-      tell(from, new SessionMessage.Moved(key, from.time(), null, null), timestamp, outbox);
-    }
-    if (to != null) {
-      Long left = stays ? from.time() : null;
-      tell(to, new SessionMessage.Moved(key, left, to.time(), now), timestamp, outbox);
-    }
-  }
-
-  private void tell(Placed at, SessionMessage.Moved moved, long timestamp, Outbox outbox) {
-    long last = moved.came() == null ? moved.left() : moved.came();
-    send(at.by(), SessionMessage.toBytes(timestamp, moved), endAfter(last), timestamp, outbox);
-  }
-
-  private void tellRow(
-      Slice key, Slice old, Slice now, long epoch, long timestamp, Outbox outbox) {
-    Set<Slice> left = new LinkedHashSet<>(groupsOf(old));
-    List<Slice> reached = groupsOf(now);
-    reached.forEach(left::remove);
-    for (Slice group : left) {
-      send(group, ChildMessage.remove(timestamp, 0, epoch, key), timestamp, outbox);
-    }
-    for (Slice group : reached) {
-      byte[] message = ChildMessage.put(timestamp, 0, epoch, key, 0, Slice.EMPTY, now);
-      send(group, message, timestamp, outbox);
-    }
-  }
-
-  private List<Slice> groupsOf(Slice row) {
-    List<Slice> groups = new ArrayList<>(1);
-    if (row == null) {
-      return groups;
-    }
-    byte[] code = by.encode(BinaryRow.point(input, row));
-    if (windows == null) {
-      groups.add(Slice.of(code));
-    } else {
-      windows.holding(
-          input.getLong(program.by()),
-          (start, end) -> groups.add(Slice.of(keys.of(code, start, end))));
-    }
-    return groups;
   }
 }

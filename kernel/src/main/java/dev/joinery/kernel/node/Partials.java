@@ -57,8 +57,9 @@ final class Partials {
    *
    * @param by the code of the columns that it is grouped by
    * @param time of the row; any where groups have no window
+   * @param place of the row in its log, where that tells anything
    */
-  void add(byte[] by, long time, boolean comes, UnsafeRow row) {
+  void add(byte[] by, long time, boolean comes, UnsafeRow row, Slice place) {
     long slice = sliceOf(time);
     boolean timed = windows != null || session != null;
     Slice key = Slice.of(timed ? GroupKey.of(by, slice) : by);
@@ -71,7 +72,7 @@ final class Partials {
     partial.last = Math.max(partial.last, time);
     if (comes) {
       partial.rows++;
-      partial.aggregates.add(row);
+      partial.aggregates.add(row, place);
     } else {
       partial.rows--;
       partial.aggregates.remove(row);

@@ -107,13 +107,7 @@ public final class Retract implements Node {
   private static RuntimeUse groupUse(Program.GroupUse use, NodeContext context) {
     Grouping groups = new Grouping(use.target(), context);
     return (change, outbox) -> {
-      groups.take(
-          Slice.of(change.key()),
-          change.before(),
-          change.after(),
-          change.epoch(),
-          change.timestamp(),
-          outbox);
+      groups.take(change.before(), change.after(), Slice.EMPTY, change.timestamp(), outbox);
       groups.sendTo(change.timestamp(), outbox);
     };
   }

@@ -1,6 +1,5 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
@@ -20,7 +19,6 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * Remembers, under the columns that rows are grouped by, the sessions of the rows: maximal runs
@@ -30,9 +28,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * <p>Behind a {@link Closing} it sends sessions that are over by the watermark: that tells it the
  * watermark at the end that each row would give its session alone, and the last of these is the end.
  *
- * <p>A session is changed by what a batch adds to it and takes from it. Its rows are looked at only
- * where it falls apart, or where an aggregate cannot take a row back; where neither happens, they
- * are not kept.
+ * <p>A session is changed by what a batch adds to it and takes from it. What its rows of each time
+ * add up to is looked at only where it falls apart; where none does, that is not kept.
  *
  * <p>All that one batch sends for an address has one version, above all before it. So nothing needs
  * to be remembered of a session that is gone.
@@ -51,7 +48,6 @@ public final class Session implements Node {
   private final SentDocument last;
   private final Aggregates aggregates;
   private final Aggregates sums;
-  private final UnsafeRow row;
   private Sessions sessions;
   private SessionRows rows;
   private final Deadlines deadlines;
@@ -61,12 +57,8 @@ public final class Session implements Node {
   /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
   private long watermark;
 
-  /**
-   * What comes and goes from one time to another.
-   *
-   * @param added states of aggregates, or a row; {@code sums} says which
-   */
-  private record Change(long first, long last, long rows, Slice added, boolean sums) {}
+  /** What comes and goes from one time to another. */
+  private record Change(long first, long last, long rows, Slice added) {}
 
   /** Times without a gap between them. */
   private record Run(long first, long last) {}
@@ -86,7 +78,6 @@ public final class Session implements Node {
     this.last = new SentDocument(program.product(), context);
     this.aggregates = context.aggregates(node, 0);
     this.sums = aggregates.fresh();
-    this.row = new UnsafeRow(program.arm().childType().length());
   }
 
   @Override
@@ -101,9 +92,8 @@ public final class Session implements Node {
         watermark = Math.max(watermark, told);
         continue;
       }
-      for (Change each : changesOf(message)) {
-        changes.computeIfAbsent(each.first(), any -> new ArrayList<>(1)).add(each);
-      }
+      Change change = changeOf(message);
+      changes.computeIfAbsent(change.first(), any -> new ArrayList<>(1)).add(change);
     }
     NavigableMap<Long, Sessions.Kept> before = new TreeMap<>();
     changes.values().stream()
@@ -129,7 +119,7 @@ public final class Session implements Node {
     sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
     rows =
         shape.divides()
-            ? SessionRows.read(in, state, ROWS, program.keepsRows(), sums, row)
+            ? SessionRows.read(in, state, ROWS, sums)
             : null;
   }
 
@@ -176,32 +166,16 @@ public final class Session implements Node {
 
   // What came and went
 
-  /** Applies a message to the rows that are kept, and gives what it changes. */
-  private List<Change> changesOf(byte[] message) {
-    switch (Message.kind(message)) {
-      case Message.SESSION_SUMS -> {
-        SessionMessage.Sums told = SessionMessage.sums(message);
-        if (rows != null) {
-          rows.add(told.first(), told.rows(), told.aggregates());
-        }
-        return List.of(
-            new Change(told.first(), told.last(), told.rows(), told.aggregates(), true));
-      }
-      case Message.SESSION_ROW -> {
-        SessionMessage.Moved moved = SessionMessage.moved(message);
-        List<Change> changes = new ArrayList<>(2);
-        if (moved.left() != null) {
-          Slice gone = rows.remove(moved.left(), moved.key());
-          changes.add(new Change(moved.left(), moved.left(), -1, gone, false));
-        }
-        if (moved.came() != null) {
-          rows.put(moved.came(), moved.key(), moved.row());
-          changes.add(new Change(moved.came(), moved.came(), 1, moved.row(), false));
-        }
-        return changes;
-      }
-      default -> throw Message.unexpected(message);
+  /** Adds what a message changes to the rows that are kept. */
+  private Change changeOf(byte[] message) {
+    if (Message.kind(message) != Message.SESSION_SUMS) {
+      throw Message.unexpected(message);
     }
+    SessionMessage.Sums told = SessionMessage.sums(message);
+    if (rows != null) {
+      rows.add(told.first(), told.rows(), told.aggregates());
+    }
+    return new Change(told.first(), told.last(), told.rows(), told.aggregates());
   }
 
   // Where sessions are now
@@ -408,34 +382,20 @@ public final class Session implements Node {
 
     /** {@code olds} is null where only the rows tell what a piece adds up to. */
     private long aggregate(Piece piece, List<Sessions.Kept> olds, List<Change> changes) {
-      boolean again = olds == null;
-      long count = 0;
       aggregates.clear();
-      if (!again) {
-        for (Sessions.Kept old : olds) {
-          count += old.rows();
-          aggregates.merge(new ByteReader(old.aggregates()));
-        }
-        for (Change each : changes) {
-          count += each.rows();
-          again |= apply(each);
-        }
+      if (olds == null) {
+        return rows.addUp(piece.start(), piece.last(), aggregates);
       }
-      return again ? rows.addUp(piece.start(), piece.last(), aggregates) : count;
-    }
-
-    /** True where only the rows tell what the aggregates are now. */
-    private boolean apply(Change change) {
-      if (change.sums()) {
-        aggregates.merge(new ByteReader(change.added()));
-        return false;
+      long count = 0;
+      for (Sessions.Kept old : olds) {
+        count += old.rows();
+        aggregates.merge(new ByteReader(old.aggregates()));
       }
-      BinaryRow.point(row, change.added());
-      if (change.rows() < 0) {
-        return aggregates.remove(row);
+      for (Change each : changes) {
+        count += each.rows();
+        aggregates.merge(new ByteReader(each.added()));
       }
-      aggregates.add(row);
-      return false;
+      return count;
     }
 
     private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {

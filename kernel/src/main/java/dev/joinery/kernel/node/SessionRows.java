@@ -1,6 +1,5 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
@@ -9,19 +8,16 @@ import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * The rows of one key's sessions in the order of their times: remembers them, or where aggregates
- * can take a row back without the others, what those of one time add up to. Of many it also
- * remembers what each page adds up to, so that adding up a million rows reads a few pages.
+ * The rows of one key's sessions in the order of their times: remembers what those of one time add
+ * up to. Of many it also remembers what each page adds up to, so that adding up a million rows reads
+ * a few pages.
  */
 final class SessionRows {
   private final OrderedMap byTime;
   private final OrderedMap byPage;
-  private final boolean whole;
   private final Aggregates sums;
-  private final UnsafeRow row;
 
   /** What stands from one time to another. */
   private final class Sum implements OrderedMap.Visitor {
@@ -40,12 +36,7 @@ final class SessionRows {
 
     @Override
     public void entry(EntryMap.Entry entry) {
-      if (whole) {
-        rows++;
-        aggregates.add(BinaryRow.point(row, entry.value()));
-      } else {
-        merge(entry.value());
-      }
+      merge(entry.value());
     }
 
     private void merge(Slice stored) {
@@ -76,13 +67,10 @@ final class SessionRows {
     }
   }
 
-  private SessionRows(
-      OrderedMap byTime, OrderedMap byPage, boolean whole, Aggregates sums, UnsafeRow row) {
+  private SessionRows(OrderedMap byTime, OrderedMap byPage, Aggregates sums) {
     this.byTime = byTime;
     this.byPage = byPage;
-    this.whole = whole;
     this.sums = sums;
-    this.row = row;
     byTime.tell(new PageSums());
   }
 
@@ -95,15 +83,12 @@ final class SessionRows {
    *
    * @param in null where there is none
    * @param space numbers their pages, and the one after it those of what pages add up to
-   * @param whole whether rows are kept, not what they add up to
    * @param sums the aggregates over them, to work with
-   * @param row to read rows with
    */
-  static SessionRows read(
-      ByteReader in, Pages pages, int space, boolean whole, Aggregates sums, UnsafeRow row) {
+  static SessionRows read(ByteReader in, Pages pages, int space, Aggregates sums) {
     OrderedMap byTime = OrderedMap.read(in, pages, space);
     OrderedMap byPage = OrderedMap.read(in, pages, space + 1);
-    return new SessionRows(byTime, byPage, whole, sums, row);
+    return new SessionRows(byTime, byPage, sums);
   }
 
   void write(ByteWriter out) {
@@ -133,21 +118,6 @@ final class SessionRows {
     ByteWriter out = new ByteWriter(added.length() + 8).writeVarLong(total);
     sums.write(out);
     byTime.put(key, Slice.of(out.toBytes()));
-  }
-
-  void put(long time, Slice key, Slice added) {
-    byTime.put(TimeCode.of(time, key), added);
-  }
-
-  /** Removes a row and gives it. */
-  Slice remove(long time, Slice key) {
-    Slice code = TimeCode.of(time, key);
-    Slice gone = byTime.get(code);
-    if (gone == null) {
-      throw new IllegalStateException("a row left a session that it was not in");
-    }
-    byTime.remove(code);
-    return gone;
   }
 
   boolean has(long time) {

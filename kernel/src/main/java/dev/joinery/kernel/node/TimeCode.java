@@ -12,12 +12,6 @@ final class TimeCode {
     return Slice.of(new ByteWriter(Long.BYTES).writeLong(time ^ Long.MIN_VALUE).toBytes());
   }
 
-  /** The time with more behind it, by which those of one time stand in order. */
-  static Slice of(long time, Slice more) {
-    ByteWriter out = new ByteWriter(Long.BYTES + more.length());
-    return Slice.of(out.writeLong(time ^ Long.MIN_VALUE).writeRaw(more).toBytes());
-  }
-
   /** The time that a key begins with. */
   static long of(Slice key) {
     return new ByteReader(key).readLong() ^ Long.MIN_VALUE;

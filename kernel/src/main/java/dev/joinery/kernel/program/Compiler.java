@@ -1,5 +1,6 @@
 package dev.joinery.kernel.program;
 
+import dev.joinery.kernel.bytes.KeyCodec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -59,7 +60,7 @@ public final class Compiler {
     }
     List<List<List<CompiledAggregate>>> aggregates = new ArrayList<>();
     for (Program.NodeProgram node : program.nodes()) {
-      aggregates.add(aggregates(node));
+      aggregates.add(aggregates(node, program));
     }
     return new CompiledProgram(program, assemblers, aggregates);
   }
@@ -87,19 +88,20 @@ public final class Compiler {
         program, given, types, steps, where, order, output, inliner(steps, given));
   }
 
-  private List<List<CompiledAggregate>> aggregates(Program.NodeProgram node) {
+  private List<List<CompiledAggregate>> aggregates(Program.NodeProgram node, Program program) {
     List<List<CompiledAggregate>> plans = new ArrayList<>();
     if (node instanceof Program.MatchProgram match) {
-      match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates())));
+      match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates(), null)));
     } else if (node instanceof Program.GroupProgram group) {
-      plans.add(aggregates(group.arm().aggregates()));
+      StructType input = program.assemblers().get(group.input()).type();
+      plans.add(aggregates(group.aggregates(), input));
     } else if (node instanceof Program.RollingProgram rolling) {
-      plans.add(aggregates(rolling.aggregates()));
+      plans.add(aggregates(rolling.aggregates(), null));
     }
     return plans;
   }
 
-  List<CompiledAggregate> aggregates(List<Program.AggregateProgram> programs) {
+  List<CompiledAggregate> aggregates(List<Program.AggregateProgram> programs, StructType row) {
     List<CompiledAggregate> plans = new ArrayList<>();
     for (Program.AggregateProgram program : programs) {
       plans.add(
@@ -107,9 +109,21 @@ public final class Compiler {
               program.function(),
               program.argument() == null ? null : bind(program.argument()),
               program.filter() == null ? null : bind(program.filter()),
-              program.type()));
+              program.type(),
+              program.byValue(),
+              program.order().length == 0 ? null : codec(program.order(), row),
+              program.numbers()));
     }
     return plans;
+  }
+
+  private static KeyCodec codec(int[] ordinals, StructType row) {
+    List<KeyCodec.Column> columns = new ArrayList<>();
+    for (int each : ordinals) {
+      DataType type = row.fields()[each].dataType();
+      columns.add(new KeyCodec.Column(each, type, type, false));
+    }
+    return new KeyCodec(columns);
   }
 
   /** Compiles expressions over one row, whose columns are the slots. */

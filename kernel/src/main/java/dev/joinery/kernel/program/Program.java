@@ -226,8 +226,28 @@ public record Program(
       int branch)
       implements Serializable {}
 
-  public record AggregateProgram(String function, Sql argument, Sql filter, DataType type)
-      implements Serializable {}
+  /**
+   * An aggregate over rows.
+   *
+   * @param byValue whether rows may be taken back that cannot be told from the result: then what is
+   *     needed of them is kept value by value
+   * @param order the columns of the row by which rows are ordered, empty where that tells nothing
+   * @param numbers what follows the argument
+   */
+  public record AggregateProgram(
+      String function,
+      Sql argument,
+      Sql filter,
+      DataType type,
+      boolean byValue,
+      int[] order,
+      long[] numbers)
+      implements Serializable {
+    /** One whose result can take a row back, or has all rows added again. */
+    public static AggregateProgram of(String function, Sql argument, Sql filter, DataType type) {
+      return new AggregateProgram(function, argument, filter, type, false, new int[0], new long[0]);
+    }
+  }
 
   /** {@code product} is at least 0 at a root; else {@code upward} says where the row goes. */
   public record FoldProgram(
@@ -255,8 +275,7 @@ public record Program(
    * @param by how many columns it is grouped by
    * @param window null where groups have none, and where they are sessions
    * @param session null where groups are no sessions
-   * @param arm the aggregates over {@code input}, whether or not rows are kept
-   * @param keepsRows whether an aggregate needs the rows themselves, to take one back
+   * @param aggregates over {@code input}
    * @param assembler the group's document, over the columns of its address and the aggregates
    * @param late what becomes of rows that come late; null where nothing tells their time
    */
@@ -268,8 +287,7 @@ public record Program(
       int by,
       WindowProgram window,
       SessionProgram session,
-      ArmProgram arm,
-      boolean keepsRows,
+      List<AggregateProgram> aggregates,
       int assembler,
       int product,
       LateProgram late)

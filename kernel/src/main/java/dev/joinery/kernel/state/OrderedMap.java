@@ -207,6 +207,22 @@ public final class OrderedMap {
     return bytes;
   }
 
+  /** Removes all entries. */
+  public void clear() {
+    while (!leaves.isEmpty()) {
+      drop(leaves.size() - 1);
+    }
+    inline = new ArrayList<>();
+    inlineBytes = 0;
+    size = 0;
+  }
+
+  /** The first entry from a key on, or null. */
+  public EntryMap.Entry atLeast(Slice key) {
+    Iterator<EntryMap.Entry> entries = from(key);
+    return entries.hasNext() ? entries.next() : null;
+  }
+
   /** Goes through the entries from a key on. The map must not change meanwhile. */
   public Iterator<EntryMap.Entry> from(Slice key) {
     if (inline != null) {

@@ -30,6 +30,7 @@ record GroupSample(
   static final Table TABLE =
       Table.of("payment", 1, "id bigint, kind string, at timestamp, amount bigint, shown boolean");
   private static final String PRODUCT = "totals";
+  private static final List<String> BY_VALUE = List.of("min", "max", "count_distinct");
   private static final int AT = 2;
   private static final int AMOUNT = 3;
   private static final int SHOWN = 4;
@@ -51,11 +52,6 @@ record GroupSample(
   @Override
   public String toString() {
     return name;
-  }
-
-  /** Whether a row has to be kept to be taken back. */
-  private boolean keepsRows() {
-    return !appends() && (functions.contains("min") || functions.contains("max"));
   }
 
   private boolean isTimed() {
@@ -100,19 +96,18 @@ record GroupSample(
             PRODUCT + "/rows", row, List.of(), List.of(), shown, List.of(), given, inputType);
     List<Program.Slot> inputs = new ArrayList<>();
     List<Program.AggregateProgram> aggregates = new ArrayList<>();
-    aggregates.add(new Program.AggregateProgram("count", null, null, DataTypes.LongType));
+    aggregates.add(Program.AggregateProgram.of("count", null, null, DataTypes.LongType));
     inputs.add(slot("n", DataTypes.LongType));
     Program.Sql amount = column("amount", given.length - 1, DataTypes.LongType);
     for (String function : functions) {
       aggregates.add(
-          new Program.AggregateProgram(function, amount, null, DataTypes.LongType));
+          new Program.AggregateProgram(
+              function, amount, null, DataTypes.LongType, !appends() && BY_VALUE.contains(function),
+              new int[0], new long[0]));
       inputs.add(slot(function, DataTypes.LongType));
     }
-    Program.ArmProgram arm =
-        new Program.ArmProgram(
-            PRODUCT, inputType, 0, false, false, false, aggregates, 0);
     Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, arm, keepsRows(), 2, 0, null);
+        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, aggregates, 2, 0, null);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};
@@ -281,13 +276,15 @@ record GroupSample(
     List<Long> amounts =
         rows.stream().map(each -> (Long) each.get(AMOUNT)).filter(each -> each != null).toList();
     for (String function : functions) {
-      fields.put(function, amounts.isEmpty() ? null : aggregated(function, amounts));
+      boolean counts = function.equals("count_distinct");
+      fields.put(function, amounts.isEmpty() && !counts ? null : aggregated(function, amounts));
     }
     return text(fields);
   }
 
   private static Long aggregated(String function, List<Long> values) {
     return switch (function) {
+      case "count_distinct" -> values.stream().distinct().count();
       case "sum" -> values.stream().mapToLong(Long::longValue).sum();
       case "min" -> values.stream().min(Comparator.naturalOrder()).orElseThrow();
       default -> values.stream().max(Comparator.naturalOrder()).orElseThrow();

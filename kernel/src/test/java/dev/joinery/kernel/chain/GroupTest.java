@@ -38,10 +38,13 @@ class GroupTest {
         new GroupSample("tumbling extremes", tumbling, List.of("sum", "max"), true),
         new GroupSample("hopping sums", hopping, List.of("sum"), false),
         new GroupSample("hopping extremes", hopping, List.of("min"), false),
+        new GroupSample("distinct values", null, List.of("count_distinct", "min"), true),
+        new GroupSample("tumbling distinct values", tumbling, List.of("count_distinct"), false),
         new GroupSample("cumulative sums", cumulative, List.of("sum"), true),
         new GroupSample("cumulative extremes", cumulative, List.of("max"), false),
         session("session sums", 0, true, List.of("sum"), false),
         session("session extremes", 0, true, List.of("min", "max"), true),
+        session("distinct values of sessions", 0, true, List.of("count_distinct"), false),
         session("cut session sums", 9, true, List.of("sum"), true),
         session("cut session extremes", 9, true, List.of("sum", "max"), false),
         session("sessions that grow", 0, false, List.of("sum", "min"), false));

@@ -95,7 +95,7 @@ public record Tree(
     for (String each : aggregates) {
       String[] parts = each.split(":");
       programs.add(
-          new Program.AggregateProgram(parts[0], column(parts[1]), null, DataTypes.LongType));
+          Program.AggregateProgram.of(parts[0], column(parts[1]), null, DataTypes.LongType));
     }
     return programs;
   }

@@ -41,7 +41,7 @@ class AggregatesTest {
 
     Kept(String function, DataType type, DataType result) {
       this(
-          new CompiledAggregate(function, new BoundReference(0, type, true), null, result), type);
+          CompiledAggregate.of(function, new BoundReference(0, type, true), null, result), type);
     }
 
     Kept(CompiledAggregate plan, DataType type) {
@@ -110,7 +110,7 @@ class AggregatesTest {
 
   @Test
   void withoutArgumentNullRowsCountToo() {
-    CompiledAggregate plan = new CompiledAggregate("count", null, null, DataTypes.LongType);
+    CompiledAggregate plan = CompiledAggregate.of("count", null, null, DataTypes.LongType);
 
     assertEquals(2L, new Kept(plan, DataTypes.LongType).add(null, 1L).result());
   }
@@ -118,7 +118,7 @@ class AggregatesTest {
   @Test
   void onlyRowsThatPassTheFilterCount() {
     Expression flag = new BoundReference(0, DataTypes.BooleanType, true);
-    CompiledAggregate plan = new CompiledAggregate("count", null, flag, DataTypes.LongType);
+    CompiledAggregate plan = CompiledAggregate.of("count", null, flag, DataTypes.LongType);
     Kept kept = new Kept(plan, DataTypes.BooleanType).add(true, false, null, true);
 
     kept.remove(false);

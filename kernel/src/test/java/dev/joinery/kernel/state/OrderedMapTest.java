@@ -133,6 +133,36 @@ class OrderedMapTest {
   }
 
   @Test
+  void theEntriesBesideAKeyAreFoundInAndBetweenPages() {
+    for (int entries : new int[] {0, 10, 20_000}) {
+      state.clear();
+      fill(entries);
+      OrderedMap map = open();
+      for (long at : new long[] {0, 1, 7, 161, 162, 9_999, 19_999, 20_000}) {
+        EntryMap.Entry above = map.atLeast(key(at));
+        EntryMap.Entry below = map.lastBelow(key(at));
+
+        assertEquals(at < entries ? key(at) : null, above == null ? null : above.key());
+        long last = Math.min(at, entries) - 1;
+        assertEquals(last < 0 ? null : key(last), below == null ? null : below.key());
+      }
+    }
+  }
+
+  @Test
+  void aClearedMapHasNoPagesAndTakesEntriesAgain() {
+    fill(20_000);
+    OrderedMap map = open();
+
+    map.clear();
+    map.put(key(3), value(3, 10));
+    close(map);
+
+    assertEquals(0, state.pageCount());
+    assertEquals(List.of(key(3)), rest(open().iterator()).stream().map(EntryMap.Entry::key).toList());
+  }
+
+  @Test
   void aLargeMapHasASmallHeadAndFullPages() {
     fill(100_000);
 

@@ -220,8 +220,8 @@ final class StreamSample {
                 retentionMicros,
                 List.of(new Program.LogProgram(0, delayMicros)),
                 List.of(
-                    new Program.AggregateProgram("count", null, null, LONG),
-                    new Program.AggregateProgram("min", id, null, LONG)),
+                    Program.AggregateProgram.of("count", null, null, LONG),
+                    Program.AggregateProgram.of("min", id, null, LONG)),
                 2,
                 List.of(new Program.Onward(3, -1, 0, null, true)))),
         List.of(
