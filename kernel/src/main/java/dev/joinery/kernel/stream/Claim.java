@@ -15,11 +15,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
- * Stands before a lookup that remembers events: remembers, for a share of the events' identities,
- * under which address the lookup remembers each; passes events on, and tells an address to forget
+ * Stands before a node that remembers events: remembers, for a share of the events' identities,
+ * under which address the node remembers each; passes events on, and tells an address to forget
  * an event that came again under another one.
  *
  * <p>Of one identity the last of a batch in the log may be remembered, so it is remembered once;
@@ -30,10 +31,22 @@ public final class Claim implements Node {
   private final JoinAddress address;
   private final UnsafeRow event;
 
+  /** What the watermark says that the node behind has forgotten; null where its clock does. */
+  private final LongSupplier forgotten;
+
   public Claim(Program.ClaimProgram program, NodeContext context) {
     this.program = program;
     this.address = new JoinAddress(context.program(), program.target(), program.on(), program.event());
     this.event = new UnsafeRow(program.event().length());
+    this.forgotten = forgotten(program, context);
+  }
+
+  private static LongSupplier forgotten(Program.ClaimProgram program, NodeContext context) {
+    if (!(context.program().nodes().get(program.target()) instanceof Program.RollingProgram node)) {
+      return null;
+    }
+    LogWatermark watermark = new LogWatermark(node.logs(), context);
+    return () -> watermark.before(node.keepMicros() - 1);
   }
 
   /** An event and the message that told it. */
@@ -46,7 +59,7 @@ public final class Claim implements Node {
   @Override
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
-    ClaimMemory memory = ClaimMemory.read(program, state);
+    ClaimMemory memory = ClaimMemory.read(program, forgotten, state);
     Map<Slice, Told> last = new HashMap<>();
     List<Told> earlier = new ArrayList<>();
     Marks marks = new Marks();
@@ -79,7 +92,7 @@ public final class Claim implements Node {
 
   @Override
   public void wake(long timestamp, State state, Outbox outbox) {
-    ClaimMemory memory = ClaimMemory.read(program, state);
+    ClaimMemory memory = ClaimMemory.read(program, forgotten, state);
     memory.forget(timestamp, state);
     memory.write(state);
   }

@@ -10,6 +10,7 @@ import dev.joinery.kernel.state.TimedMap;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 
 /**
  * What a {@link Claim} remembers in one bucket: the address of each event by identity, and until
@@ -17,27 +18,33 @@ import java.util.function.Function;
  *
  * <p>Before a lookup of the current row that is a time of the clock, and what is over is forgotten
  * in rounds, an eighth of the time late at most. Before a versioned lookup it is the event's time,
- * which is over once the table's watermark is past it or the table is idle.
+ * which is over once the table's watermark is past it or the table is idle; before rolling columns
+ * too, which is over once no event sees it that still counts.
  */
 final class ClaimMemory {
   private static final int CLAIMS = 0;
 
   private final Program.ClaimProgram program;
   private final TableClock clock;
+  private final LongSupplier forgotten;
   private final TimedMap claims;
   private final Alarm forgets;
   private boolean touched;
 
-  private ClaimMemory(Program.ClaimProgram program, ByteReader in, State state) {
+  private ClaimMemory(
+      Program.ClaimProgram program, LongSupplier forgotten, ByteReader in, State state) {
     this.program = program;
+    this.forgotten = forgotten;
     clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
     forgets = Alarm.read(in);
     claims = TimedMap.read(in, state, CLAIMS);
   }
 
-  static ClaimMemory read(Program.ClaimProgram program, State state) {
+  /** {@code forgotten} gives the time below which the node behind has forgotten all, or is null. */
+  static ClaimMemory read(Program.ClaimProgram program, LongSupplier forgotten, State state) {
     byte[] stored = state.read();
-    return new ClaimMemory(program, stored == null ? null : new ByteReader(stored), state);
+    ByteReader in = stored == null ? null : new ByteReader(stored);
+    return new ClaimMemory(program, forgotten, in, state);
   }
 
   void write(State state) {
@@ -89,6 +96,9 @@ final class ClaimMemory {
   }
 
   private long overBefore(long timestamp) {
+    if (forgotten != null) {
+      return forgotten.getAsLong();
+    }
     return program.isVersioned() ? clock.finalBefore(timestamp) : timestamp + 1;
   }
 

@@ -92,6 +92,36 @@ class RollingTest {
   }
 
   @Test
+  void anEventThatComesAgainLeavesItsEarlierKey() {
+    StreamRun run = new StreamRun(StreamSample.claimed(StreamSample.rolling(0, DAY), -1), 7);
+    run.batch(START, sale(1, 1, 0), sale(2, 1, 1), sale(3, 2, 1));
+
+    assertEquals(
+        List.of(sold(1, 1, 1, false), sold(2, 1, 2, true), sold(3, 2, 1, true)),
+        told(run.batch(START + 1, sale(1, 2, 0))));
+    assertEquals(
+        List.of(sold(1, 2, 1, false), sold(3, 1, 3, true)),
+        told(run.batch(START + 2, sale(1, 2, 3))));
+  }
+
+  @Test
+  void whereAnEventIsRememberedIsForgottenWithIt() {
+    StreamRun run =
+        new StreamRun(
+            StreamSample.claimed(StreamSample.rolling(5 * SECOND, 20 * SECOND), -1), 7);
+    long early = 0;
+    for (int at = 0; at < 2000; at++) {
+      run.batch(START + at, sale(at, at % 3, at));
+      run.tell("{\"sale\": {\"a\": %d}}".formatted(START + at * SECOND));
+      if (at == 200) {
+        early = run.keptBytes();
+      }
+    }
+
+    assertTrue(run.keptBytes() <= early + early / 10, early + " became " + run.keptBytes());
+  }
+
+  @Test
   void aKeyOfManyEventsReadsAFewPagesForAnEventOfNow() {
     StreamRun run = new StreamRun(StreamSample.rolling(0, DAY), 7);
     for (int batch = 0; batch < 20; batch++) {

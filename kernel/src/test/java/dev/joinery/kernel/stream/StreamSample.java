@@ -258,7 +258,7 @@ final class StreamSample {
   static Program claimed(Program program, long keepMicros) {
     Program.NodeProgram node = program.nodes().get(0);
     Program.Onward into = program.entries().get(0).onward().get(0);
-    boolean versioned = node instanceof Program.AsOfProgram;
+    boolean versioned = !(node instanceof Program.CurrentLookupProgram);
     Program.ClaimProgram claim =
         new Program.ClaimProgram(
             node.name() + "/claim",
@@ -307,6 +307,22 @@ final class StreamSample {
           each.historyMicros(),
           each.corrects(),
           each.buckets(),
+          each.onward());
+    }
+    if (node instanceof Program.RollingProgram each) {
+      return new Program.RollingProgram(
+          each.name(),
+          2,
+          each.owner(),
+          each.key(),
+          each.event(),
+          each.by(),
+          each.eventTime(),
+          each.overMicros(),
+          each.retentionMicros(),
+          each.logs(),
+          each.aggregates(),
+          each.values(),
           each.onward());
     }
     Program.CurrentLookupProgram each = (Program.CurrentLookupProgram) node;
