@@ -32,6 +32,8 @@ REASONS = (
     "lookup_miss",
     "lookup_unfit",
     "event_without_time",
+    "late",
+    "overtaken",
     "event_too_late",
     "map_failed",
 )

@@ -1,13 +1,13 @@
 """How far the event times of a relation have come, partition by partition of its log.
 
 The watermark is the least over the partitions of the newest time of each, less the delay that
-the relation declares. How far rows come behind the newest time of their partition says which
-delay would have held them all.
+the relation declares. Partitions that are idle hold it back no more, and it never falls. How far
+rows come behind the newest time of their partition says which delay would have held them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -39,11 +39,15 @@ class EventTimes:
         behind: How many rows came how far behind the newest time of their partition, by
             bucket (`bucket_ceiling_us`).
         delay_ms: How far behind the newest time a row may still arrive.
+        idle: Partitions that were silent for so long that nobody waits for them.
+        reached_us: What the watermark was before.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
     behind: Mapping[int, int] = field(default_factory=dict)
     delay_ms: int = 0
+    idle: frozenset[str] = frozenset()
+    reached_us: int | None = None
 
     def plus(self, newest_us: Mapping[str, int], behind: Mapping[int, int]) -> EventTimes:
         """Return the times after some more rows."""
@@ -54,11 +58,22 @@ class EventTimes:
             counts[bucket] = counts.get(bucket, 0) + count
         return replace(self, newest_us=newest, behind=counts)
 
+    def waiting_for_all_but(self, idle: Collection[str]) -> EventTimes:
+        """Return the times at the end of a batch, when some partitions were idle.
+
+        Example:
+            >>> times = EventTimes({"0": 9, "1": 7}).waiting_for_all_but(["1"])
+            >>> (times.watermark_us, times.waiting_for_all_but([]).watermark_us)
+            (9, 9)
+        """
+        times = replace(self, idle=frozenset(idle))
+        return replace(times, reached_us=times.watermark_us)
+
     @property
     def held_back_by(self) -> str | None:
-        """The partition whose newest time is the oldest; None before the first row."""
-        ordered = sorted(self.newest_us, key=lambda each: (self.newest_us[each], each))
-        return ordered[0] if ordered else None
+        """The partition that is waited for and has the oldest newest time; None without any."""
+        waited = self.newest_us.keys() - self.idle
+        return min(waited, key=lambda each: (self.newest_us[each], each), default=None)
 
     @property
     def watermark_us(self) -> int | None:
@@ -69,7 +84,10 @@ class EventTimes:
             6000000
         """
         partition = self.held_back_by
-        return None if partition is None else self.newest_us[partition] - self.delay_ms * 1000
+        if partition is None:
+            return self.reached_us
+        least = self.newest_us[partition] - self.delay_ms * 1000
+        return least if self.reached_us is None else max(least, self.reached_us)
 
     @property
     def rows(self) -> int:
@@ -101,6 +119,7 @@ class EventTimes:
             "held_back_by": self.held_back_by,
             "newest": _text(newest_us),
             "partitions": len(self.newest_us),
+            "idle": sorted(self.idle),
             "delay_s": self.delay_ms / 1000,
             "behind_s": {f"{share:g}": self.behind_us(share) / 1e6 for share in SHARES},
         }

@@ -106,17 +106,22 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     cut = isinstance(form.window, Session) and form.window.max_us is not None
     if emit.when == "closed" and cut:
         return Missing("sessions with max that are sent once they are closed", ("emit", "when"))
-    idle = watermark is not None and watermark.idle_ms is not None
-    if emit.when == "closed" and idle:
+    if emit.when == "closed" and watermark is not None and watermark.idle_ms is not None:
         what = "windows that are sent once closed where a partition may be idle (watermark)"
         return Missing(what, ("emit", "when"))
     if emit.late != "correct" and not form.relation.append:
         return Missing("late rows of a relation that is not append, left out", ("emit", "late"))
-    if emit.late != "correct" and idle:
-        what = "late rows left out where a partition may be idle (watermark)"
-        return Missing(what, ("emit", "late"))
-    if emit.retention_us != AS_CHANGED.retention_us:
-        return Missing("retention: late rows correct for ever", ("emit", "retention"))
+    return _of_retention(form)
+
+
+def _of_retention(form: AggregateForm) -> Missing | None:
+    if form.emit.retention_us == AS_CHANGED.retention_us:
+        return None
+    if not form.relation.append:
+        what = "retention of windows over a relation that is not append"
+        return Missing(what, ("emit", "retention"))
+    if isinstance(form.window, Session):
+        return Missing("retention of sessions", ("emit", "retention"))
     return None
 
 

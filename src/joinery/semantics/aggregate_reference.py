@@ -94,6 +94,7 @@ class AggregateReference:
         self._name, self._form, self._max_bytes = product.name, form, max_bytes
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(form.relation, self._findings)
+        self._clock = RowMerge(form.relation, Findings())
         self._groups = _Groups(form, self._findings)
         self.watermarks = Watermarks(form.relation.watermark)
         self._rows: dict[Any, _Seen] = {}
@@ -167,32 +168,29 @@ class AggregateReference:
         verdict = self._merge.apply(standing, change)
         row = None if standing.row is None else self._merge.derived(standing.row)
         watermark = self.watermarks.of(change)
-        time_us = self._told_time(change, row, verdict)
         if change.after is not None and relation.time is not None:
-            self.watermarks.note(change, time_us, now_us)
+            told = self._groups.time_of(self._clock.first(change))
+            self.watermarks.note(change, told, now_us)
         counters[verdict] += 1
         if verdict != "applied":
             seen.standing = standing
             self._rows[identity] = seen
             return
         if change.after is not None and not change.snapshot and relation.time is not None:
+            time_us = None if row is None else self._groups.time_of(row)
             if time_us is None:
                 counters["event_without_time"] += 1
             elif self._left_out(change, time_us, watermark, counters):
                 return
         seen.standing = standing
         self._rows[identity] = seen
-        if self._move(identity, seen, row, None if change.snapshot else watermark):
+        if self._move(identity, seen, row, None if change.snapshot else self._highest(watermark)):
             counters["too_late"] += 1
 
-    def _told_time(self, change: Change, row: Row | None, verdict: str) -> int | None:
-        """Return the time that an upsert tells, also one that is stale."""
-        name = self._form.relation.time
-        if name is None or change.after is None:
-            return None
-        if verdict != "applied" or row is None:
-            row = self._merge.first(change)
-        return micros_of(row[name])
+    def _highest(self, watermark: int | None) -> int | None:
+        """Return by what windows are forgotten: what all others reached may be higher."""
+        both = (watermark, self.watermarks.relation)
+        return max((each for each in both if each is not None), default=None)
 
     def _left_out(
         self, change: Change, time_us: int, watermark: int | None, counters: Counter[str]

@@ -13,6 +13,15 @@ def test_the_partition_that_is_furthest_behind_holds_the_watermark_back() -> Non
     assert ("1", 38_000) == (times.held_back_by, times.watermark_us)
 
 
+def test_what_is_idle_holds_nobody_up_and_the_watermark_never_falls() -> None:
+    times = EventTimes(delay_ms=2).plus({"0": 50_000, "1": 40_000}, {}).waiting_for_all_but(["1"])
+    back = times.plus({"1": 41_000}, {}).waiting_for_all_but([])
+
+    assert ("0", 48_000) == (times.held_back_by, times.watermark_us)
+    assert ("1", 48_000) == (back.held_back_by, back.watermark_us)
+    assert 48_000 == times.waiting_for_all_but(["0", "1"]).watermark_us
+
+
 def test_there_is_no_watermark_before_the_first_row() -> None:
     told = EventTimes().to_json()
 

@@ -90,12 +90,9 @@ def test_what_does_not_run_is_refused(tmp_path: Path, key: str, text: str, refus
     assert [refused] == told(tmp_path, **{key: text})
 
 
-def test_rows_are_not_left_out_as_late_where_a_partition_may_be_idle(tmp_path: Path) -> None:
-    found = told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {late: drop}")
-
-    what = "late rows left out where a partition may be idle (watermark)"
-    assert [f"14 {RUN}{what}"] == found
-    assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}")
+def test_a_partition_may_be_idle_and_windows_may_be_kept_for_another_time(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {late: drop}")
+    assert [] == told(tmp_path, emit="emit: {retention: 1h}")
 
 
 def test_windows_are_not_closed_where_a_partition_may_be_idle(tmp_path: Path) -> None:

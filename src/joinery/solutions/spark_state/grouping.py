@@ -148,7 +148,9 @@ def late_program(form: AggregateForm) -> LateProgram | None:
     relation = form.relation
     if relation.time is None or not relation.append:
         return None
-    return LateProgram(form.emit.late, _delay_micros(form), form.emit.allowed_us)
+    forgets = isinstance(form.window, Tumbling | Hopping | Cumulative)
+    retention_us = form.emit.retention_us if forgets else -1
+    return LateProgram(form.emit.late, _delay_micros(form), form.emit.allowed_us, retention_us)
 
 
 def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:

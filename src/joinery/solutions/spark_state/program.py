@@ -296,11 +296,14 @@ class LateProgram:
         rows: Late rows are counted, and but under `correct` left out.
         delay_micros: The watermark of a partition is its newest time less this.
         allowed_micros: How far below the watermark a row is not late yet.
+        retention_micros: How long after its end the watermark must be for a window to be
+            forgotten; -1 for groups without a window.
     """
 
     rows: LateRows
     delay_micros: int
     allowed_micros: int
+    retention_micros: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The event times of a query's relations, kept with its checkpoint.
 
 Before a batch its tasks are told the newest time of each partition as the batches before left
-it; what they read is added before Spark commits the batch.
+it, and the watermark of each relation; what they read is added before Spark commits the batch.
+A partition is silent from what was last read of it, or the beginning of the run: what came while
+nobody read is not yet late.
 
 Invariant: a batch that runs again, also after a crash, begins with the times that it began
 with first: those before batch n stand in `watermarks/<n>.json`, which batch n never writes.
@@ -10,7 +12,8 @@ with first: those before batch n stand in `watermarks/<n>.json`, which batch n n
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 from joinery.files import write_whole
 from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Relation
+from joinery.project.stream import WatermarkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "watermarks"
-NEWEST, BEHIND = "newest", "behind"
-_PROPERTY = "joinery.newest"
+NEWEST, BEHIND, WATERMARK = "newest", "behind", "watermark"
+_NEWEST_PROPERTY, _WATERMARKS_PROPERTY = "joinery.newest", "joinery.watermarks"
 _KEPT = 100  # as many batches as Spark keeps
 
 
@@ -37,6 +41,7 @@ class QueryTimes:
         watched: Those of them by whose watermark something goes: they have one, if a time.
         checkpoint: Its checkpoint.
         status_file: Shows operators how far the times have come.
+        clock: Tells in seconds how long partitions are silent.
     """
 
     def __init__(
@@ -47,29 +52,35 @@ class QueryTimes:
         watched: Collection[Relation] = (),
         checkpoint: Path,
         status_file: Path,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._query = query
         self._folder = checkpoint / FOLDER
         self._status_file = status_file
-        self._delays = {
-            each.name: each.watermark.delay_ms if each.watermark else 0
-            for each in relations
-            if each.time is not None and (each.watermark or each in watched)
-        }
+        timed = [each for each in relations if each.time and (each.watermark or each in watched)]
+        specs = {each.name: each.watermark or WatermarkSpec() for each in timed}
+        self._delays = {name: each.delay_ms for name, each in specs.items()}
+        self._idle = {name: each.idle_ms for name, each in specs.items() if each.idle_ms}
+        self._clock, self._began = clock, clock()
+        self._heard: dict[tuple[str, str], float] = {}
         self._before: tuple[int, Mapping[str, EventTimes]] | None = None
 
     def begin(self, spark: SparkSession, batch_id: int) -> None:
         """Tell the tasks of a batch what the batches before it had; on the query's thread."""
         if self._delays:
             # What tasks are told by a thread's property reaches all that the thread starts.
-            newest = {name: each.newest_us for name, each in self._times(batch_id).items()}
-            spark.sparkContext.setLocalProperty(_PROPERTY, json.dumps(newest))
+            times = self._times(batch_id)
+            newest = {name: each.newest_us for name, each in times.items()}
+            reached = {name: each.watermark_us for name, each in times.items()}
+            told = {name: each for name, each in reached.items() if each is not None}
+            spark.sparkContext.setLocalProperty(_NEWEST_PROPERTY, json.dumps(newest))
+            spark.sparkContext.setLocalProperty(_WATERMARKS_PROPERTY, json.dumps(told))
 
     def end(self, batch_id: int, summary: Mapping[str, Any]) -> Mapping[str, EventTimes]:
         """Keep what a batch read, before it is committed; return the times since the beginning."""
         if not self._delays:
             return {}
-        times = with_counts(self._times(batch_id), summary, self._delays)
+        times = self._waiting(with_counts(self._times(batch_id), summary, self._delays), summary)
         self._write(batch_id + 1, times)
         self._before = (batch_id + 1, times)
         self._show(times)
@@ -82,9 +93,29 @@ class QueryTimes:
         """
         if not self._delays:
             return {}
-        times = with_counts(self._before[1] if self._before else {}, summary, self._delays)
+        before = self._before[1] if self._before else {}
+        times = self._waiting(with_counts(before, summary, self._delays), summary)
         self._show(times)
         return times
+
+    def _waiting(
+        self, times: Mapping[str, EventTimes], summary: Mapping[str, Any]
+    ) -> Mapping[str, EventTimes]:
+        """Return the times once it is known which partitions are idle."""
+        now = self._clock()
+        for name, partitions in summary.get(NEWEST, {}).items():
+            self._heard.update(((name, each), now) for each in partitions)
+        return {
+            name: each.waiting_for_all_but(
+                [part for part in each.newest_us if self._is_idle(name, part, now)]
+            )
+            for name, each in times.items()
+        }
+
+    def _is_idle(self, relation: str, partition: str, now: float) -> bool:
+        idle_ms = self._idle.get(relation)
+        since = self._heard.get((relation, partition), self._began)
+        return idle_ms is not None and (now - since) * 1000 >= idle_ms
 
     def _show(self, times: Mapping[str, EventTimes]) -> None:
         told = {name: each.to_json() for name, each in times.items()}
@@ -111,6 +142,7 @@ class QueryTimes:
                 each[NEWEST],
                 {int(bucket): count for bucket, count in each[BEHIND].items()},
                 self._delays[name],
+                reached_us=each.get(WATERMARK),
             )
             for name, each in told.items()
             if name in self._delays
@@ -118,7 +150,11 @@ class QueryTimes:
 
     def _write(self, number: int, times: Mapping[str, EventTimes]) -> None:
         told = {
-            name: {NEWEST: dict(each.newest_us), BEHIND: dict(each.behind)}
+            name: {
+                NEWEST: dict(each.newest_us),
+                BEHIND: dict(each.behind),
+                WATERMARK: each.watermark_us,
+            }
             for name, each in times.items()
         }
         write_whole(self._folder / f"{number}.json", json.dumps(told), synced=True)

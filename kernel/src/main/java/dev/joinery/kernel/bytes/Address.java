@@ -8,6 +8,12 @@ public final class Address {
   /** The number under which a level's own notes stand; no program has so many nodes. */
   public static final int EXPIRY = Integer.MAX_VALUE - 1;
 
+  /**
+   * The number under which a level's notes about the windows of a relation stand, less the place of
+   * the relation.
+   */
+  public static final int WINDOWS = EXPIRY - 1;
+
   private Address() {}
 
   /**

@@ -2,14 +2,18 @@ package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.state.Expiry;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.ImplicitGroupingKeyTracker;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
@@ -38,6 +42,8 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   private transient Nodes nodes;
   private transient ValueState<byte[]> values;
   private transient Expiry expiry;
+  private transient Windows[] windows;
+  private transient Windows[] forgetful;
 
   public Level(Broadcast<SharedProgram> shared, int level, Counting counting) {
     this.shared = shared;
@@ -64,6 +70,7 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
     }
     long timestamp = Message.timestamp(messages.get(0));
     expiry().advance(timestamp, messages.size(), this::expire);
+    forgetWindows(messages.size());
     Outbox outbox = Outbox.at(address);
     nodes.node(index).handle(Address.keyOf(address), messages, stateOf(address), outbox);
     counting.afterGroup(nodes.counters(), outbox, timestamp);
@@ -71,8 +78,47 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   }
 
   private void expire(byte[] address, List<Slice> entries, long timestamp) {
-    Node node = nodes.node(Address.nodeOf(address));
-    node.expire(Address.keyOf(address), entries, timestamp, stateOf(address));
+    expire(address, entries, timestamp, stateOf(address));
+  }
+
+  private void expire(byte[] address, List<Slice> entries, long time, State state) {
+    nodes.node(Address.nodeOf(address)).expire(Address.keyOf(address), entries, time, state);
+  }
+
+  /** The windows of one relation that this level keeps, and how far its time had come. */
+  private record Windows(Expiry expiry, long watermark) {}
+
+  private void forgetWindows(int messages) {
+    windows();
+    for (Windows each : forgetful) {
+      if (each.watermark() != Marks.UNKNOWN) {
+        each.expiry()
+            .advance(
+                each.watermark(),
+                messages,
+                (address, entries, time) ->
+                    expire(address, entries, time, stateOf(address, each.expiry())));
+      }
+    }
+  }
+
+  /** By relation, null where none of the level's nodes forgets by its watermark. */
+  private Windows[] windows() {
+    if (windows == null) {
+      Program program = nodes.program();
+      BatchWatermarks watermarks = BatchWatermarks.here();
+      Windows[] opened = new Windows[program.relations().size()];
+      for (int i = 0; i < opened.length; i++) {
+        long retention = program.windowRetentionMicros(level, i);
+        if (retention >= 0) {
+          Expiry expiry = new Expiry(new Store(values), Address.WINDOWS - i, retention);
+          opened[i] = new Windows(expiry, watermarks.of(program.relations().get(i).name()));
+        }
+      }
+      windows = opened;
+      forgetful = Arrays.stream(opened).filter(Objects::nonNull).toArray(Windows[]::new);
+    }
+    return windows;
   }
 
   /** Read at a task's first message, when Spark has opened its state. */
@@ -84,7 +130,12 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   }
 
   private State stateOf(byte[] address) {
-    return new AddressState(new Store(values), expiry(), getHandle(), address);
+    return stateOf(address, expiry());
+  }
+
+  private State stateOf(byte[] address, Expiry forgetting) {
+    return new AddressState(
+        new Store(values), expiry(), forgetting, windows(), getHandle(), address);
   }
 
   /** Spark calls this after all rows of the batch, with the batch's own time. */
@@ -146,10 +197,15 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
 
   /**
    * The state of one address: the value under the address itself, a page under an address of its
-   * own.
+   * own. {@code forgetting} hears what is forgotten now.
    */
   private record AddressState(
-      Store store, Expiry expiry, StatefulProcessorHandle handle, byte[] address)
+      Store store,
+      Expiry expiry,
+      Expiry forgetting,
+      Windows[] windows,
+      StatefulProcessorHandle handle,
+      byte[] address)
       implements State {
     @Override
     public byte[] read() {
@@ -169,12 +225,26 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
     @Override
     public void forget(long number) {
       store.remove(address);
-      expiry.forgotten(number);
+      forgetting.forgotten(number);
     }
 
     @Override
     public long highestForgotten() {
-      return expiry.highest();
+      long highest = expiry.highest();
+      for (Windows each : windows) {
+        highest = each == null ? highest : Math.max(highest, each.expiry().highest());
+      }
+      return highest;
+    }
+
+    @Override
+    public long watermark(int relation) {
+      return windows[relation].watermark();
+    }
+
+    @Override
+    public void expireAtWatermark(int relation, long time, Slice entry) {
+      windows[relation].expiry().noteLater(address, entry, time);
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.format.ChangeSink;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Event;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.Deadlines;
@@ -33,6 +34,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  */
 public final class Entrance implements Ingress.Destination {
   private static final String LATE = "late";
+  private static final String OVERTAKEN = "overtaken";
 
   private final Broadcast<SharedProgram> shared;
   private final Nodes nodes;
@@ -130,7 +132,7 @@ public final class Entrance implements Ingress.Destination {
     for (Grouping each : groupings) {
       if (each.relation() == relation && !isLeftOut(each, timestamp, outbox) && seen != null) {
         Slice place = each.needsPlace() ? placeOf(change) : Slice.EMPTY;
-        each.take(null, seen, place, timestamp, outbox);
+        each.take(null, seen, place, watermarkOf(each), timestamp, outbox);
         if (!summing) {
           each.sendTo(timestamp, outbox);
         }
@@ -145,21 +147,36 @@ public final class Entrance implements Ingress.Destination {
     return Slice.of(out.toBytes());
   }
 
+  /** By which windows are forgotten for the row at hand. */
+  private long watermarkOf(Grouping product) {
+    Program.LateProgram late = product.late();
+    return late == null ? Marks.UNKNOWN : late.watermark(origin.newestBefore(), origin.reached());
+  }
+
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */
   private boolean isLeftOut(Grouping product, long timestamp, Outbox outbox) {
     Program.LateProgram late = product.late();
-    long behind = origin.behind();
-    if (late == null || behind <= 0 || late.lateBy(behind) <= 0) {
+    if (late == null || origin.time() == Marks.UNKNOWN) {
       return false;
     }
-    nodes.counters().product(product.product(), LATE, 1);
-    if (late.rows() == Program.LateRows.DEAD_LETTER) {
-      String seconds = BigDecimal.valueOf(late.lateBy(behind), 6).stripTrailingZeros().toPlainString();
+    long behind = origin.behind();
+    if (behind > 0 && late.lateBy(behind) > 0) {
+      return leaveOut(product, LATE, late.lateBy(behind), timestamp, outbox);
+    }
+    long overtakenBy = late.overtakenBy(origin.time(), origin.reached());
+    return overtakenBy > 0 && leaveOut(product, OVERTAKEN, overtakenBy, timestamp, outbox);
+  }
+
+  private boolean leaveOut(
+      Grouping product, String reason, long micros, long timestamp, Outbox outbox) {
+    nodes.counters().product(product.product(), reason, 1);
+    if (product.late().rows() == Program.LateRows.DEAD_LETTER) {
+      String seconds = BigDecimal.valueOf(micros, 6).stripTrailingZeros().toPlainString();
       String detail = "Its time is " + seconds + " s below what the watermark allows.";
       outbox.emit(
-          origin.letter(LATE, detail).put("product", product.product()).toMessage(timestamp));
+          origin.letter(reason, detail).put("product", product.product()).toMessage(timestamp));
     }
-    return late.rows() != Program.LateRows.CORRECT;
+    return product.late().rows() != Program.LateRows.CORRECT;
   }
 
   @Override

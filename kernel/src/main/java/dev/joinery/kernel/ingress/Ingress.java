@@ -101,6 +101,21 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       return Map.of();
     }
 
+    /** The time of the change at hand; {@link Marks#UNKNOWN} where it is never late. */
+    default long time() {
+      return Marks.UNKNOWN;
+    }
+
+    /** The newest time before the change at hand in its partition, as {@link #behind}. */
+    default long newestBefore() {
+      return Marks.UNKNOWN;
+    }
+
+    /** The watermark of its relation before the batch, as {@link #behind}. */
+    default long reached() {
+      return Marks.UNKNOWN;
+    }
+
     /** The record at hand as a dead letter. */
     default DeadLetter letter(String reason, String detail) {
       throw new UnsupportedOperationException("what has no log has no record");
@@ -200,7 +215,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private final Destination destination = destinations.open(this);
     private final long[] read = new long[program.relations().size()];
     private final long[] dead = new long[program.relations().size()];
-    private final long[] timed = new long[program.relations().size()];
+    private final long[] committed = new long[program.relations().size()];
     private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
     private final List<Decoded> decoded = new ArrayList<>(2);
@@ -213,6 +228,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private long number;
     private int decoding;
     private long behind = Marks.UNKNOWN;
+    private long newest = Marks.UNKNOWN;
+    private boolean timed;
 
     Sender(Outbox outbox) {
       this.outbox = outbox;
@@ -320,19 +337,38 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     private void sendDecoded(int relation) {
       for (Decoded each : decoded) {
-        behind = each.timed() ? timed(relation, each) : Marks.UNKNOWN;
+        timed = each.timed();
+        if (timed) {
+          takeTime(relation, each);
+        }
         destination.send(relation, each.change(), each.row(), timestamp, outbox);
       }
     }
 
-    private long timed(int relation, Decoded each) {
+    private void takeTime(int relation, Decoded each) {
       long log = partitionOf(each.change());
-      return taskTimes.take(relation, log, this::partitionName, each.row());
+      newest = taskTimes.newestIn(relation, log, this::partitionName);
+      behind = taskTimes.take(relation, log, this::partitionName, each.row());
     }
 
     @Override
     public long behind() {
-      return behind;
+      return timed ? behind : Marks.UNKNOWN;
+    }
+
+    @Override
+    public long time() {
+      return timed ? taskTimes.time(decoding) : Marks.UNKNOWN;
+    }
+
+    @Override
+    public long newestBefore() {
+      return timed ? newest : Marks.UNKNOWN;
+    }
+
+    @Override
+    public long reached() {
+      return timed ? taskTimes.reached(decoding) : Marks.UNKNOWN;
     }
 
     @Override
@@ -392,7 +428,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     @Override
     public void committed(int relation, long millis) {
-      timed[relation]++;
+      committed[relation]++;
       times[relation] += millis;
     }
 
@@ -433,10 +469,10 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
           counters.relation(name, "dead", dead[i]);
           dead[i] = 0;
         }
-        if (timed[i] > 0) {
-          counters.relation(name, "timed", timed[i]);
+        if (committed[i] > 0) {
+          counters.relation(name, "timed", committed[i]);
           counters.relation(name, "commit_times_ms", times[i]);
-          timed[i] = 0;
+          committed[i] = 0;
           times[i] = 0;
         }
       }

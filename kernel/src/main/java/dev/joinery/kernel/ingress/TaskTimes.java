@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.chain.BatchWatermarks;
 import dev.joinery.kernel.chain.Nodes;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.message.Counters;
@@ -49,9 +50,10 @@ final class TaskTimes {
     this.relations = new OfRelation[program.relations().size()];
     this.shared = shared;
     JsonNode newest = read(before);
+    BatchWatermarks watermarks = BatchWatermarks.here();
     for (int i = 0; i < relations.length; i++) {
       if (i < clocks.length && clocks[i] != null && (!clocks[i].derived() || shared != null)) {
-        relations[i] = new OfRelation(i, clocks[i], newest);
+        relations[i] = new OfRelation(i, clocks[i], newest, watermarks);
       }
     }
   }
@@ -88,6 +90,21 @@ final class TaskTimes {
     return newest;
   }
 
+  /** The newest time read so far in a partition; {@link Marks#UNKNOWN} for none. */
+  long newestIn(int relation, long partition, Supplier<String> name) {
+    return relations[relation].partition(partition, name).newest;
+  }
+
+  /** The time of the row that was taken last; {@link Marks#UNKNOWN} where it had none. */
+  long time(int relation) {
+    return relations[relation].time;
+  }
+
+  /** The relation's watermark before the batch; {@link Marks#UNKNOWN} for none. */
+  long reached(int relation) {
+    return relations[relation].reached;
+  }
+
   /** Adds what was read since the last call. */
   void drainTo(Counters counters) {
     for (OfRelation each : relations) {
@@ -115,7 +132,7 @@ final class TaskTimes {
   private static final class Partition {
     final String name;
     long newest;
-    boolean moved;
+    boolean heard;
 
     Partition(String name, long newest) {
       this.name = name;
@@ -133,13 +150,16 @@ final class TaskTimes {
     private final long[] behind = new long[BUCKETS];
     private long lastNumber;
     private Partition last;
+    private final long reached;
     private boolean counted;
+    private long time = Marks.UNKNOWN;
 
-    OfRelation(int relation, Clock clock, JsonNode newest) {
+    OfRelation(int relation, Clock clock, JsonNode newest, BatchWatermarks watermarks) {
       Program.RelationProgram declared = program.relations().get(relation);
       this.name = declared.name();
       this.clock = clock;
       this.before = newest.path(name);
+      this.reached = watermarks.of(name);
       this.rows = clock.derived() ? rows(relation) : null;
       this.row =
           new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
@@ -147,19 +167,17 @@ final class TaskTimes {
 
     long take(long number, Supplier<String> called, Slice taken) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
-      if (row.isNullAt(clock.column())) {
+      time = row.isNullAt(clock.column()) ? Marks.UNKNOWN : row.getLong(clock.column());
+      if (time == Marks.UNKNOWN) {
         return Marks.UNKNOWN;
       }
-      long time = row.getLong(clock.column());
       Partition partition = partition(number, called);
       long before = partition.newest;
       long distance = before == Marks.UNKNOWN ? Marks.UNKNOWN : distance(before, time);
       behind[bucket(distance)]++;
       counted = true;
-      if (time > before) {
-        partition.newest = time;
-        partition.moved = true;
-      }
+      partition.heard = true;
+      partition.newest = Math.max(before, time);
       return distance;
     }
 
@@ -181,9 +199,9 @@ final class TaskTimes {
       }
       counted = false;
       for (Partition each : partitions.values()) {
-        if (each.moved) {
+        if (each.heard) {
           counters.add(Counters.NEWEST, name, each.name, each.newest);
-          each.moved = false;
+          each.heard = false;
         }
       }
       for (int i = 0; i < BUCKETS; i++) {

@@ -195,6 +195,11 @@ final class Arm {
     return children.isPaged();
   }
 
+  /** Removes all children. */
+  void forget() {
+    children.clear();
+  }
+
   /** Writes what is remembered: nothing where there are no children. */
   Slice write() {
     ByteWriter out = new ByteWriter(1024);

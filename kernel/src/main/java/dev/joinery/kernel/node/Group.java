@@ -18,11 +18,18 @@ import java.util.function.Supplier;
  * tombstone when its last row went. Behind a {@link Closing} it sends in batches only in which that
  * told it so, and assembles nothing in the others.
  *
+ * <p>A window is forgotten, rows and all, once the watermark is so long past its end that no row
+ * comes to it any more; what was sent stays.
+ *
  * <p>The rows themselves are not kept: what they add or take back is told as what aggregates change
  * by, and what an aggregate must know of them it keeps value by value.
  */
 public final class Group implements Node {
+  /** Of a group without rows: it is forgotten by the clock. */
   private static final Slice WHOLE = Slice.EMPTY;
+
+  /** Of a window: it is forgotten by the watermark. */
+  private static final Slice WINDOW = Slice.of(new byte[] {1});
 
   private final int node;
   private final Program.GroupProgram program;
@@ -72,7 +79,18 @@ public final class Group implements Node {
     if (sends) {
       send(key, evaluated(stored), timestamp, state, outbox);
     }
-    close(timestamp, state);
+    boolean written = close(timestamp, state);
+    if (stored == null && written && program.isForgetting()) {
+      forgetLater(key, state);
+    }
+  }
+
+  /** Once it is closed; and a row of a snapshot may come to a window whose time is over. */
+  private void forgetLater(Slice group, State state) {
+    long end = endOf(keys.decode(group));
+    long from = Math.max(end, state.watermark(program.relation()));
+    long kept = Math.max(program.late().retentionMicros(), program.late().allowedMicros());
+    state.expireAtWatermark(program.relation(), from + kept, WINDOW);
   }
 
   /** What was stored, if expressions were evaluated over it; else they fail for the first time. */
@@ -132,18 +150,25 @@ public final class Group implements Node {
     }
     Object[] columns = Arrays.copyOf(decoded, program.by() + 3);
     long start = (Long) decoded[program.by()];
-    boolean told = decoded.length > program.by() + 1;
-    long end = told ? (Long) decoded[program.by() + 1] : windows.endOf(start);
+    long end = endOf(decoded);
     columns[program.by() + 1] = end;
     columns[program.by() + 2] = (end - start) / 1e6;
     return columns;
   }
 
-  private void close(long timestamp, State state) {
+  private long endOf(Object[] decoded) {
+    boolean told = decoded.length > program.by() + 1;
+    return told
+        ? (Long) decoded[program.by() + 1]
+        : windows.endOf((Long) decoded[program.by()]);
+  }
+
+  /** Returns whether anything is kept. */
+  private boolean close(long timestamp, State state) {
     boolean gone = kept.size() == 0;
     if (gone && last.isIdle() && last.version() <= state.highestForgotten()) {
       state.clear();
-      return;
+      return false;
     }
     ByteWriter out = new ByteWriter(128);
     last.write(out);
@@ -153,6 +178,7 @@ public final class Group implements Node {
     if (gone && last.isIdle()) {
       state.expireAfter(timestamp + retention(), WHOLE);
     }
+    return true;
   }
 
   private long retention() {
@@ -166,6 +192,11 @@ public final class Group implements Node {
       return;
     }
     open(stored, state);
+    if (entries.contains(WINDOW)) {
+      kept.forget();
+      state.forget(last.version());
+      return;
+    }
     if (kept.size() > 0 || !last.isIdle()) {
       return;
     }
@@ -199,6 +230,11 @@ public final class Group implements Node {
       ByteReader in = bytes.isEmpty() ? null : new ByteReader(bytes);
       rows = in == null ? 0 : in.readVarLong();
       aggregates.open(in, state);
+    }
+
+    /** Removes what stands elsewhere than in the value. */
+    void forget() {
+      aggregates.drop();
     }
 
     void apply(List<byte[]> messages) {

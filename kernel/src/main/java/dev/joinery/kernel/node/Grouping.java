@@ -3,6 +3,7 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -17,6 +18,8 @@ import org.apache.spark.sql.types.StructType;
  * another.
  */
 public final class Grouping {
+  private static final String TOO_LATE = "too_late";
+
   private final int node;
   private final Program.GroupProgram program;
   private final NodeContext context;
@@ -49,7 +52,7 @@ public final class Grouping {
     this.windows = program.window() == null ? null : Windows.of(program.window());
     Aggregates aggregates = context.aggregates(node, 0);
     this.needsPlace = aggregates.needsPlace();
-    this.partials = new Partials(windows, program.session(), aggregates);
+    this.partials = new Partials(keys, windows, program.session(), aggregates);
     this.deadlines = Deadlines.before(node, context.program());
   }
 
@@ -76,10 +79,18 @@ public final class Grouping {
 
   /**
    * Takes a row before and after a change, null where there is none; it is sent by {@link #sendTo}.
+   * A change all of whose windows are forgotten is counted.
    *
    * @param place of the row in its log, where {@link #needsPlace}
+   * @param watermark by which windows are forgotten; {@link Marks#UNKNOWN} where it is not known
    */
-  public void take(Slice before, Slice after, Slice place, long timestamp, Outbox outbox) {
+  public void take(
+      Slice before,
+      Slice after,
+      Slice place,
+      long watermark,
+      long timestamp,
+      Outbox outbox) {
     Seen from = see(before);
     Seen to = see(after);
     count(from, to);
@@ -88,17 +99,20 @@ public final class Grouping {
     if (old == null ? now == null : old.equals(now)) {
       return;
     }
-    add(old, false, place);
-    add(now, true, place);
+    long forgotten =
+        program.late() == null ? Long.MIN_VALUE : program.late().forgottenUpTo(watermark);
+    boolean counts = add(old, false, place, forgotten) | add(now, true, place, forgotten);
     if (partials.isFull()) {
       sendTo(timestamp, outbox);
+    }
+    if (!counts) {
+      context.counters().product(product, TOO_LATE, 1);
     }
   }
 
   /** Sends what was taken and not sent yet. */
   public void sendTo(long timestamp, Outbox outbox) {
     partials.drain(
-        keys,
         timestamp,
         (group, last, told) -> {
           long end = deadlines == null ? 0 : endOf(group, last);
@@ -155,11 +169,17 @@ public final class Grouping {
     return seen == null || seen.timeless() ? null : seen.row();
   }
 
-  private void add(Slice row, boolean comes, Slice place) {
-    if (row != null) {
-      BinaryRow.point(input, row);
-      long time = program.goesByTime() ? input.getLong(program.by()) : 0;
-      partials.add(by.encode(input), time, comes, input, place);
+  /** Returns whether the row counts in any window that is not forgotten. */
+  private boolean add(Slice row, boolean comes, Slice place, long forgotten) {
+    if (row == null) {
+      return false;
     }
+    BinaryRow.point(input, row);
+    long time = program.goesByTime() ? input.getLong(program.by()) : 0;
+    if (time < forgotten) {
+      return partials.addAbove(forgotten, by.encode(input), time, comes, input, place);
+    }
+    partials.add(by.encode(input), time, comes, input, place);
+    return true;
   }
 }

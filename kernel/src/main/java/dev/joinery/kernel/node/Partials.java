@@ -14,16 +14,18 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * message a group however many rows it has.
  *
  * <p>A row that several windows hold is added to its slice once; only what the slice adds up to
- * goes to the windows.
+ * goes to the windows. A row some of whose windows are forgotten is added to each of the others.
  */
 final class Partials {
   private static final int MOST = 1 << 16;
 
+  private final GroupKey keys;
   private final Windows windows;
   private final Program.SessionProgram session;
   private final Aggregates aggregates;
   private final ByteWriter out = new ByteWriter(128);
   private Map<Slice, Partial> bySlice = new LinkedHashMap<>();
+  private Map<Slice, Partial> byWindow = new LinkedHashMap<>();
 
   /** Rows that came less those that went, and the aggregates over them. */
   private static final class Partial {
@@ -42,14 +44,19 @@ final class Partials {
   }
 
   /** At most one of {@code windows} and {@code session} is not null. */
-  Partials(Windows windows, Program.SessionProgram session, Aggregates aggregates) {
+  Partials(
+      GroupKey keys,
+      Windows windows,
+      Program.SessionProgram session,
+      Aggregates aggregates) {
+    this.keys = keys;
     this.windows = windows;
     this.session = session;
     this.aggregates = aggregates;
   }
 
   boolean isFull() {
-    return bySlice.size() >= MOST;
+    return bySlice.size() + byWindow.size() >= MOST;
   }
 
   /**
@@ -70,6 +77,34 @@ final class Partials {
     }
     partial.first = Math.min(partial.first, time);
     partial.last = Math.max(partial.last, time);
+    add(partial, comes, row, place);
+  }
+
+  /**
+   * The same, but for windows that end at a time or before it, which are forgotten.
+   *
+   * @return whether any is left
+   */
+  boolean addAbove(
+      long forgotten, byte[] by, long time, boolean comes, UnsafeRow row, Slice place) {
+    boolean[] any = {false};
+    windows.holding(
+        time,
+        (start, end) -> {
+          if (end > forgotten) {
+            any[0] = true;
+            Slice key = Slice.of(keys.of(by, start, end));
+            add(byWindow.computeIfAbsent(key, each -> fresh()), comes, row, place);
+          }
+        });
+    return any[0];
+  }
+
+  private Partial fresh() {
+    return new Partial(null, 0, aggregates.fresh());
+  }
+
+  private static void add(Partial partial, boolean comes, UnsafeRow row, Slice place) {
     if (comes) {
       partial.rows++;
       partial.aggregates.add(row, place);
@@ -96,11 +131,11 @@ final class Partials {
   }
 
   /** Gives each group's message, and forgets what it told. */
-  void drain(GroupKey keys, long timestamp, Sending sending) {
+  void drain(long timestamp, Sending sending) {
     if (session != null) {
       bySlice.values().forEach(each -> drainToSessions(each, timestamp, sending));
     } else {
-      byGroup(keys)
+      byGroup()
           .forEach(
               (key, partial) -> {
                 byte[] message = Message.partial(timestamp, partial.rows, added(partial));
@@ -108,6 +143,7 @@ final class Partials {
               });
     }
     bySlice = new LinkedHashMap<>();
+    byWindow = new LinkedHashMap<>();
   }
 
   private Slice added(Partial partial) {
@@ -121,11 +157,11 @@ final class Partials {
     sending.send(each.by.array(), each.last, SessionMessage.toBytes(timestamp, sums));
   }
 
-  private Map<Slice, Partial> byGroup(GroupKey keys) {
+  private Map<Slice, Partial> byGroup() {
     if (windows == null) {
       return bySlice;
     }
-    Map<Slice, Partial> groups = new LinkedHashMap<>();
+    Map<Slice, Partial> groups = new LinkedHashMap<>(byWindow);
     for (Partial each : bySlice.values()) {
       windows.holding(
           each.time,
@@ -142,7 +178,7 @@ final class Partials {
 
   /** A slice may be in several groups, so what is merged is never one's own. */
   private Partial merged(Partial one, Partial other) {
-    Partial both = one.by == null ? one : new Partial(null, 0, aggregates.fresh());
+    Partial both = one.by == null ? one : fresh();
     if (both != one) {
       both.rows = one.rows;
       both.aggregates.merge(one.aggregates);

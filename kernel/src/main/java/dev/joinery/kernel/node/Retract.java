@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
@@ -107,7 +108,13 @@ public final class Retract implements Node {
   private static RuntimeUse groupUse(Program.GroupUse use, NodeContext context) {
     Grouping groups = new Grouping(use.target(), context);
     return (change, outbox) -> {
-      groups.take(change.before(), change.after(), Slice.EMPTY, change.timestamp(), outbox);
+      groups.take(
+          change.before(),
+          change.after(),
+          Slice.EMPTY,
+          Marks.UNKNOWN,
+          change.timestamp(),
+          outbox);
       groups.sendTo(change.timestamp(), outbox);
     };
   }

@@ -297,6 +297,11 @@ public record Program(
       return window != null || session != null;
     }
 
+    /** Whether its windows are forgotten by the watermark of the relation. */
+    public boolean isForgetting() {
+      return late != null && late.retentionMicros() >= 0;
+    }
+
     @Override
     public boolean isTimed() {
       return false;
@@ -348,9 +353,43 @@ public record Program(
    *
    * @param delayMicros the watermark of a partition is its newest time less this
    * @param allowedMicros how far below the watermark a row is not late yet
+   * @param retentionMicros how long after its end the watermark must be for a window to be
+   *     forgotten; -1 for groups without a window
    */
-  public record LateProgram(LateRows rows, long delayMicros, long allowedMicros)
+  public record LateProgram(
+      LateRows rows, long delayMicros, long allowedMicros, long retentionMicros)
       implements Serializable {
+    /**
+     * The watermark by which a row forgets windows: that of its partition; of one that is new, or
+     * was waited for no longer, the relation's where that is higher.
+     *
+     * @param newest the newest time before the row in its partition, {@code reached} the watermark
+     *     of the relation before the batch; the least number where one is not known
+     */
+    public long watermark(long newest, long reached) {
+      return newest == Long.MIN_VALUE ? reached : Math.max(newest - delayMicros, reached);
+    }
+
+    /**
+     * By how much a row is below what the whole relation has reached; at most 0 where it is not.
+     *
+     * @param reached as above
+     */
+    public long overtakenBy(long time, long reached) {
+      return reached == Long.MIN_VALUE ? 0 : reached - allowedMicros - time;
+    }
+
+    /**
+     * Up to which end windows are forgotten; the least number for none.
+     *
+     * @param watermark the least number where it is not known
+     */
+    public long forgottenUpTo(long watermark) {
+      return retentionMicros < 0 || watermark < Long.MIN_VALUE + retentionMicros
+          ? Long.MIN_VALUE
+          : watermark - retentionMicros;
+    }
+
     /**
      * By how much a row is late; at most 0 where it is not.
      *
@@ -601,6 +640,20 @@ public record Program(
   /** Whether a node of a level asks to be called at a time. */
   public boolean isTimed(int level) {
     return nodes.stream().anyMatch(each -> each.level() == level && each.isTimed());
+  }
+
+  /**
+   * The shortest time after their ends for which a level keeps windows of a relation; -1 where it
+   * keeps none that it forgets.
+   */
+  public long windowRetentionMicros(int level, int relation) {
+    return nodes.stream()
+        .filter(each -> each.level() == level && each instanceof GroupProgram)
+        .map(each -> (GroupProgram) each)
+        .filter(each -> each.relation() == relation && each.isForgetting())
+        .mapToLong(each -> each.late().retentionMicros())
+        .min()
+        .orElse(-1);
   }
 
   public enum Shape {

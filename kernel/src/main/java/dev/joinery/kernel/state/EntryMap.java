@@ -142,7 +142,7 @@ public final class EntryMap {
   }
 
   /** Removes all entries. */
-  void clear() {
+  public void clear() {
     for (int i = 0; i < pageCount; i++) {
       cache.remove(i);
     }

@@ -13,18 +13,19 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * The deletes of one task's share of a level's state, by the time at which they may be forgotten.
+ * What one task's share of a level's state may forget, by the time from which on: deletes by the
+ * clock, windows by the watermark of their relation.
  *
- * <p>A delete is noted in a list of a few, and a list stands under an address of its own, beside
- * the state it tells of. Lists are kept by period, a thirty-second of the retention; a head holds
- * the number of lists of each period, and the highest number that was forgotten. So a delete costs
+ * <p>A delete or a window is noted in a list of a few, and a list stands under an address of its
+ * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention; a head holds
+ * the number of lists of each period, and the highest number that was forgotten. So a note costs
  * one small write, a task one small read, and nothing is ever searched for.
  *
  * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
- * more than what was deleted within the retention, and no batch has much more to do than its
- * messages ask for, however many deletes are due at once.
+ * more than what was noted within the retention, and no batch has much more to do than its
+ * messages ask for, however much is due at once.
  *
- * <p>Nothing that was noted in a batch is forgotten in it: in real-time mode, messages about it may
+ * <p>No delete is forgotten in the batch that noted it: in real-time mode, messages about it may
  * still be under way.
  *
  * <p>Invariant: what is forgotten here was over for its node before, so when it goes alters nothing
@@ -53,6 +54,7 @@ public final class Expiry {
   private record Note(Slice address, Slice entry) {}
 
   private final Store store;
+  private final int number;
   private final long periodMicros;
   private final TreeMap<Long, Integer> lists = new TreeMap<>();
   private final Set<Note> fresh = new HashSet<>();
@@ -60,8 +62,15 @@ public final class Expiry {
   private long openPeriod = -1;
   private long highest;
 
+  /** Of deletes. */
   public Expiry(Store store, long retentionMicros) {
+    this(store, Address.EXPIRY, retentionMicros);
+  }
+
+  /** {@code number} is a node's that no program has: notes stand under its addresses. */
+  public Expiry(Store store, int number, long retentionMicros) {
     this.store = store;
+    this.number = number;
     this.periodMicros = Math.max(retentionMicros / PERIODS, LEAST_PERIOD_MICROS);
     byte[] head = store.get(address(Slice.EMPTY));
     if (head != null) {
@@ -86,6 +95,11 @@ public final class Expiry {
   /** Has an entry of an address looked at after a time, in some later batch. */
   public void note(byte[] address, Slice entry, long timestamp) {
     fresh.add(new Note(Slice.of(address), entry.detach()));
+    append(address, entry, timestamp);
+  }
+
+  /** The same of a time that cannot come within this batch. */
+  public void noteLater(byte[] address, Slice entry, long timestamp) {
     append(address, entry, timestamp);
   }
 
@@ -145,11 +159,11 @@ public final class Expiry {
     store.put(address(Slice.EMPTY), out.toBytes());
   }
 
-  private static byte[] addressOf(long period, int list) {
+  private byte[] addressOf(long period, int list) {
     return address(Slice.of(new ByteWriter(12).writeLong(period).writeVarInt(list).toBytes()));
   }
 
-  private static byte[] address(Slice key) {
-    return Address.of(Address.EXPIRY, key.toBytes());
+  private byte[] address(Slice key) {
+    return Address.of(number, key.toBytes());
   }
 }

@@ -29,6 +29,22 @@ public interface State extends Pages {
     throw new UnsupportedOperationException("state that is not forgotten");
   }
 
+  /**
+   * How far a relation's watermark had come before the batch; the least number where it has none
+   * yet.
+   */
+  default long watermark(int relation) {
+    return Long.MIN_VALUE;
+  }
+
+  /**
+   * Has {@code Node.expire} called in some batch that a relation's watermark was past a time
+   * before; {@code entry} says for what of this address.
+   */
+  default void expireAtWatermark(int relation, long time, Slice entry) {
+    throw new UnsupportedOperationException("state that is not forgotten");
+  }
+
   /** Has the node called once a time in microseconds has come; asked again, it is called twice. */
   default void wakeAt(long timestamp) {
     throw new UnsupportedOperationException("a level without timers");

@@ -20,13 +20,15 @@ import org.apache.spark.sql.types.StructType;
  * @param window null for none
  * @param session null where groups are no sessions
  * @param where whether only rows with {@code shown} exist
+ * @param late null where windows are never forgotten
  */
 record GroupSample(
     String name,
     Program.WindowProgram window,
     Program.SessionProgram session,
     List<String> functions,
-    boolean where) {
+    boolean where,
+    Program.LateProgram late) {
   static final Table TABLE =
       Table.of("payment", 1, "id bigint, kind string, at timestamp, amount bigint, shown boolean");
   private static final String PRODUCT = "totals";
@@ -39,6 +41,21 @@ record GroupSample(
   GroupSample(
       String name, Program.WindowProgram window, List<String> functions, boolean where) {
     this(name, window, null, functions, where);
+  }
+
+  GroupSample(
+      String name,
+      Program.WindowProgram window,
+      Program.SessionProgram session,
+      List<String> functions,
+      boolean where) {
+    this(name, window, session, functions, where, null);
+  }
+
+  GroupSample forgetting(long retention) {
+    Program.LateProgram late =
+        new Program.LateProgram(Program.LateRows.CORRECT, 0, 0, retention);
+    return new GroupSample(name, window, session, functions, where, late);
   }
 
   static Program.WindowProgram window(Program.WindowShape shape, long size, long every) {
@@ -107,7 +124,7 @@ record GroupSample(
       inputs.add(slot(function, DataTypes.LongType));
     }
     Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, aggregates, 2, 0, null);
+        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, aggregates, 2, 0, late);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};

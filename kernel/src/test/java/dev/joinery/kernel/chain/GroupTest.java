@@ -105,6 +105,31 @@ class GroupTest {
     }
   }
 
+  @ParameterizedTest
+  @MethodSource("windowed")
+  void aWindowWhoseTimeIsOverIsForgottenWithAllItsRows(GroupSample sample) {
+    Random random = new Random(11);
+    Rows rows = new Rows(sample, random, 2_000, 50);
+    Network network = new Network(new Chain(sample.forgetting(60 * MINUTE).program()));
+    Map<String, Long> versions = new HashMap<>();
+    Map<String, String> sink = new TreeMap<>();
+    apply(network.batch(rows.insertAnew(3_000), START, random), versions, sink);
+    long before = network.addressCount();
+
+    network.forgetWindows(30 * MINUTE);
+    assertEquals(before, network.addressCount(), "nothing is due so soon");
+    network.forgetWindows(60L * 24 * 60 * MINUTE);
+
+    assertEquals(3_000, network.addressCount(), "rows of the relation are left");
+    List<Emission> again = network.batch(rows.insertAnew(50), START + 1, random);
+    apply(again, versions, sink);
+    assertTrue(again.size() > 0, "and versions rise");
+  }
+
+  static Stream<GroupSample> windowed() {
+    return samples().filter(each -> each.window() != null);
+  }
+
   private static void runBatches(
       GroupSample sample, int seed, Network network, int keys, int mostChanges) {
     Random random = new Random(seed);
@@ -214,6 +239,16 @@ class GroupTest {
           changes.add(
               new LogChange(GroupSample.TABLE, Message.OP_UPSERT, row, place, place++));
         }
+      }
+      return changes;
+    }
+
+    /** Rows of keys that nobody has. */
+    List<LogChange> insertAnew(int count) {
+      List<LogChange> changes = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        List<Object> row = row(keys + place);
+        changes.add(new LogChange(GroupSample.TABLE, Message.OP_UPSERT, row, place, place++));
       }
       return changes;
     }

@@ -32,6 +32,7 @@ final class Network {
   private final List<Emission> emissions = new ArrayList<>();
   private final List<NoteStore> notes = new ArrayList<>();
   private Expiry[] expiries;
+  private Expiry[] windows;
   private boolean keepsEverything;
   private int lastLevel = Integer.MAX_VALUE;
   private int messages;
@@ -69,6 +70,10 @@ final class Network {
   void beginTasks() {
     long retention = chain.program().tombstoneRetentionMicros();
     expiries = notes.stream().map(each -> new Expiry(each, retention)).toArray(Expiry[]::new);
+    windows =
+        notes.stream()
+            .map(each -> new Expiry(each, Address.WINDOWS, retention))
+            .toArray(Expiry[]::new);
   }
 
   /** Never looks whether something may be forgotten. */
@@ -84,6 +89,14 @@ final class Network {
     }
   }
 
+  /** Looks at all windows that are due, in all levels. */
+  void forgetWindows(long watermark) {
+    beginTasks();
+    for (Expiry each : windows) {
+      each.advance(watermark, 1 << 20, this::expire);
+    }
+  }
+
   private void expire(byte[] address, List<Slice> entries, long timestamp) {
     MemoryState state = stateOf(Slice.of(address));
     chain.node(Address.nodeOf(address)).expire(Address.keyOf(address), entries, timestamp, state);
@@ -92,7 +105,7 @@ final class Network {
   private MemoryState stateOf(Slice address) {
     byte[] bytes = address.toBytes();
     int level = chain.levelOf(Address.nodeOf(bytes));
-    return states.computeIfAbsent(address, each -> new MemoryState(bytes, () -> expiries[level]));
+    return states.computeIfAbsent(address, each -> new MemoryState(bytes, () -> expiries[level], () -> windows[level]));
   }
 
   /** How many addresses hold something. */

@@ -10,6 +10,7 @@ import java.util.function.Supplier;
 public final class MemoryState implements State {
   private final byte[] address;
   private final Supplier<Expiry> expiry;
+  private final Supplier<Expiry> windows;
   private byte[] value;
   private final Map<Integer, byte[]> pages = new TreeMap<>();
   public final TreeSet<Long> wakes = new TreeSet<>();
@@ -21,12 +22,18 @@ public final class MemoryState implements State {
 
   /** State that nobody is asked to forget. */
   public MemoryState() {
-    this(null, null);
+    this(null, null, null);
   }
 
   public MemoryState(byte[] address, Supplier<Expiry> expiry) {
+    this(address, expiry, expiry);
+  }
+
+  /** {@code windows} is what is forgotten by the watermark of the one relation. */
+  public MemoryState(byte[] address, Supplier<Expiry> expiry, Supplier<Expiry> windows) {
     this.address = address;
     this.expiry = expiry;
+    this.windows = windows;
   }
 
   public void resetCounts() {
@@ -38,7 +45,7 @@ public final class MemoryState implements State {
   }
 
   public MemoryState copy() {
-    MemoryState copy = new MemoryState(address, expiry);
+    MemoryState copy = new MemoryState(address, expiry, windows);
     copy.value = value;
     copy.pages.putAll(pages);
     copy.wakes.addAll(wakes);
@@ -106,7 +113,12 @@ public final class MemoryState implements State {
 
   @Override
   public long highestForgotten() {
-    return expiry.get().highest();
+    return Math.max(expiry.get().highest(), windows.get().highest());
+  }
+
+  @Override
+  public void expireAtWatermark(int relation, long time, Slice entry) {
+    windows.get().noteLater(address, entry, time);
   }
 
   @Override

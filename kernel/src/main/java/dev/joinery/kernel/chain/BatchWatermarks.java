@@ -1,0 +1,35 @@
+package dev.joinery.kernel.chain;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.message.Marks;
+import org.apache.spark.TaskContext;
+
+/** How far relations had come in time before a batch, as the driver tells the batch's tasks. */
+public final class BatchWatermarks {
+  /** {@code {relation: micros}}: what never falls, and waits for no partition that is idle. */
+  static final String PROPERTY = "joinery.watermarks";
+
+  private final JsonNode byRelation;
+
+  private BatchWatermarks(JsonNode byRelation) {
+    this.byRelation = byRelation;
+  }
+
+  /** Of the batch of the task at work; none where there is no task. */
+  public static BatchWatermarks here() {
+    TaskContext task = TaskContext.get();
+    String told = task == null ? null : task.getLocalProperty(PROPERTY);
+    try {
+      return new BatchWatermarks(new ObjectMapper().readTree(told == null ? "{}" : told));
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
+    }
+  }
+
+  /** {@link Marks#UNKNOWN} for a relation without one. */
+  public long of(String relation) {
+    return byRelation.path(relation).asLong(Marks.UNKNOWN);
+  }
+}
