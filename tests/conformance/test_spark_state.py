@@ -19,7 +19,7 @@ from joinery.testing.conformance import (
     reading_cases,
     session_cases,
 )
-from joinery.testing.conformance.runner import load_text
+from joinery.testing.conformance.runner import joined, load_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 def runs(case: Case) -> bool:
     """Return whether `spark-state` has all that a case asks for."""
-    return all(missing(each) is None for each in build_plan(load_text(case.project)).products)
+    plan = build_plan(joined([load_text(case.project)]))
+    return all(missing(each) is None for each in plan.products)
 
 
 CASES = (
