@@ -238,6 +238,7 @@ class App:
         *,
         solution: str | None = None,
         once: bool = False,
+        until_closed: bool = False,
         products: Sequence[str] = (),
         on_batch: Callable[[BatchProgress], None] = lambda batch: None,
         on_warning: Callable[[RunWarning], None] = lambda warning: None,
@@ -248,6 +249,7 @@ class App:
             spark: The session; one is opened where none is given.
             solution: As for `jn.run`.
             once: As for `jn.run`.
+            until_closed: As for `jn.run`.
             products: As for `jn.run`.
             on_batch: As for `jn.run`.
             on_warning: As for `jn.run`.
@@ -265,6 +267,7 @@ class App:
             project,
             solution=solution,
             once=once,
+            until_closed=until_closed,
             products=products,
             on_batch=on_batch,
             on_warning=on_warning,

@@ -271,6 +271,7 @@ def run(
     *,
     solution: str | None = None,
     once: bool = False,
+    until_closed: bool = False,
     products: Sequence[str] = (),
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
@@ -282,6 +283,7 @@ def run(
         project: As `load` gives it.
         solution: Instead of what its products name.
         once: Read what there is, then end; else go on as changes arrive.
+        until_closed: With `once`: then treat every log as ended, and send windows that are open.
         products: The names of those to run; empty means all.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.
@@ -300,7 +302,13 @@ def run(
         project = Project.of(spec)
     project.ask(spark)
     return run_in(
-        spark, project, once=once, products=products, on_batch=on_batch, on_warning=on_warning
+        spark,
+        project,
+        once=once,
+        until_closed=until_closed,
+        products=products,
+        on_batch=on_batch,
+        on_warning=on_warning,
     )
 
 

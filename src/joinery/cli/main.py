@@ -161,6 +161,13 @@ def explain(
 def run(
     file: File = _DEFAULT,
     once: Annotated[bool, typer.Option("--once", help="Read what there is, then end.")] = False,
+    until_closed: Annotated[
+        bool,
+        typer.Option(
+            "--until-closed",
+            help="With --once: treat every log as ended then, and send windows that are open.",
+        ),
+    ] = False,
     wait: Annotated[
         str | None,
         typer.Option(
@@ -208,6 +215,7 @@ def run(
     arguments = RunArguments(
         file=file,
         once=once,
+        until_closed=until_closed,
         wait=wait,
         products=tuple(product or ()),
         solution=solution,

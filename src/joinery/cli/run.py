@@ -102,6 +102,7 @@ class RunArguments:
     Attributes:
         file: The project file or folder.
         once: Read what there is, then end.
+        until_closed: With `once`: then treat every log as ended.
         wait: With `once`: a duration, the longest wait for anything that is away.
         products: The products to run; empty means all.
         solution: Overrides the products' own.
@@ -114,6 +115,7 @@ class RunArguments:
 
     file: Path
     once: bool = False
+    until_closed: bool = False
     wait: str | None = None
     products: tuple[str, ...] = ()
     solution: str | None = None
@@ -304,6 +306,7 @@ class Command:
 
         options = RunOptions(
             once=self._arguments.once,
+            until_closed=self._arguments.until_closed and not rebuild,
             wait_ms=duration_ms(self._arguments.wait) if self._arguments.wait else None,
             products=self._arguments.products,
             rebuild=rebuild,
@@ -355,6 +358,13 @@ def letters_command(arguments: RunArguments) -> str:
 def _check(arguments: RunArguments) -> None:
     if arguments.real_time and arguments.once:
         raise RunArgumentError("--real-time has no end, so it cannot go with --once")
+    if arguments.until_closed and not arguments.once:
+        raise RunArgumentError("--until-closed says how --once ends, so it needs --once")
+    if arguments.until_closed and arguments.rebuild:
+        raise RunArgumentError(
+            "--until-closed cannot go with --rebuild",
+            hint="Rebuild first, then run --once --until-closed.",
+        )
     if arguments.wait is not None and not arguments.once:
         raise RunArgumentError("--wait bounds the waiting of --once, so it needs --once")
     if arguments.wait is not None and duration_ms(arguments.wait) is None:

@@ -91,6 +91,12 @@ class Kernel:
         roots = (pending.batch, pending.roots) if pending else ()
         return DataFrame(self._jvm_kernel.chain(reading, *roots), self.session)
 
+    def chain_to(
+        self, raw: DataFrame, topics: Sequence[Collection[Topic]], ended: int
+    ) -> DataFrame:
+        """Return the same, and send in batch `ended` what waits for the time of a log."""
+        return DataFrame(self._jvm_kernel.chainTo(self.reading(raw, topics), ended), self.session)
+
     def real_time(self) -> RealTimeKernel:
         """Return the kernel as real-time mode runs it."""
         return RealTimeKernel(self, self._jvm_kernel.realTime(self.session._jsparkSession))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.dead_letters.open import dead_letter_reader
 from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
+from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
 from joinery.plan.nodes import Plan
@@ -30,7 +31,13 @@ from joinery.spark.batch.progress import (
 )
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.setup import check_rebuildable, make_queries, select_queries
-from joinery.spark.batch.start import OverdueTimers, QueryStarter, has_timers
+from joinery.spark.batch.start import (
+    LogsEnded,
+    OverdueTimers,
+    QueryStarter,
+    has_deadlines,
+    has_timers,
+)
 from joinery.spark.batch.stores import (
     StoreThread,
     StoreWait,
@@ -55,6 +62,12 @@ if TYPE_CHECKING:
 _POLL_S = 0.05
 
 
+class UntilClosedError(RunError):
+    """A run that does not end at the ends of its logs was asked to close what is open there."""
+
+    code = "RUN_UNTIL_CLOSED"
+
+
 class Runnable(Protocol):
     """A project, as `joinery.load` gives it."""
 
@@ -73,6 +86,7 @@ class RunOptions:
 
     Attributes:
         once: Read what there is at the start, then end.
+        until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
         wait_ms: The longest wait for any one thing that is away; None waits for ever.
@@ -84,6 +98,7 @@ class RunOptions:
     """
 
     once: bool = False
+    until_closed: bool = False
     products: tuple[str, ...] = ()
     rebuild: bool = False
     wait_ms: int | None = None
@@ -103,8 +118,10 @@ class Run:
     def __init__(self, spec: ProjectSpec, plan: Plan, options: RunOptions) -> None:
         if spec.run.real_time and options.once:
             raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
+        if options.until_closed and (not options.once or options.rebuild):
+            raise UntilClosedError("what ends is a run that goes on from its checkpoint, once")
         self._spec, self._plan = spec, plan
-        self._once = options.once
+        self._once, self._until_closed = options.once, options.until_closed
         root = self._root = spec.path_of(spec.run.checkpoint)
         self._mode: RunMode = Rebuild(root) if options.rebuild else KeepCurrent(root)
         self._board = ProgressBoard(self._note_batch, options.on_wait, options.warnings)
@@ -297,8 +314,20 @@ class Run:
             for each in self._queries
             if self._has_timers(each)
         }
+        ended = {
+            each.name: LogsEnded(checkpoints[each.name])
+            for each in self._queries
+            if self._until_closed and has_deadlines(each.lowered.program)
+        }
         watch = Watch(
-            self._queries, starter.start, self._real_time, self._board, topics, files, overdue
+            self._queries,
+            starter.start,
+            self._real_time,
+            self._board,
+            topics,
+            files,
+            overdue,
+            ended,
         )
         times = BatchTimes(spark, self._board, reads, groups)
         try:
@@ -368,6 +397,7 @@ def run(
     project: Runnable,
     *,
     once: bool = False,
+    until_closed: bool = False,
     products: Sequence[str] = (),
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
@@ -379,6 +409,7 @@ def run(
             of the kernel and those of `run.spark` that a session can change.
         project: As `joinery.load` gives it.
         once: Read what there is, then end; else go on as files arrive.
+        until_closed: With `once`: then treat every log as ended, and send what is not closed yet.
         products: The products to run; empty means all.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and
@@ -388,7 +419,11 @@ def run(
         JoineryError: The project cannot run, or another run holds its checkpoint.
     """
     options = RunOptions(
-        once=once, products=tuple(products), on_batch=on_batch, warnings=Warnings(on_warning)
+        once=once,
+        until_closed=until_closed,
+        products=tuple(products),
+        on_batch=on_batch,
+        warnings=Warnings(on_warning),
     )
     started = Run(project.spec, project.plan, options)
     started.prepare()

@@ -39,10 +39,17 @@ from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
 from joinery.spark.batch.ready import Ends
 from joinery.spark.batch.stores import StoreKernel, StoreThread
+from joinery.spark.kernel import Kernel
 from joinery.spark.real_time.rules import kafka_topics
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.real_time.uncommitted import RealTimeMark
-from joinery.spark.recovery.checkpoint import begin_empty_batch, committed_positions, last_batch
+from joinery.spark.recovery.checkpoint import (
+    begin_empty_batch,
+    begin_ended_batch,
+    committed_positions,
+    ended_batch,
+    last_batch,
+)
 from joinery.spark.recovery.isolate import Quarantine
 from joinery.spark.source.feed import open_change_feed
 from joinery.spark.source.open import open_sources
@@ -149,9 +156,13 @@ class QueryStarter:
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
         records = quarantine.apply(raw.frame, raw.topics)
+        ended = ended_batch(checkpoint)
+        if ended is not None and isinstance(kernel, Kernel):
+            chain = kernel.chain_to(records, raw.topics, ended)
+        else:
+            chain = kernel.chain(records, raw.topics, pending)
         writer = (
-            kernel.chain(records, raw.topics, pending)
-            .writeStream.queryName(query.name)
+            chain.writeStream.queryName(query.name)
             .outputMode("update")
             .option("checkpointLocation", str(checkpoint))
             .foreachBatch(partial(query.run_batch, kernel))
@@ -227,6 +238,36 @@ class OverdueTimers:
         if last_batch(self._checkpoint) == (self._last, True):
             begin_empty_batch(self._checkpoint, round(time.time() * 1000))
         self._last = None
+
+
+def has_deadlines(program: KernelProgram) -> bool:
+    """Return whether a node of a program waits for the time of a log."""
+    return any(isinstance(each, Closing) for each in program.nodes)
+
+
+@dataclass(slots=True)
+class LogsEnded:
+    """The end of a query's logs, after which it runs a batch that closes what is open.
+
+    Attributes:
+        checkpoint: The query's.
+    """
+
+    checkpoint: Path
+    _told: bool = False
+
+    def begin_batch(self) -> bool:
+        """Have a query that has read its logs run such a batch when it starts; once.
+
+        Returns:
+            Whether there is one: not where the query has read nothing yet.
+        """
+        last, committed = last_batch(self.checkpoint)
+        if self._told or last is None or not committed:
+            return False
+        self._told = True
+        begin_ended_batch(self.checkpoint, round(time.time() * 1000))
+        return True
 
 
 def _waits(query: StreamingQuery) -> bool:

@@ -22,7 +22,7 @@ from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
-from joinery.spark.batch.start import OverdueTimers
+from joinery.spark.batch.start import LogsEnded, OverdueTimers
 from joinery.spark.real_time.run import RealTimeRun
 from joinery.spark.recovery.attempt import (
     QueryFailedError,
@@ -150,6 +150,7 @@ class Watch:
         topics: Tells what the sources of a query have lost for good; closed with this.
         files: Compares change files with what was read of them; closed with this.
         overdue: By query, what came due before it was started, where something can.
+        ended: By query, the end of its logs, where the run is to close what is open then.
 
     Attributes:
         error: Why the run failed, once it has.
@@ -164,8 +165,10 @@ class Watch:
         topics: KafkaWatch,
         files: FileWatch,
         overdue: Mapping[str, OverdueTimers],
+        ended: Mapping[str, LogsEnded],
     ) -> None:
         self._overdue = overdue
+        self._ended = ended
         self._topics = topics
         self._files = files
         self._queries = queries
@@ -242,7 +245,16 @@ class Watch:
         elif self._missed_timers(query, active) and not query.ending.is_set():
             self._begin_overdue(query)
             return True
+        elif query.name in self._ended and not query.ending.is_set():
+            return self._end_logs(query)
         return False
+
+    def _end_logs(self, query: QueryRun) -> bool:
+        """Start a query that has read its logs for what is open then; return whether there is."""
+        if not self._ended[query.name].begin_batch():
+            return False
+        self._start_again(query)
+        return True
 
     def _missed_timers(self, query: QueryRun, active: StreamingQuery) -> bool:
         """Return whether something may be due that only a batch without records sends."""
@@ -251,6 +263,9 @@ class Watch:
 
     def _begin_overdue(self, query: QueryRun) -> None:
         self._overdue[query.name].begin_batch()
+        self._start_again(query)
+
+    def _start_again(self, query: QueryRun) -> None:
         try:
             self._active[query.name] = self._start(query)
         except KafkaUnreachableError as error:

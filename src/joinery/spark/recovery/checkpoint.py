@@ -17,6 +17,7 @@ from joinery.files import write_whole
 from joinery.spark.source.source import SourceRead
 
 FILE_NAME = "joinery.sources.json"
+ENDED = "joinery.ended.json"
 _HEADER = 2  # Spark's version line, and the batch's settings
 _TIME = "batchTimestampMs"
 
@@ -71,6 +72,29 @@ def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
     settings[_TIME] = max(now_ms, settings[_TIME])
     lines[1] = json.dumps(settings, separators=(",", ":"))
     write_whole(checkpoint / "offsets" / str(last + 1), "\n".join(lines), synced=True)
+
+
+def begin_ended_batch(checkpoint: Path, now_ms: int) -> None:
+    """Log a batch that reads nothing, and for which all logs of the query have ended.
+
+    That they have is noted with the batch, so it is so whenever the batch runs again.
+
+    Args:
+        checkpoint: Of a query that does not run and has run a batch.
+        now_ms: The batch's time, in milliseconds since 1970.
+    """
+    last = max(_batches(checkpoint / "offsets"))
+    begin_empty_batch(checkpoint, now_ms)
+    write_whole(checkpoint / ENDED, json.dumps({"batch": last + 1}), synced=True)
+
+
+def ended_batch(checkpoint: Path) -> int | None:
+    """Return the last batch for which all logs have ended, where it is not committed yet."""
+    file = checkpoint / ENDED
+    if not file.exists():
+        return None
+    batch = int(json.loads(file.read_text(encoding="utf-8"))["batch"])
+    return None if batch in _batches(checkpoint / "commits") else batch
 
 
 def _settings(checkpoint: Path, batch_id: int) -> dict[str, Any]:

@@ -68,6 +68,17 @@ public final class Kernel {
   }
 
   /**
+   * The same, and tells in one batch what waits for the time of a log that it has ended.
+   *
+   * @param ended the batch
+   */
+  public Dataset<Row> chainTo(Reading reading, long ended) {
+    Dataset<Tuple2<byte[], byte[]>> wire = wire(reading, PendingRoots.NONE);
+    SparkSession session = reading.raw().sparkSession();
+    return levels(wire.union(new EndedLogs(program, ended).wire(session))).toDF();
+  }
+
+  /**
    * The same, and sends the documents of pending roots again.
    *
    * @param batch the one batch that tells the roots
@@ -78,13 +89,17 @@ public final class Kernel {
   }
 
   private Dataset<Row> chain(Reading reading, PendingRoots pending) {
+    return levels(wire(reading, pending)).toDF();
+  }
+
+  private Dataset<Tuple2<byte[], byte[]>> wire(Reading reading, PendingRoots pending) {
     Ingress ingress =
         reading
             .ingress(program)
             .sendingTo(destinations(program, shared))
             .deriving(shared)
             .telling(pending);
-    return levels(PlanCut.teaching(reading.through(ingress, BatchTime.micros()))).toDF();
+    return PlanCut.teaching(reading.through(ingress, BatchTime.micros()));
   }
 
   /** Opens the door for a query in real-time mode, in {@code session}. */

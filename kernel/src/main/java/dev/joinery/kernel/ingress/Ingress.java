@@ -46,7 +46,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   private static final String PATTERN = "pattern:";
 
   /** Where Spark tells a task the number of its batch. */
-  private static final String BATCH = "streaming.sql.batchId";
+  public static final String BATCH = "streaming.sql.batchId";
 
   private final Program program;
   private final Format[] formats;

@@ -35,6 +35,7 @@ public final class Message {
   public static final int SESSION_SUMS = 19;
   public static final int DEADLINE = 21;
   public static final int CLOSED = 22;
+  public static final int ENDED = 23;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;
@@ -193,6 +194,11 @@ public final class Message {
    */
   public static byte[] deadline(long timestamp, long at, byte[] key) {
     return start(DEADLINE, timestamp, key.length).writeLong(at).writeRaw(Slice.of(key)).toBytes();
+  }
+
+  /** Tells that nothing is waited for any more that is waiting now. */
+  public static byte[] ended(long timestamp) {
+    return start(ENDED, timestamp, 0).toBytes();
   }
 
   /** Tells an address that the watermark has come to its deadline, or was past it before. */

@@ -21,6 +21,9 @@ import java.util.TreeSet;
  * and how far each partition of a relation's log has come; tells an address the watermark once it
  * has reached a deadline of its own, and at each message about a deadline that it has passed.
  *
+ * <p>Once it is told that all logs have ended, it tells all addresses that wait, and those again at
+ * each message about them, as if their deadlines had passed; the watermark stays.
+ *
  * <p>So the node behind it hears in the batch in which it may send, whichever rows moved the
  * watermark, and need not remember whether it may: a deadline is told with every change of what it
  * is about. What a batch costs is what it tells and what comes due; what waits is not looked at.
@@ -39,11 +42,13 @@ public final class Closing implements Node {
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     Marks marks = new Marks();
     TreeSet<Slice> told = new TreeSet<>();
+    boolean ends = false;
     for (byte[] message : messages) {
       ByteReader in = Message.body(message);
       switch (Message.kind(message)) {
         case Message.WATERMARK -> marks.read(in);
         case Message.DEADLINE -> told.add(TimedMap.keyOf(in.readLong(), in.rest()));
+        case Message.ENDED -> ends = true;
         default -> throw Message.unexpected(message);
       }
     }
@@ -51,28 +56,29 @@ public final class Closing implements Node {
     memory.hear(marks);
     long timestamp = Message.latest(messages);
     for (Slice place : told) {
-      if (TimedMap.timeOf(place) > memory.watermark) {
+      if (TimedMap.timeOf(place) > memory.watermark && !memory.hasEnded(place)) {
         memory.await(place);
       } else {
         send(place, memory.watermark, timestamp, outbox);
       }
     }
-    if (sendDue(memory, timestamp, outbox)) {
-      outbox.repeat(() -> sendMore(state, timestamp, outbox));
+    boolean all = ends;
+    if (sendDue(memory, all, timestamp, outbox)) {
+      outbox.repeat(() -> sendMore(state, all, timestamp, outbox));
     }
     memory.write(state);
   }
 
-  private boolean sendMore(State state, long timestamp, Outbox outbox) {
+  private boolean sendMore(State state, boolean all, long timestamp, Outbox outbox) {
     Memory memory = new Memory(state);
-    boolean more = sendDue(memory, timestamp, outbox);
+    boolean more = sendDue(memory, all, timestamp, outbox);
     memory.write(state);
     return more;
   }
 
-  /** Tells addresses whose deadline has come; returns whether there may be more. */
-  private boolean sendDue(Memory memory, long timestamp, Outbox outbox) {
-    List<EntryMap.Entry> due = memory.takeDue();
+  /** Tells addresses that wait no more; returns whether there may be others. */
+  private boolean sendDue(Memory memory, boolean all, long timestamp, Outbox outbox) {
+    List<EntryMap.Entry> due = memory.takeDue(all);
     for (EntryMap.Entry each : due) {
       send(each.key(), memory.watermark, timestamp, outbox);
     }
@@ -87,12 +93,17 @@ public final class Closing implements Node {
   /** What one bucket remembers. */
   private final class Memory {
     private static final int WAITING = 0;
+    private static final int ENDED = 1;
 
     /** The least over all partitions, which never falls; {@link Marks#UNKNOWN} before the first. */
     private long watermark = Marks.UNKNOWN;
 
     private final Map<Long, Long> newest = new TreeMap<>();
     private final OrderedMap waiting;
+
+    /** Places of which addresses were told before their time. */
+    private final OrderedMap ended;
+
     private boolean touched;
 
     Memory(State state) {
@@ -105,6 +116,7 @@ public final class Closing implements Node {
         }
       }
       waiting = OrderedMap.read(in, state, WAITING);
+      ended = OrderedMap.read(in, state, ENDED);
     }
 
     void write(State state) {
@@ -115,6 +127,7 @@ public final class Closing implements Node {
       out.writeLong(watermark).writeVarInt(newest.size());
       newest.forEach((partition, time) -> out.writeVarLong(partition).writeLong(time));
       waiting.write(out);
+      ended.write(out);
       state.write(out.toBytes());
     }
 
@@ -134,14 +147,23 @@ public final class Closing implements Node {
       }
     }
 
-    List<EntryMap.Entry> takeDue() {
-      if (watermark == Marks.UNKNOWN) {
-        return List.of();
+    boolean hasEnded(Slice place) {
+      return ended.size() > 0 && ended.get(place) != null;
+    }
+
+    /** Takes what waits no more, or some of it: what is due, or {@code all}. */
+    List<EntryMap.Entry> takeDue(boolean all) {
+      Slice due = TimedMap.startOf(watermark == Marks.UNKNOWN ? watermark : watermark + 1);
+      Slice bound = all ? TimedMap.startOf(Long.MAX_VALUE) : due;
+      List<EntryMap.Entry> taken = waiting.takeBelow(bound, AT_ONCE);
+      for (EntryMap.Entry each : taken) {
+        if (each.key().compareTo(due) >= 0) {
+          ended.put(each.key(), Slice.EMPTY);
+        }
       }
-      List<EntryMap.Entry> due =
-          waiting.takeBelow(TimedMap.startOf(watermark + 1), AT_ONCE);
-      touched |= !due.isEmpty();
-      return due;
+      // What the watermark has come to needs no mark, and those told of it are told already.
+      touched |= !taken.isEmpty() | !ended.takeBelow(due, AT_ONCE).isEmpty();
+      return taken;
     }
   }
 }

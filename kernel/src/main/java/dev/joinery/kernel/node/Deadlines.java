@@ -69,7 +69,15 @@ public final class Deadlines {
     }
     Marks marks = new Marks();
     newest.forEach((partition, time) -> marks.add(partition, 0, 0, time));
-    byte[] message = Message.watermark(timestamp, marks);
+    tellAll(Message.watermark(timestamp, marks), outbox);
+  }
+
+  /** Tells all buckets that whatever waits is to wait no more. */
+  public void end(long timestamp, Outbox outbox) {
+    tellAll(Message.ended(timestamp), outbox);
+  }
+
+  private void tellAll(byte[] message, Outbox outbox) {
     for (byte[] bucket : buckets.keys()) {
       outbox.send(node, bucket, message);
     }

@@ -117,6 +117,30 @@ class ClosingTest {
   }
 
   @Test
+  void onceAllLogsHaveEndedWhateverWaitsIsToldAndToldAgainWithEachMessageAboutIt() {
+    assertEquals(Map.of(), batch(List.of(deadline(7, 500), newest(0, 100))));
+    assertEquals(Map.of(7, 90L, 8, 90L), batch(List.of(Message.ended(1), deadline(8, 600))));
+    assertEquals(Map.of(), batch(List.of(Message.ended(1))));
+    assertEquals(Map.of(7, 90L), batch(List.of(deadline(7, 500), deadline(9, 500))));
+    assertEquals(Map.of(), batch(List.of(newest(0, 509))));
+    assertEquals(Map.of(9, 500L), batch(List.of(newest(0, 510))));
+    assertEquals(Map.of(8, 600L), batch(List.of(newest(0, 610), deadline(8, 600))));
+  }
+
+  @Test
+  void moreThanFitsInOneStepEndsInOneBatch() {
+    List<byte[]> messages = new ArrayList<>();
+    for (int key = 0; key < 20_000; key++) {
+      messages.add(deadline(key, key));
+    }
+    batch(messages);
+
+    assertEquals(20_000, batch(List.of(Message.ended(1))).size());
+    assertEquals(3, batch(List.of(deadline(1, 1), deadline(2, 2), deadline(19_999, 19_999))).size());
+    assertEquals(0, batch(List.of(newest(0, 30_000))).size());
+  }
+
+  @Test
   void whatIsDueCostsWhatItIsHoweverMuchWaits() {
     int alive = 200_000;
     List<byte[]> messages = new ArrayList<>();
