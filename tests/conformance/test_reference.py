@@ -15,6 +15,7 @@ from joinery.testing.conformance import (
     Sent,
     aggregate_cases,
     all_cases,
+    clock_cases,
     closed_cases,
     closed_reading_cases,
     closed_session_cases,
@@ -34,6 +35,7 @@ AGGREGATES = (
     *closed_session_cases(),
     *sliding_cases(),
     *reading_cases(),
+    *clock_cases(),
     *closed_reading_cases(),
 )
 CASES = (*all_cases(), *AGGREGATES)

@@ -14,7 +14,9 @@ from joinery.testing.conformance import (
     Case,
     aggregate_cases,
     all_cases,
+    clock_cases,
     closed_cases,
+    closed_reading_cases,
     closed_session_cases,
     reading_cases,
     session_cases,
@@ -39,6 +41,8 @@ CASES = (
     *closed_session_cases(),
     *reading_cases(),
     *closed_cases(),
+    *closed_reading_cases(),
+    *clock_cases(),
 )
 GROUPS = tuple(filter(runs, CASES))
 

@@ -15,7 +15,16 @@ from joinery.model.progress import BatchProgress
 from joinery.model.warning import RunWarning
 from joinery.project.declare import Document
 from joinery.project.product import ProjectSpec
-from joinery.project.typing import Format, Images, RunMap, Sink, Source, TimeUnit, WatermarkMap
+from joinery.project.typing import (
+    ClocksMap,
+    Format,
+    Images,
+    RunMap,
+    Sink,
+    Source,
+    TimeUnit,
+    WatermarkMap,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +99,7 @@ class App:
         images: Images | None = None,
         unique: Sequence[Sequence[str]] | None = None,
         where: str | None = None,
-        time: str | None = None,
+        time: str | ClocksMap | None = None,
         watermark: WatermarkMap | None = None,
     ) -> Table:
         """Declare a table, kept current from its topic.
@@ -146,7 +155,7 @@ class App:
         position: str | None = None,
         time_unit: TimeUnit | None = None,
         where: str | None = None,
-        time: str | None = None,
+        time: str | ClocksMap | None = None,
         watermark: WatermarkMap | None = None,
     ) -> Stream:
         """Declare a log of events, and return the stream that begins there.

@@ -35,6 +35,7 @@ REASONS = (
     "late",
     "overtaken",
     "event_too_late",
+    "clock_suspect",
     "map_failed",
 )
 _PASSING = ("time", "detail")  # of a letter: they differ when the same is refused again

@@ -41,6 +41,8 @@ class EventTimes:
         delay_ms: How far behind the newest time a row may still arrive.
         idle: Partitions that were silent for so long that nobody waits for them.
         reached_us: What the watermark was before.
+        drift: How many rows came of devices whose clock was how far from the receiver's, by
+            bucket.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
@@ -48,15 +50,24 @@ class EventTimes:
     delay_ms: int = 0
     idle: frozenset[str] = frozenset()
     reached_us: int | None = None
+    drift: Mapping[int, int] = field(default_factory=dict)
 
-    def plus(self, newest_us: Mapping[str, int], behind: Mapping[int, int]) -> EventTimes:
+    def plus(
+        self,
+        newest_us: Mapping[str, int],
+        behind: Mapping[int, int],
+        drift: Mapping[int, int] | None = None,
+    ) -> EventTimes:
         """Return the times after some more rows."""
-        newest, counts = dict(self.newest_us), dict(self.behind)
+        newest = dict(self.newest_us)
         for partition, time_us in newest_us.items():
             newest[partition] = max(time_us, newest.get(partition, time_us))
-        for bucket, count in behind.items():
-            counts[bucket] = counts.get(bucket, 0) + count
-        return replace(self, newest_us=newest, behind=counts)
+        return replace(
+            self,
+            newest_us=newest,
+            behind=_sum(self.behind, behind),
+            drift=_sum(self.drift, drift or {}),
+        )
 
     def waiting_for_all_but(self, idle: Collection[str]) -> EventTimes:
         """Return the times at the end of a batch, when some partitions were idle.
@@ -102,18 +113,17 @@ class EventTimes:
             >>> [times.behind_us(each) for each in (0.5, 0.99, 1.0)]
             [0, 9, 19]
         """
-        wanted, counted, ceiling = share * self.rows, 0, 0
-        for bucket in sorted(self.behind):
-            ceiling = bucket_ceiling_us(bucket)
-            counted += self.behind[bucket]
-            if counted >= wanted:
-                break
-        return ceiling
+        return _reached_us(self.behind, share)
+
+    def drift_us(self, share: float) -> int:
+        """Return how far that share of the devices' clocks is off at most, rounded up likewise."""
+        return _reached_us(self.drift, share)
 
     def to_json(self) -> dict[str, object]:
         """Return what an operator looks at as one JSON object."""
         watermark_us = self.watermark_us
         newest_us = max(self.newest_us.values(), default=None)
+        drift = {f"{share:g}": self.drift_us(share) / 1e6 for share in SHARES}
         return {
             "watermark": _text(watermark_us),
             "held_back_by": self.held_back_by,
@@ -122,7 +132,23 @@ class EventTimes:
             "idle": sorted(self.idle),
             "delay_s": self.delay_ms / 1000,
             "behind_s": {f"{share:g}": self.behind_us(share) / 1e6 for share in SHARES},
+            **({"drift_s": drift} if self.drift else {}),
         }
+
+
+def _sum(counts: Mapping[int, int], more: Mapping[int, int]) -> dict[int, int]:
+    return {each: counts.get(each, 0) + more.get(each, 0) for each in counts.keys() | more.keys()}
+
+
+def _reached_us(counts: Mapping[int, int], share: float) -> int:
+    """Return the end of the bucket at which that share of all is counted."""
+    wanted, counted, ceiling = share * sum(counts.values()), 0, 0
+    for bucket in sorted(counts):
+        ceiling = bucket_ceiling_us(bucket)
+        counted += counts[bucket]
+        if counted >= wanted:
+            break
+    return ceiling
 
 
 def _text(time_us: int | None) -> str | None:

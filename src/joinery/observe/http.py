@@ -194,6 +194,11 @@ def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
         "How far that share of the rows was at most behind the newest time of its partition.",
         labels=["query", "relation", "quantile"],
     )
+    drift = GaugeMetricFamily(
+        "joinery_clock_drift_seconds",
+        "How far the clocks of that share of the rows' devices were at most from the receiver's.",
+        labels=["query", "relation", "quantile"],
+    )
     for batch in batches:
         for relation, times in batch.event_times.items():
             labels = [batch.query, relation]
@@ -203,7 +208,9 @@ def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
                 newest.add_metric([*labels, partition], time_us / 1e6)
             for share in SHARES:
                 behind.add_metric([*labels, f"{share:g}"], times.behind_us(share) / 1e6)
-    yield from (watermark, newest, behind)
+                if times.drift:
+                    drift.add_metric([*labels, f"{share:g}"], times.drift_us(share) / 1e6)
+    yield from (watermark, newest, behind, drift)
 
 
 def _waiting(progress: Progress) -> Iterator[Metric]:

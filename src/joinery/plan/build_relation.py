@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Mapping
 
 from joinery.expression.typed import Expression
-from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
+from joinery.model.type import TIMESTAMP, DataType, Field, parse_type, quoted
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import Computed, DocumentForm, Product, Relation
+from joinery.plan.nodes import CLOCK, EVENT_TIME, Computed, DocumentForm, Product, Relation
 from joinery.plan.source import check_position, registry_of
 from joinery.project.kinds import DEFAULT_FORMAT
 from joinery.project.product import RelationSpec
+from joinery.project.stream import LOG_TIME, ClocksSpec
+from joinery.project.tree import Path
 
 Known = Mapping[str, tuple[Relation, frozenset[str]]]
 """Relations by name, each with the derived columns whose own problem is noted."""
@@ -27,15 +29,22 @@ Known = Mapping[str, tuple[Relation, frozenset[str]]]
 def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
     """Return a relation, with the derived columns that could not be built."""
     columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
+    source = _source(context, spec)
     derived, failed = _derived(context, spec, columns)
-    row = Struct(columns + tuple(Field(each.name, each.expression.type) for each in derived))
-    scope = {each.name: each.type for each in row.fields}
+    scope = {each.name: each.type for each in columns}
+    scope |= {each.name: each.expression.type for each in derived}
+    clocks: ClocksSpec | None = None
+    time: str | None = EVENT_TIME
+    if isinstance(spec.time, ClocksSpec):
+        clocks = spec.time
+        derived += _told_by_clocks(context, spec, clocks, scope, failed)
+        scope |= {each.name: each.type for each in derived}
+    else:
+        time = _checked_time(context, spec, spec.time, scope, failed)
     _check_key(context, spec, columns)
     _check_unique(context, spec, {*scope, *failed})
     where = _where(context, spec, scope, failed)
     check_position(context, spec, columns)
-    _check_time(context, spec, scope, failed)
-    source = _source(context, spec)
     format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
     relation = Relation(
         name=spec.name,
@@ -52,10 +61,75 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
         images=spec.images,
         registry=registry_of(context, spec, source=source, format_=format_),
         append=spec.append,
-        time=spec.time,
+        time=time,
         watermark=spec.watermark,
+        clocks=clocks,
     )
     return relation, failed
+
+
+def _told_by_clocks(
+    context: Context,
+    spec: RelationSpec,
+    clocks: ClocksSpec,
+    scope: Mapping[str, DataType],
+    failed: frozenset[str],
+) -> tuple[Computed, ...]:
+    """Return the columns that three clocks tell: whether they are believed, and the time."""
+    before = len(context.problems)
+    path = ("relations", spec.name, "time")
+    if clocks.received == LOG_TIME:
+        message = f'the time of the log ("{LOG_TIME}") of relation "{spec.name}" is not there yet'
+        hint = "Name a column with the time at which an event was received."
+        context.refuse("PLAN_NOT_YET", message, (*path, "received"), hint=hint)
+        return ()
+    for word, name in (
+        ("event", clocks.event),
+        ("sent", clocks.sent),
+        ("received", clocks.received),
+    ):
+        if name not in failed:
+            _check_timestamp(context, spec, name, (*path, word), scope)
+    for name in (CLOCK, EVENT_TIME):
+        if name in scope:
+            message = f'relation "{spec.name}" has a field "{name}" already'
+            hint = "Give the field another name: three clocks make one of this name."
+            context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
+    if len(context.problems) > before or not failed.isdisjoint(
+        (clocks.event, clocks.sent, clocks.received)
+    ):
+        return ()
+    told = dict(scope)
+    made: list[Computed] = []
+    for name, text in ((CLOCK, _clock_sql(clocks)), (EVENT_TIME, _event_time_sql(clocks))):
+        found = context.expression(text, path, told)
+        assert found is not None, "an expression of ours is typed"
+        made.append(Computed(name, found[0]))
+        told[name] = found[0].type
+    return tuple(made)
+
+
+def _clock_sql(clocks: ClocksSpec) -> str:
+    """Return which clocks are believed: those of an event that was sent after it happened."""
+    event, sent, received = map(quoted, (clocks.event, clocks.sent, clocks.received))
+    drift = f"abs(unix_micros({received}) - unix_micros({sent}))"
+    missing = " or ".join(f"{each} is null" for each in (event, sent, received))
+    return (
+        f"case when {missing} or {sent} < {event} or {drift} > {clocks.max_ms * 1000}"
+        f" then 'suspect' when {drift} >= {clocks.tolerance_ms * 1000}"
+        " then 'repaired' else 'ok' end"
+    )
+
+
+def _event_time_sql(clocks: ClocksSpec) -> str:
+    """Return an event's time: never above the time at which it was received."""
+    event, sent, received = map(quoted, (clocks.event, clocks.sent, clocks.received))
+    mended = f"unix_micros({event}) + (unix_micros({received}) - unix_micros({sent}))"
+    return (
+        f"case when {CLOCK} = 'ok' then least({event}, {received})"
+        f" when {CLOCK} = 'repaired' then least(timestamp_micros({mended}), {received})"
+        f" else {received} end"
+    )
 
 
 def relation_over(
@@ -75,7 +149,8 @@ def relation_over(
     scope = {each.name: each.type for each in columns}
     scope |= {each.name: each.expression.type for each in derived}
     where = _where(context, spec, scope, failed)
-    _check_time(context, spec, scope, failed)
+    assert not isinstance(spec.time, ClocksSpec), "a product has no device"
+    time = _checked_time(context, spec, spec.time, scope, failed)
     _check_readable(context, product)
     relation = Relation(
         name=spec.name,
@@ -86,7 +161,7 @@ def relation_over(
         columns=columns,
         derived=derived,
         where=where,
-        time=spec.time,
+        time=time,
         watermark=spec.watermark,
         product=product,
     )
@@ -120,22 +195,32 @@ def _where(
     return context.condition(spec.where, ("relations", spec.name, "where"), scope, failed)
 
 
-def _check_time(
-    context: Context, spec: RelationSpec, scope: dict[str, DataType], failed: frozenset[str]
-) -> None:
+def _checked_time(
+    context: Context,
+    spec: RelationSpec,
+    time: str | None,
+    scope: Mapping[str, DataType],
+    failed: frozenset[str],
+) -> str | None:
+    """Return the column of a relation's times, checked as far as it could be built."""
     if spec.watermark is not None and spec.watermark.ahead_ms is not None:
-        message = f'"ahead" of relation "{spec.name}" is not there yet'
-        hint = "Leave it out: every time moves the watermark."
+        message = f'"ahead" of relation "{spec.name}" needs to know when a row was received'
+        hint = "Write time: {event: …, sent: …, received: …}, or leave it out."
         place = ("relations", spec.name, "watermark", "ahead")
         context.refuse("PLAN_NOT_YET", message, place, key=True, hint=hint)
-    path = ("relations", spec.name, "time")
-    if spec.time is None or spec.time in failed:
-        return
-    if spec.time not in scope:
-        message = f'relation "{spec.name}" has no field "{spec.time}"'
-        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=spec.time, known=scope)
-    elif scope[spec.time] != TIMESTAMP:
-        message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[spec.time]}'
+    if time is not None and time not in failed:
+        _check_timestamp(context, spec, time, ("relations", spec.name, "time"), scope)
+    return time
+
+
+def _check_timestamp(
+    context: Context, spec: RelationSpec, name: str, path: Path, scope: Mapping[str, DataType]
+) -> None:
+    if name not in scope:
+        message = f'relation "{spec.name}" has no field "{name}"'
+        context.unknown("PLAN_UNKNOWN_FIELD", message, path, name=name, known=scope)
+    elif scope[name] != TIMESTAMP:
+        message = f'"time" of relation "{spec.name}" needs a timestamp, not {scope[name]}'
         hint = "Derive one, such as derive: {at: timestamp_millis(ts)}."
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
 

@@ -25,10 +25,15 @@ from joinery.project.schema_registry import RegistryOptions
 if TYPE_CHECKING:
     from joinery.plan.aggregate import AggregateForm
     from joinery.plan.stream import Stream
-    from joinery.project.stream import WatermarkSpec
+    from joinery.project.stream import ClocksSpec, WatermarkSpec
 
     Form: TypeAlias = "DocumentForm | OutboxForm | Stream | AggregateForm"
     """What a product is. Each form tells its key, its output and the relations that it reads."""
+
+
+CLOCK = "clock"
+EVENT_TIME = "event_time"
+"""The columns that three clocks tell, `clock` being `ok`, `repaired` or `suspect`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class Relation:
         append: True for a log of events, whose key may be empty.
         time: The column of an event's time, or from which a version is valid.
         watermark: How far its times may be behind one another.
+        clocks: The clocks that its time was made of; None where a column tells it alone.
         product: What is sent as its rows; None for a changelog that is read from a source.
     """
 
@@ -88,6 +94,7 @@ class Relation:
     append: bool = False
     time: str | None = None
     watermark: WatermarkSpec | None = None
+    clocks: ClocksSpec | None = None
     product: Product | None = None
 
     @property

@@ -63,7 +63,11 @@ def missing(product: Product) -> Missing | None:
 
 
 def _of_reads(product: Product) -> Missing | None:
-    """Return what of the products that it reads cannot be read yet."""
+    """Return what of that which it reads cannot be read yet."""
+    for relation in product.relations:
+        refused = relation.clocks is not None and relation.clocks.suspect == "dead_letter"
+        if refused and product.solution != _GROUPS:
+            return Missing(f'"{relation.name}", whose time refuses events (suspect)', ())
     word = "aggregate" if isinstance(product.form, AggregateForm) else "root"
     for each in product.reads:
         told = f'reading product "{each.name}"'

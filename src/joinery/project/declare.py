@@ -18,6 +18,7 @@ from joinery.project.read_node import read_embed, read_product
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, tree_of
 from joinery.project.typing import (
+    ClocksMap,
     Columns,
     EmitMap,
     Fields,
@@ -178,7 +179,7 @@ def relation(
     unique: Sequence[Sequence[str]] | None = None,
     where: str | None = None,
     append: bool = False,
-    time: str | None = None,
+    time: str | ClocksMap | None = None,
     watermark: WatermarkMap | None = None,
 ) -> RelationSpec:
     """Return a relation.
@@ -199,7 +200,8 @@ def relation(
         unique: Sets of columns that identify a row.
         where: Rows for which it is not true do not exist for products.
         append: A log of events, whose rows never change.
-        time: The column with an event's time, or from when a row is valid.
+        time: The column with an event's time, or from when a row is valid; or three clocks that
+            tell it together.
         watermark: How late a row may be in event time.
 
     Raises:

@@ -15,7 +15,7 @@ from typing import Any
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
 from joinery.project.part import names_of
-from joinery.project.stream import Cache, Limits, WatermarkSpec
+from joinery.project.stream import Cache, ClocksSpec, Limits, WatermarkSpec
 
 TIME_UNITS = ("micros", "millis", "nanos")
 IMAGES = ("full", "key")
@@ -111,7 +111,13 @@ RELATION: Names = {
     "append": _flag(
         "A log of events: rows are inserted and never change, and `key` may be left out."
     ),
-    "time": _text("The column with the time of an event, or the time from which a row is valid."),
+    "time": {
+        "description": (
+            "The column with the time of an event, or the time from which a row is valid; or three"
+            " clocks."
+        ),
+        "anyOf": [_text("The column."), _ref("clocks")],
+    },
     "watermark": _ref("watermark", "How late a row may be in event time."),
     "product": _text(
         "Instead of `key` and `fields`: the product of the same query that is read as a relation."
@@ -298,6 +304,7 @@ def _word(known: tuple[str, ...], description: str) -> Fragment:
 
 
 WATERMARK = names_of(WatermarkSpec)
+CLOCKS = names_of(ClocksSpec)
 CACHE = names_of(Cache)
 LIMITS = names_of(Limits)
 LOOKUP: Names = {

@@ -29,6 +29,8 @@ def names_of(kind: type[DataclassInstance]) -> Names:
 def read_part(reader: Reader, tree: Tree | None, what: str, kind: type[Part]) -> Part:
     """Return the value that a map declares; without a map it has its defaults.
 
+    What the map needs and lacks is a problem; the value has an empty text there.
+
     Args:
         reader: Takes the problems.
         tree: The map.
@@ -37,11 +39,16 @@ def read_part(reader: Reader, tree: Tree | None, what: str, kind: type[Part]) ->
     """
     known = _fields(kind)
     found = reader.named(tree, what, known) if tree is not None else {}
+    lacking = [key for key, each in known.items() if _is_needed(each) and key not in found]
+    for key in lacking:
+        place = tree.mark.value if tree is not None else None
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{key}"', place)
     return kind(
+        **{known[key].name: "" for key in lacking},
         **{
             known[key].name: _read(reader, each, f'"{key}" of {what}', _fragment(known[key]))
             for key, each in found.items()
-        }
+        },
     )
 
 
@@ -58,13 +65,21 @@ def _fields(kind: type[DataclassInstance]) -> Mapping[str, dataclasses.Field[Any
     return {each.name.removesuffix("_ms"): each for each in dataclasses.fields(kind)}
 
 
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return bool(field.metadata["option"].needed)
+
+
 def _fragment(field: dataclasses.Field[Any]) -> Fragment:
     fragment: Fragment = field.metadata["option"].fragment
     return fragment
 
 
 def _read(reader: Reader, tree: Tree, what: str, fragment: Fragment) -> object:
+    if "enum" in fragment:
+        return reader.word(tree, what, fragment["enum"])
     match fragment.get("$ref") or fragment["type"]:
+        case "string":
+            return reader.text(tree, what)
         case "#/$defs/duration":
             return reader.duration_ms(tree, what)
         case "integer":

@@ -9,7 +9,7 @@ Invariant: two projects that declare the same are equal, wherever their parts st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,7 @@ from joinery.project.tree import Path as SpecPath
 from joinery.project.window import AS_CHANGED, Emit, Window
 
 if TYPE_CHECKING:
-    from joinery.project.stream import StreamSpec, WatermarkSpec
+    from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 Options = tuple[tuple[str, object], ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -64,7 +64,8 @@ class RelationSpec:
     Attributes:
         key: Empty, as `fields` are, where `product` has them.
         append: True for a log of events, whose rows never change; its key may be empty.
-        time: The column that tells when an event was, or from when a version is valid.
+        time: The column that tells when an event was, or from when a version is valid; or the
+            columns of three clocks that tell it together.
         product: The product of the same query that is read, in place of a topic.
     """
 
@@ -81,7 +82,7 @@ class RelationSpec:
     unique: tuple[tuple[str, ...], ...] = ()
     where: str | None = None
     append: bool = False
-    time: str | None = None
+    time: str | ClocksSpec | None = None
     watermark: WatermarkSpec | None = None
     product: str | None = None
 
@@ -235,6 +236,24 @@ class ProjectSpec:
     def changelogs(self) -> tuple[RelationSpec, ...]:
         """The relations that are read from sources: all but those that are products."""
         return tuple(each for each in self.relations if each.product is None)
+
+    def alone(self, product: str) -> ProjectSpec:
+        """Return the project of one product, with the products that it reads."""
+        kept, left = set[str](), [product]
+        named = {each.name: each.product or "" for each in self.relations}
+        specs = {each.name: each for each in self.products}
+        while left:
+            name = left.pop()
+            if name in specs and name not in kept:
+                kept.add(name)
+                read = [node.relation for node in specs[name].root.walk()]
+                left += [named.get(each, each) for each in read]
+        return replace(
+            self,
+            products=tuple(each for each in self.products if each.name in kept),
+            relations=tuple(e for e in self.relations if e.product is None or e.product in kept),
+            streams=(),
+        )
 
     def locate(self, path: SpecPath, *, key: bool = False) -> Location | None:
         """Return where the part at `path` stands, or the longest known part of it."""

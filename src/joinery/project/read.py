@@ -24,7 +24,7 @@ from joinery.project.read_kind import read_sink, read_solutions, read_source
 from joinery.project.read_node import read_product
 from joinery.project.read_stream import read_stream, read_type
 from joinery.project.reader import Reader
-from joinery.project.stream import WatermarkSpec
+from joinery.project.stream import ClocksSpec, WatermarkSpec
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
 from joinery.project.window import Window
@@ -178,7 +178,7 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         unique=_unique(reader, parts["unique"], what, path) if "unique" in parts else (),
         where=reader.expression(parts["where"], f'"where" of {what}') if "where" in parts else None,
         append=append,
-        time=_text(reader, parts, "time", what),
+        time=_time(reader, parts, what),
         watermark=_watermark(reader, parts, what),
     )
 
@@ -201,6 +201,13 @@ def _product_relation(
         watermark=_watermark(reader, parts, what),
         product=reader.text(parts["product"], f'"product" of {what}'),
     )
+
+
+def _time(reader: Reader, parts: Mapping[str, Tree], what: str) -> str | ClocksSpec | None:
+    tree = parts.get("time")
+    if not isinstance(tree, MapTree):
+        return _text(reader, parts, "time", what)
+    return read_part(reader, tree, f'"time" of {what}', ClocksSpec)
 
 
 def _watermark(reader: Reader, parts: Mapping[str, Tree], what: str) -> WatermarkSpec | None:

@@ -20,6 +20,7 @@ SECTIONS: Mapping[str, Names] = {
     "defaults": grammar.DEFAULTS,
     "relation": grammar.RELATION,
     "watermark": grammar.WATERMARK,
+    "clocks": grammar.CLOCKS,
     "product": grammar.PRODUCT,
     "embed": grammar.EMBED,
     "emit": grammar.EMIT,
@@ -43,6 +44,7 @@ SECTIONS: Mapping[str, Names] = {
 }
 _NEEDED: Mapping[str, Sequence[str]] = {
     "relation": ("key", "fields"),
+    "clocks": ("event", "sent", "received"),
     "product": ("root",),
     "embed": ("on",),
     **{
@@ -81,6 +83,7 @@ _SHAPES: Mapping[str, str] = {
     "stream": "[stream](#streams)",
     "step": "[step](#steps)",
     "watermark": "[map](#relations)",
+    "clocks": "[map](#relations)",
     "cache": "[map](#stores-that-lookups-query)",
     "limits": "[map](#stores-that-lookups-query)",
     "store": "[store](#stores-that-lookups-query)",

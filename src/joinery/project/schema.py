@@ -114,6 +114,7 @@ def _stream_definitions() -> dict[str, Any]:
         "stream": _object(grammar.STREAM, required=("from",)),
         "step": {"anyOf": [_step(kind) for kind in grammar.STEP_KINDS]},
         "watermark": _object(grammar.WATERMARK),
+        "clocks": _object(grammar.CLOCKS, required=("event", "sent", "received")),
         "cache": _object(grammar.CACHE),
         "limits": _object(grammar.LIMITS),
         "store": _kinds(LOOKUP_STORES),

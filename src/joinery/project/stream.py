@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from joinery.project.option import count, duration, rate
+from joinery.project.option import count, duration, rate, text, word
 from joinery.project.product import Options, Pairs, SinkSpec
 from joinery.project.window import WEEK_US
 
@@ -20,6 +20,8 @@ AsOf = Literal["processing", "event"]
 OnChange = Literal["keep", "re_emit", "correct"]
 Late = Literal["hold", "correct"]
 Miss = Literal["null", "drop", "dead_letter", "wait"]
+SUSPECTS = ("received", "dead_letter")
+LOG_TIME = "$log"
 RowFunction = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
@@ -36,6 +38,27 @@ class WatermarkSpec:
         "A time further ahead of the log's own does not move the watermark (not there yet:"
         " refused); by default all do.",
         default=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ClocksSpec:
+    """The clocks of a device and of what received its events: columns with times."""
+
+    event: str = text("The column with the time of the event, by the device's clock.")
+    sent: str = text("The column with the time at which the event was sent, by the same clock.")
+    received: str = text("The column with the time at which it was received, by a clock to trust.")
+    tolerance_ms: int = duration(
+        "How much the two clocks may differ before the event's time is mended.", default="5m"
+    )
+    max_ms: int = duration(
+        "How much they may differ before they are not believed (`suspect`).", default="30d"
+    )
+    suspect: Literal["received", "dead_letter"] = word(
+        "What becomes of an event whose clocks are not believed: it has the time at which it was"
+        " received, or is a dead letter.",
+        SUSPECTS,
+        default="received",
     )
 
 

@@ -36,6 +36,17 @@ class WatermarkMap(TypedDict, total=False):
     ahead: str
 
 
+class ClocksMap(TypedDict, total=False):
+    """Three clocks that tell an event's time: columns; `tolerance` and `max` are durations."""
+
+    event: Required[str]
+    sent: Required[str]
+    received: Required[str]
+    tolerance: str
+    max: str
+    suspect: Literal["received", "dead_letter"]
+
+
 class CacheMap(TypedDict, total=False):
     """Which answers of a store may be used again; durations such as `60s`."""
 

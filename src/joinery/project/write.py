@@ -31,6 +31,7 @@ from joinery.project.product import (
 )
 from joinery.project.quantity import duration_text, micros_text, span_text
 from joinery.project.stream import (
+    ClocksSpec,
     FilterSpec,
     LookupSpec,
     MapSpec,
@@ -222,7 +223,8 @@ def relation_data(spec: RelationSpec) -> Data:
     data |= section("time_unit", spec.time_unit if spec.time_unit != "micros" else None)
     data |= section("images", spec.images if spec.images != "full" else None)
     data |= section("unique", [list(each) for each in spec.unique])
-    data |= section("append", spec.append) | section("time", spec.time)
+    time = part_data(spec.time) if isinstance(spec.time, ClocksSpec) else spec.time
+    data |= section("append", spec.append) | section("time", time)
     return data | ({"watermark": part_data(spec.watermark)} if spec.watermark else {})
 
 

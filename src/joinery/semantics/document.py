@@ -217,13 +217,17 @@ _NOTHING = Gathered(None, (), ())
 
 
 def _ranking(node: Node) -> Callable[[Assembled], Any]:
-    """Return what siblings sort by: `order`, then the key, whose columns are never null."""
+    """Return what siblings sort by: `order`, then the key.
+
+    The columns of a key are never null, but for those of a product's groups.
+    """
     key = node.relation.key
     found = Findings()  # what fails here was found when the object was made
     order = [guarded(each.expression, found) for each in node.order]
     kinds = [(each.expression.type, each.descending) for each in node.order]
     key_kinds = [(node.relation.type_of(column), False) for column in key]
-    if any(is_ordered_itself(kind) is False for kind, _ in key_kinds):
+    plain = all(is_ordered_itself(kind) for kind, _ in key_kinds)
+    if node.relation.product is not None or not plain:
         rank = row_key(kinds + key_kinds)
         return lambda each: rank(
             [*(evaluate(each.seen) for evaluate in order), *(each.row[column] for column in key)]

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.nodes import CLOCK, Product, Relation
 from joinery.semantics.aggregate_reference import AggregateReference, micros_of
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
 from joinery.semantics.lateness import Watermarks
@@ -54,6 +54,12 @@ class ReferenceSolution:
         rooted = [each for each in self._products if each.name in self._outboxes]
         relations = dict.fromkeys(relation for each in rooted for relation in each.form.relations)
         self._tables = {each.name: _Table(each) for each in relations}
+        changelogs = {each.name: each for one in many for each in one.relations}
+        self._clocked = {
+            name: (each.clocks, RowMerge(each, Findings()), {c.name for c in each.columns})
+            for name, each in changelogs.items()
+            if each.clocks is not None
+        }
         names = [each.name for each in many]
         self._sent = [
             *(each for each in names if each in self._outboxes),
@@ -63,6 +69,7 @@ class ReferenceSolution:
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
         """Apply `batch` in its order and return the documents that it changed."""
         counters: Counter[str] = Counter()
+        batch = [each for each in batch if self._believed(each, counters)]
         for change in batch:
             if change.relation in self._tables:
                 counters[self._tables[change.relation].apply(change, timestamp_us)] += 1
@@ -87,6 +94,20 @@ class ReferenceSolution:
             counters=dict(sum(found.values(), +counters)),
             found=found,
         )
+
+    def _believed(self, change: Change, counters: Counter[str]) -> bool:
+        """Count what a change's clocks tell; return whether it is used.
+
+        A change that leaves columns out tells nothing of its own.
+        """
+        if change.relation not in self._clocked or change.after is None:
+            return True
+        clocks, merge, columns = self._clocked[change.relation]
+        if not columns <= {*change.after, *change.key}:
+            return True
+        told = merge.first(change)[CLOCK]
+        counters[f"clock_{told}"] += told != "ok"
+        return told != "suspect" or clocks.suspect != "dead_letter"
 
     def until_closed(self, timestamp_us: int) -> Emissions:
         """Return what is sent once every partition counts as ended: all windows close."""

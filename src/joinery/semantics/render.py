@@ -97,7 +97,7 @@ def map_key_text(values: Sequence[Any], types: Sequence[DataType]) -> str:
         ('7', '["a",7]')
     """
     if len(values) == 1:
-        return scalar_text(values[0], types[0])
+        return "null" if values[0] is None else scalar_text(values[0], types[0])
     return "[" + ",".join(document_json(v, t) for v, t in zip(values, types, strict=True)) + "]"
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import CLOCK, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.program import Group, KernelProgram, RelationProgram, Rolling
@@ -229,7 +229,7 @@ def _clock(
     A program decodes the columns that its products use: a time that none does is not told.
     """
     timed = any(program.relations[each] is decoded for each in _timed(program))
-    if relation.time is None or not (timed or relation.watermark):
+    if relation.time is None or not (timed or relation.watermark or relation.clocks):
         return None
     columns = [each.name for each in decoded.columns]
     if relation.time in columns:
@@ -237,9 +237,19 @@ def _clock(
     if not program.assemblers:
         return None
     visible = [each.name for each in program.assemblers[decoded.assembler].type.fields]
-    if relation.time in visible:
-        return {"column": visible.index(relation.time), "derived": True}
-    return None
+    if relation.time not in visible:
+        return None
+    told: dict[str, object] = {"column": visible.index(relation.time), "derived": True}
+    if relation.clocks is not None:
+        clocks = relation.clocks
+        told["device"] = {
+            "flag": visible.index(CLOCK),
+            "event": visible.index(clocks.event),
+            "sent": visible.index(clocks.sent),
+            "received": visible.index(clocks.received),
+            "refuses": clocks.suspect == "dead_letter",
+        }
+    return told
 
 
 def _timed(program: KernelProgram) -> Iterator[int]:

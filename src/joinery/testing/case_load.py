@@ -309,8 +309,7 @@ class Targets:
         if name not in [each.name for each in parts]:
             raise _unknown(kind, name, [each.name for each in parts])
         if kind == "product":
-            own = tuple(each for each in spec.products if each.name == name)
-            spec = replace(spec, products=own, streams=())
+            spec = spec.alone(name)
         else:
             spec = replace(spec, products=())
         plan, problems, _ = examine(spec)

@@ -158,3 +158,55 @@ def test_python_takes_a_product_where_a_relation_stands(tmp_path: Path) -> None:
     assert load_spec(file) == project.spec
     assert dump_spec(load_spec(file)) == project.to_yaml()
     assert ["hours"] == [each.name for each in project.products["total"].plan.reads]
+
+
+_TAP = """
+  tap:
+    append: true
+    fields: {{made: timestamp, sent: timestamp, got: timestamp, n: long{more}}}
+    time: {{event: made, sent: {sent}, received: {got}}}
+    watermark: {{ahead: 5m}}
+products: {{}}
+"""
+
+
+def test_three_clocks_make_two_columns() -> None:
+    spec = _read(
+        _TAP.format(more="", sent="sent", got="got").replace(
+            "products: {}",
+            "products: {p: {aggregate: tap, by: [clock], values: {n: max(event_time)}}}",
+        )
+    )
+
+    relation = build_plan(spec).products[0].relations[0]
+    assert "event_time" == relation.time
+    assert ["clock", "event_time"] == [each.name for each in relation.derived]
+
+
+def test_clocks_are_columns_with_times() -> None:
+    assert _problems(_TAP.format(more="", sent="n", got="gott")) == [
+        'PLAN_TYPE_MISMATCH "time" of relation "tap" needs a timestamp, not long',
+        'PLAN_UNKNOWN_FIELD relation "tap" has no field "gott"',
+    ]
+
+
+def test_a_field_cannot_have_the_name_of_what_clocks_tell() -> None:
+    assert _problems(_TAP.format(more=", clock: string", sent="sent", got="got")) == [
+        'PLAN_DUPLICATE_OUTPUT relation "tap" has a field "clock" already'
+    ]
+
+
+def test_the_time_of_the_log_is_not_there_yet() -> None:
+    assert _problems(_TAP.format(more="", sent="sent", got="$log")) == [
+        'PLAN_NOT_YET the time of the log ("$log") of relation "tap" is not there yet'
+    ]
+
+
+def test_three_clocks_need_all_three() -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        _read("  tap: {append: true, fields: {a: timestamp}, time: {event: a}}\nproducts: {}\n")
+
+    assert [
+        '"time" of relation "tap" needs "sent"',
+        '"time" of relation "tap" needs "received"',
+    ] == [each.message for each in refused.value.problems]

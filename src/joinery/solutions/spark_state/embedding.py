@@ -15,7 +15,7 @@ from typing import Literal
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import JoinPair, Node, Product, Relation
+from joinery.plan.nodes import CLOCK, EVENT_TIME, JoinPair, Node, Product, Relation
 from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
@@ -203,6 +203,9 @@ def _read_by(node: Node) -> Iterator[str]:
 def closed_columns(relation: Relation, columns: Collection[str]) -> frozenset[str]:
     """Return `columns` with the key, what `where` reads, and what needed derived columns read."""
     needed = set(columns) | set(relation.key)
+    if relation.clocks is not None:
+        clocks = relation.clocks  # What they tell is counted, whoever reads it.
+        needed |= {CLOCK, EVENT_TIME, clocks.event, clocks.sent, clocks.received}
     if relation.where is not None:
         needed |= relation.where.references
     for derived in reversed(relation.derived):

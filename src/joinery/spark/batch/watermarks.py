@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "watermarks"
-NEWEST, BEHIND, WATERMARK = "newest", "behind", "watermark"
+NEWEST, BEHIND, WATERMARK, DRIFT = "newest", "behind", "watermark", "drift"
 _NEWEST_PROPERTY, _WATERMARKS_PROPERTY = "joinery.newest", "joinery.watermarks"
 _KEPT = 100  # as many batches as Spark keeps
 
@@ -57,7 +57,11 @@ class QueryTimes:
         self._query = query
         self._folder = checkpoint / FOLDER
         self._status_file = status_file
-        timed = [each for each in relations if each.time and (each.watermark or each in watched)]
+        timed = [
+            each
+            for each in relations
+            if each.time and (each.watermark or each.clocks or each in watched)
+        ]
         specs = {each.name: each.watermark or WatermarkSpec() for each in timed}
         self._delays = {name: each.delay_ms for name, each in specs.items()}
         self._idle = {name: each.idle_ms for name, each in specs.items() if each.idle_ms}
@@ -143,6 +147,7 @@ class QueryTimes:
                 {int(bucket): count for bucket, count in each[BEHIND].items()},
                 self._delays[name],
                 reached_us=each.get(WATERMARK),
+                drift={int(bucket): count for bucket, count in each.get(DRIFT, {}).items()},
             )
             for name, each in told.items()
             if name in self._delays
@@ -154,6 +159,7 @@ class QueryTimes:
                 NEWEST: dict(each.newest_us),
                 BEHIND: dict(each.behind),
                 WATERMARK: each.watermark_us,
+                **({DRIFT: dict(each.drift)} if each.drift else {}),
             }
             for name, each in times.items()
         }
@@ -168,10 +174,13 @@ def with_counts(
 ) -> dict[str, EventTimes]:
     """Return times with what a batch, or real-time mode, has counted."""
     after = dict(times)
-    newest, behind = summary.get(NEWEST, {}), summary.get(BEHIND, {})
-    for name in newest.keys() | behind.keys():
-        counts = {int(bucket): count for bucket, count in behind.get(name, {}).items()}
+    newest, behind, drift = (summary.get(each, {}) for each in (NEWEST, BEHIND, DRIFT))
+    for name in newest.keys() | behind.keys() | drift.keys():
+        counts, drifts = (
+            {int(bucket): count for bucket, count in each.get(name, {}).items()}
+            for each in (behind, drift)
+        )
         known = after.get(name, EventTimes())
         known = replace(known, delay_ms=delays_ms.get(name, 0))
-        after[name] = known.plus(newest.get(name, {}), counts)
+        after[name] = known.plus(newest.get(name, {}), counts, drifts)
     return after

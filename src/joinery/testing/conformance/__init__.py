@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joinery.testing.conformance.aggregate_cases import (
     aggregate_cases,
+    clock_cases,
     closed_cases,
     closed_reading_cases,
     closed_session_cases,
@@ -63,6 +64,7 @@ __all__ = [
     "check_lookup",
     "check_sink",
     "check_streams",
+    "clock_cases",
     "closed_cases",
     "closed_reading_cases",
     "closed_session_cases",

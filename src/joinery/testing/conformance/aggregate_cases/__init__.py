@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joinery.testing.conformance.aggregate_cases import (
     changed,
+    clocks,
     closed,
     functions,
     late,
@@ -56,3 +57,8 @@ def reading_cases() -> tuple[Case, ...]:
 def closed_reading_cases() -> tuple[Case, ...]:
     """Return those of windows that are sent once closed, over groups or read by others."""
     return reading.CLOSED
+
+
+def clock_cases() -> tuple[Case, ...]:
+    """Return the cases of times that three clocks tell."""
+    return clocks.CASES

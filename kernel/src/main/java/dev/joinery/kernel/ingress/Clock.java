@@ -9,12 +9,32 @@ import java.io.Serializable;
  * Which column of a relation tells when its rows happened.
  *
  * @param column over the decoded columns, or where {@code derived} over those that products see
+ * @param device the clocks that the time was made of; null where a column tells it alone
  */
-public record Clock(int column, boolean derived) implements Serializable {
+public record Clock(int column, boolean derived, Device device) implements Serializable {
+  /**
+   * The clock of a device and the one of what received its events: columns that products see.
+   *
+   * @param flag whether the clocks are believed
+   * @param refuses whether an event whose clocks are not is a dead letter
+   */
+  public record Device(int flag, int event, int sent, int received, boolean refuses)
+      implements Serializable {
+    static Device of(JsonNode json) {
+      return new Device(
+          json.path("flag").asInt(),
+          json.path("event").asInt(),
+          json.path("sent").asInt(),
+          json.path("received").asInt(),
+          json.path("refuses").asBoolean());
+    }
+  }
+
   /**
    * Reads the clocks of all relations.
    *
-   * @param json a list with, for each relation, null or {@code {"column", "derived"}}
+   * @param json a list with, for each relation, null or {@code {"column", "derived"}}, with
+   *     {@code "device"} where it has one
    * @return null for a relation that has none
    */
   public static Clock[] listOf(String json) {
@@ -24,7 +44,9 @@ public record Clock(int column, boolean derived) implements Serializable {
       for (int i = 0; i < clocks.length; i++) {
         JsonNode each = list.get(i);
         if (!each.isNull()) {
-          clocks[i] = new Clock(each.path("column").asInt(), each.path("derived").asBoolean());
+          Device device = each.has("device") ? Device.of(each.path("device")) : null;
+          clocks[i] =
+              new Clock(each.path("column").asInt(), each.path("derived").asBoolean(), device);
         }
       }
       return clocks;

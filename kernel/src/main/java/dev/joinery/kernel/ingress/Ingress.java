@@ -307,6 +307,13 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         deadLetter(relation, "out_of_range", refusal);
         return;
       }
+      if (op == ChangeSink.UPSERT && absent == null) {
+        String told = taskTimes.refusal(relation, values);
+        if (told != null) {
+          deadLetter(relation, "clock_suspect", told);
+          return;
+        }
+      }
       Change change = new Change(op, positioned, position, majorOf(relation), number, absent);
       decoded.add(new Decoded(change, values, isTimed(relation, op)));
     }

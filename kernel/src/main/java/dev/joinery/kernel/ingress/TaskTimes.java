@@ -30,7 +30,7 @@ final class TaskTimes {
   /** Buckets for each doubling of a distance, so that a bucket is at most a quarter wide. */
   private static final int PART_BITS = 2;
 
-  private static final int BUCKETS = 64 << PART_BITS;
+  static final int BUCKETS = 64 << PART_BITS;
 
   private final Program program;
   private final OfRelation[] relations;
@@ -105,6 +105,11 @@ final class TaskTimes {
     return relations[relation].reached;
   }
 
+  /** Counts what the clocks of a row's device tell; returns why it is refused, null where not. */
+  String refusal(int relation, Slice row) {
+    return relations[relation] == null ? null : relations[relation].refusal(row);
+  }
+
   /** Adds what was read since the last call. */
   void drainTo(Counters counters) {
     for (OfRelation each : relations) {
@@ -151,6 +156,7 @@ final class TaskTimes {
     private long lastNumber;
     private Partition last;
     private final long reached;
+    private final DeviceClocks devices;
     private boolean counted;
     private long time = Marks.UNKNOWN;
 
@@ -161,6 +167,7 @@ final class TaskTimes {
       this.before = newest.path(name);
       this.reached = watermarks.of(name);
       this.rows = clock.derived() ? rows(relation) : null;
+      this.devices = clock.device() == null ? null : new DeviceClocks(name, clock.device());
       this.row =
           new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
     }
@@ -181,6 +188,14 @@ final class TaskTimes {
       return distance;
     }
 
+    String refusal(Slice taken) {
+      if (devices == null) {
+        return null;
+      }
+      BinaryRow.point(row, rows.derived(taken));
+      return devices.take(row);
+    }
+
     private Partition partition(long number, Supplier<String> called) {
       if (last == null || number != lastNumber) {
         last = partitions.computeIfAbsent(number, each -> opened(called.get()));
@@ -194,6 +209,9 @@ final class TaskTimes {
     }
 
     void drainTo(Counters counters) {
+      if (devices != null) {
+        devices.drainTo(counters);
+      }
       if (!counted) {
         return;
       }

@@ -34,6 +34,9 @@ public final class Counters implements Serializable {
   /** By relation: how many rows were how far behind the newest time of their partition. */
   public static final String BEHIND = "behind";
 
+  /** By relation: how many rows came of devices whose clock was how far from the receiver's. */
+  public static final String DRIFT = "drift";
+
   private static final String EXPRESSION_ERRORS = "expression_errors";
 
   private record Name(String kind, String owner, String counter) implements Serializable {}

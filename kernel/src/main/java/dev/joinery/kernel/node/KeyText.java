@@ -30,7 +30,9 @@ final class KeyText {
   String of(Slice key) {
     Object[] values = codec.decode(key);
     if (values.length == 1) {
-      return types[0] instanceof StringType ? values[0].toString() : bare(json(0, values[0]));
+      // Null is in the key of a product alone, whose groups may be of nothing.
+      boolean plain = types[0] instanceof StringType && values[0] != null;
+      return plain ? values[0].toString() : bare(json(0, values[0]));
     }
     StringBuilder text = new StringBuilder("[");
     for (int i = 0; i < values.length; i++) {

@@ -88,7 +88,7 @@ class IngressTest {
     return json(counters.toJson().getBytes(StandardCharsets.UTF_8)).path(kind);
   }
 
-  private static final Clock[] AT = {new Clock(2, false)};
+  private static final Clock[] AT = {new Clock(2, false, null)};
 
   @Test
   void theNewestTimeIsToldByPartition() {
