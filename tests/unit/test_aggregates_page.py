@@ -57,6 +57,18 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
     assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
 
 
+def test_short_calls_declare_the_product_of_the_page(tmp_path: Path) -> None:
+    names: dict[str, object] = {}
+
+    for block in [text for kind, text in FOUND if kind == "python"][:2]:
+        exec(block, names)
+
+    app = names["app"]
+    assert isinstance(app, jn.App)
+    assert jn.load(written(tmp_path)).spec.products == app.spec.products
+    assert jn.load(written(tmp_path)).spec.relations == app.spec.relations
+
+
 def test_the_trend_of_the_page_compares_an_hour_with_the_one_a_week_before(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
     file.write_text(TREND, encoding="utf-8")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from joinery.app.declarations import Declarations, Table
+from joinery.app.groups import Groups, begun
 from joinery.app.project import Project, run
 from joinery.app.stream import Stream
 from joinery.errors import suggesting_methods
@@ -17,6 +18,7 @@ from joinery.project.declare import Document
 from joinery.project.product import ProjectSpec
 from joinery.project.typing import (
     ClocksMap,
+    Fields,
     Format,
     Images,
     RunMap,
@@ -195,6 +197,38 @@ class App:
         parts |= {"time": time, "watermark": watermark}
         self.declarations.add_log(name, parts, frame)
         return Stream(self.declarations, name)
+
+    def group_by(
+        self, relation: Table | Document | str, *names: str | Fields, **computed: str
+    ) -> Groups:
+        """Begin groups of the rows of a table, or of a product that was added.
+
+        Args:
+            relation: The table or the product, or its name. A product is read by products of
+                its own `group`: name the groups with it.
+            *names: Columns that rows are grouped by.
+            **computed: Expressions over columns, by name.
+
+        Raises:
+            ProjectErrors: A name cannot be.
+
+        Example:
+            >>> import joinery as jn
+            >>> app = jn.App("shop")
+            >>> orders = app.table("orders", key="id", fields={"id": "long", "shop": "string"})
+            >>> app.group_by(orders, "shop").aggregate(n="count(*)").named("shops")
+            <groups shops of orders>
+        """
+        match relation:
+            case Table():
+                return begun(self.declarations, relation.name, names, computed)
+            case Document():
+                group = relation.spec.group
+                return begun(self.declarations, relation.spec.name, names, computed, group=group)
+            case str():
+                return begun(self.declarations, relation, names, computed)
+            case _:
+                assert_never(relation)
 
     def add(self, *documents: Document) -> None:
         """Add products, as `jn.document` makes them, with their relations.

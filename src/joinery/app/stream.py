@@ -6,11 +6,12 @@ refuse the same, and lead to equal specs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joinery.app.declarations import Declarations, Table
+from joinery.app.groups import Groups, begun, listed
 from joinery.app.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
 from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
@@ -23,6 +24,7 @@ from joinery.project.read_stream import read_output, read_step
 from joinery.project.reader import Reader
 from joinery.project.stream import (
     AsOf,
+    FilterSpec,
     Late,
     LookupSpec,
     MapSpec,
@@ -243,7 +245,7 @@ class Stream:
             >>> [each.name for each in orders.select("id", half="price / 2").plan.columns]
             ['id', 'half']
         """
-        return self._step({"select": [*_listed(names), *({k: v} for k, v in computed.items())]})
+        return self._step({"select": [*listed(names), *({k: v} for k, v in computed.items())]})
 
     def with_columns(self, columns: Mapping[str, str] | None = None, **computed: str) -> Stream:
         """Add columns, or replace those of the same name in their place.
@@ -306,7 +308,7 @@ class Stream:
             >>> [each.name for each in often.plan.columns]
             ['card', 'at', 'n']
         """
-        data: dict[str, object] = {"by": _listed([by] if isinstance(by, str) else by)}
+        data: dict[str, object] = {"by": listed([by] if isinstance(by, str) else by)}
         data |= {"over": over, "values": {**(values or {}), **computed}}
         return self._step({"rolling": data | ({"retention": retention} if retention else {})})
 
@@ -328,6 +330,40 @@ class Stream:
             found.append(self.filter(" and ".join([*before, f"({condition})"])))
             before.append(f"not coalesce(({condition}), false)")
         return (*found, self.filter(" and ".join(before)) if before else self)
+
+    def group_by(self, *names: str | Fields, **computed: str) -> Groups:
+        """Begin groups of the events, by names of columns and expressions under names.
+
+        Groups keep what becomes of rows: counts, sums, windows of time; see docs/aggregates.md.
+        They begin at a log itself, or one with filters.
+
+        Raises:
+            SpecError: The stream has other steps.
+            ProjectErrors: A name cannot be.
+
+        Example:
+            >>> import joinery as jn
+            >>> views = jn.App("web").stream("views", fields={"page": "string", "ms": "long"})
+            >>> slow = views.filter("ms > 50").group_by("page").aggregate(n="count(*)")
+            >>> print(slow.explain())
+            -- logical
+            Emit views_by_page by page
+              Compute n = count(*)
+              Group by page
+              Filter ms > 50
+              Scan views [page, ms]
+        """
+        wheres = [each.where for each in self.steps if isinstance(each, FilterSpec)]
+        if len(wheres) != len(self.steps):
+            raise SpecError(
+                "groups are made of the rows of a log, and this stream has steps",
+                code="PLAN_STREAM",
+                detail="Filters alone may stand between the two.",
+                hint="Derive columns where the log is declared (derive=…), or group a table.",
+            )
+        where = " and ".join(f"({each})" for each in wheres) if len(wheres) > 1 else None
+        where = wheres[0] if len(wheres) == 1 else where
+        return begun(self.declared, self.origin, names, computed, where=where)
 
     def union(self, other: Stream) -> Stream:
         """Add the events of another stream of the same app, with the same columns."""
@@ -514,17 +550,6 @@ class Stream:
     def _repr_html_(self) -> str:
         """Return the picture and the text, as a notebook shows them."""
         return self.explain()._repr_html_()
-
-
-def _listed(names: Iterable[str | Fields]) -> list[str | Mapping[str, str]]:
-    """Return names and maps as one list, given as arguments, lists or maps."""
-    found: list[str | Mapping[str, str]] = []
-    for each in names:
-        if isinstance(each, str | Mapping):
-            found.append(each)
-        else:
-            found += each
-    return found
 
 
 def _importable(function: Callable[..., Any]) -> str | None:

@@ -59,6 +59,17 @@ named.sink("database", my_package={"anything": 1})
 named.sink(kafka={"topic": "out", "partitions": 3}, postgres={"url": "postgresql://h/d"})
 named.sink(kafka={"partitions": 3})  # arg-type
 named.sink(sqlite={"path": "a.db", "mode": "jsonb"})  # arg-type
+hours = orders.group_by("customer_id").window(tumbling="1h").aggregate(n="count(*)")
+hours.emit("closed", late="drop", allowed="10s").sink(files={"path": "out"}, group="orders")
+hours.window(tumbling=60)  # arg-type
+hours.window(rolling="1h")  # call-arg
+hours.emit("once")  # arg-type
+hours.sink(kafka={"partitions": 3})  # arg-type
+orders.group_by(3)  # arg-type
+app.group_by("customers", "id").filter("id > 0").aggregate({"n": "count(*)"}).named("all")
+days = jn.aggregate("days", jn.document("d", "customers"), by=["id"], window={"tumbling": "1d"})
+jn.relation("taps", fields={"id": "long"}, time={"event": "a", "sent": "b", "received": "c"})
+jn.relation("taps", fields={"id": "long"}, time={"event": "a"})  # arg-type
 events: DataFrame = named.to_dataframe(spark=spark)
 app.run(spark, once=True).await_termination()
 app.run(spark, twice=True)  # call-arg
