@@ -109,6 +109,11 @@ public final class Entrance implements Ingress.Destination {
   }
 
   @Override
+  public RelationRows rows(int relation) {
+    return nodes.context().rows(relation);
+  }
+
+  @Override
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
     if (appended.get(relation)) {

@@ -17,6 +17,7 @@ import dev.joinery.kernel.message.RecordLetter;
 import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.message.Tally;
 import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
 import java.io.Serializable;
@@ -71,6 +72,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     }
 
     void send(int relation, Change change, Slice row, long timestamp, Outbox outbox);
+
+    /** What it evaluates the rows of a relation with; null where it does not. */
+    default RelationRows rows(int relation) {
+      return null;
+    }
 
     /** Called once all records of a task have been sent. */
     default void close(Outbox outbox, long timestamp) {}
@@ -219,7 +225,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
     private final List<Decoded> decoded = new ArrayList<>(2);
-    private final TaskTimes taskTimes = new TaskTimes(program, clocks, timesBefore(), shared);
+    private final TaskTimes taskTimes = 
+        new TaskTimes(program, clocks, timesBefore(), shared, destination::rows);
     private String reason;
     private String detail;
     private Row record;

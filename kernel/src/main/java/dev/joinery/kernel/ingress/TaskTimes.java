@@ -15,6 +15,7 @@ import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -35,6 +36,7 @@ final class TaskTimes {
   private final Program program;
   private final OfRelation[] relations;
   private final Broadcast<SharedProgram> shared;
+  private final IntFunction<RelationRows> evaluating;
   private Nodes nodes;
 
   /**
@@ -43,10 +45,17 @@ final class TaskTimes {
    *     for none
    * @param shared evaluates derived columns; null where there is nothing that could, and those
    *     relations have no clock
+   * @param evaluating what evaluates rows of a relation anyhow, so that each is evaluated once; null
+   *     where nothing does
    */
   TaskTimes(
-      Program program, Clock[] clocks, String before, Broadcast<SharedProgram> shared) {
+      Program program,
+      Clock[] clocks,
+      String before,
+      Broadcast<SharedProgram> shared,
+      IntFunction<RelationRows> evaluating) {
     this.program = program;
+    this.evaluating = evaluating;
     this.relations = new OfRelation[program.relations().size()];
     this.shared = shared;
     JsonNode newest = read(before);
@@ -128,6 +137,10 @@ final class TaskTimes {
   }
 
   private RelationRows rows(int relation) {
+    RelationRows known = evaluating.apply(relation);
+    if (known != null) {
+      return known;
+    }
     if (nodes == null) {
       nodes = shared.value().take();
     }

@@ -38,6 +38,10 @@ public final class RelationRows {
   private final KeyCodec key;
   private final UnsafeRow decoded;
   private final int visibleColumns;
+  /** The very row that {@link #view} holds; bytes may be another's later, a row's never are. */
+  private Slice assembled;
+
+  private boolean exists;
 
   RelationRows(
       Program.RelationProgram relation,
@@ -88,8 +92,14 @@ public final class RelationRows {
     return exists ? view.row() : null;
   }
 
+  /** Once for each row: its time is asked for before it is grouped. */
   private boolean assemble(Slice row) {
-    return view.assemble(row, BinaryRow.of(row, types.length), Assembler.NO_INPUTS);
+    if (row != assembled) {
+      assembled = null; // Not its own, where an expression throws.
+      exists = view.assemble(row, BinaryRow.of(row, types.length), Assembler.NO_INPUTS);
+      assembled = row;
+    }
+    return exists;
   }
 
   private int failures(Slice row) {
@@ -102,7 +112,7 @@ public final class RelationRows {
 
   /** A row with its derived columns, whether or not products see it. */
   public Slice derived(Slice row) {
-    view.assemble(row, BinaryRow.of(row, types.length), Assembler.NO_INPUTS);
+    assemble(row);
     return view.row();
   }
 
