@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
 
+from joinery.expression.sketch import Distinct, Quantiles, xxh64
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
 from joinery.testing.changes import RowChange, delete, insert, update
@@ -27,6 +28,22 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 TOGETHER = 40
 SEEDS = chosen_seeds(80)
 TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+
+
+def _sketch(numbers: range) -> bytes:
+    made = Distinct(6)
+    for each in numbers:
+        made.add(xxh64(bytes([each])))
+    return made.to_bytes()
+
+
+def _spread(numbers: range) -> bytes:
+    made = Quantiles(10)
+    for each in numbers:
+        made.add(each)
+    return made.to_bytes()
+
+
 # In them the clocks of Berlin change.
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)
 WINDOWS = (
@@ -45,6 +62,8 @@ WINDOWS = (
     "{session: 90m, max: 4h}",
     "{cumulative: 1 day, every: 6h, zone: Europe/Berlin}",
 )
+SKETCHES = [_sketch(range(at, at + 9)) for at in (0, 5, 100)]
+SPREADS = [_spread(range(at, at + 9)) for at in (-4, 5, 100)]
 VALUES = {
     "n": "count(*)",
     "known": "count(x)",
@@ -67,6 +86,19 @@ VALUES = {
     "other": "last(f)",
     "few": "collect(s, 3)",
     "many": "collect(x, 50)",
+    "about": "approx_count_distinct(s)",
+    "rough": "approx_count_distinct(x, 0.26) filter (where s is not null)",
+    "middle": "approx_quantile(x, 0.5)",
+    "edge": "approx_quantile(d, 0.9, 0.05)",
+    "wild": "approx_quantile(f, 0.1)",
+    "top": "approx_top_k(x, 3)",
+    "tops": "approx_top_k(f, 2)",
+    "sketch": "distinct_sketch(d, 0.26)",
+    "texts_sketch": "distinct_sketch(s)",
+    "times_sketch": "distinct_sketch(at, 0.26)",
+    "spread": "quantile_sketch(f, 0.1)",
+    "merged": "merge_distinct(u)",
+    "quantile": "merge_quantile(v, 0.5)",
 }
 
 
@@ -74,7 +106,8 @@ def _project(pick: random.Random, append: bool) -> str:
     window = pick.choice(WINDOWS)
     timed = bool(window) or pick.random() < 0.7
     delay = pick.choice(["0s", "50m"])
-    values = sorted(pick.sample(sorted(VALUES), pick.randrange(1, 9)))
+    known = VALUES | ({"member": "bloom(s, 10, 0.1)"} if append else {})
+    values = sorted(pick.sample(sorted(known), pick.randrange(1, 9)))
     by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
     where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
     emit = pick.choice(["", "emit: {when: closed},", "emit: {when: closed, allowed: 90m},"])
@@ -83,13 +116,13 @@ relations:
   r:
     {"append: true" if append else "key: [id]"}
     fields: {{id: long, a: string, b: int, x: long, s: string, d: "decimal(12,2)", f: double,
-      at: timestamp}}
+      u: binary, v: binary, at: timestamp}}
     {"time: at" if timed else ""}
     {"watermark: {delay: " + delay + "}" if timed else ""}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
     {emit if window and "max" not in window else ""}
-    values: {{{", ".join(f'{each}: "{VALUES[each]}"' for each in values)}}}}}
+    values: {{{", ".join(f'{each}: "{known[each]}"' for each in values)}}}}}
 """
 
 
@@ -105,6 +138,8 @@ def _row(pick: random.Random, number: int) -> dict[str, Any]:
         "s": pick.choice([None, "s", "t", "é"]),
         "d": pick.choice([None, "1.10", "2.20", "-3.05"]),
         "f": pick.choice([None, 0.1, 0.2, 1e17, -1e17]),
+        "u": pick.choice([None, *SKETCHES, b"none" if pick.random() < 0.05 else None]),
+        "v": pick.choice([None, *SPREADS]),
         "at": None if number % 11 == 0 else at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 

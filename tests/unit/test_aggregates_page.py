@@ -16,7 +16,8 @@ from joinery.testing.changes import insert
 from joinery.testing.driver import Driver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "aggregates.md").read_text(encoding="utf-8")
-FOUND = re.findall(r"```(yaml|python|json rows|json groups)\n(.*?)```", PAGE, re.DOTALL)
+KINDS = "yaml sketches|yaml|python|json rows|json groups"
+FOUND = re.findall(rf"```({KINDS})\n(.*?)```", PAGE, re.DOTALL)
 BLOCKS = dict(reversed(FOUND))
 TREND = next(text for kind, text in FOUND if kind == "yaml" and text.startswith("name: trend"))
 
@@ -45,6 +46,13 @@ def test_the_rows_of_the_page_give_its_groups(tmp_path: Path) -> None:
         for each in sent
     ]
     assert BLOCKS["json groups"].splitlines() == shown
+
+
+def test_the_project_of_sketches_has_no_problem(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BLOCKS["yaml sketches"], encoding="utf-8")
+
+    assert [] == check(file)
 
 
 def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:

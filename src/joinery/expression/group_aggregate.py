@@ -8,18 +8,60 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from joinery.expression.aggregate import EMBED_AGGREGATES, aggregate
-from joinery.expression.coercion import orderable
+from joinery.expression.coercion import numeric, orderable
 from joinery.expression.order import value_key
+from joinery.expression.problem import EvaluationError
+from joinery.expression.sketch import (
+    Distinct,
+    Quantiles,
+    bloom_bytes,
+    bloom_of,
+    hash_of,
+    merged_distinct,
+    merged_quantiles,
+    precision_of,
+    steps_of,
+)
 from joinery.expression.typed import Aggregate
-from joinery.model.type import Array, DataType
+from joinery.model.type import BINARY, DOUBLE, LONG, Array, DataType, Field, Map, Struct
 
 WINDOW_SECONDS = "__window_seconds"
 """The name under which values find how long their window is."""
 RATE = "rate"
 """`rate(x)` is x divided by the seconds of the window."""
+
+
+MOST_VALUES = 100_000
+"""Of how many different values of a group exact counts are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that follows the argument of an aggregate.
+
+    Attributes:
+        name: What it is, for the error.
+        least: The least that it may be.
+        most: The greatest.
+        default: What it is where it is left out; None where it must be there.
+        whole: Whether it is a whole number.
+    """
+
+    name: str
+    least: float
+    most: float
+    default: float | None = None
+    whole: bool = False
+
+
+_HOW_MANY = Number("how many", 1, 10_000, whole=True)
+_DEVIATION = Number("the relative standard deviation", 0.00205, 0.26, default=0.01)
+_PART = Number("the part", 0, 1)
+_ERROR = Number("the relative error", 0.001, 0.5, default=0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +74,10 @@ class GroupFunction:
         needs: What it takes, for the error.
         gives: From the type of the argument to that of the result.
         fold: From values in the order of the group, of which there is one at least, and the
-            count that follows the argument.
+            aggregate that is asked for.
         of_nothing: The result without a value.
-        counted: Whether a count from 1 follows the argument.
+        numbers: What follows the argument.
+        stays: Whether it is kept only where rows stay.
         documented: What `docs/aggregates.md` says of it: over what, and what it gives.
     """
 
@@ -42,10 +85,85 @@ class GroupFunction:
     takes: Callable[[DataType], bool]
     needs: str
     gives: Callable[[DataType], DataType]
-    fold: Callable[[Sequence[Any], int], Any]
+    fold: Callable[[Sequence[Any], Aggregate], Any]
     documented: tuple[str, str]
     of_nothing: Any = None
-    counted: bool = False
+    numbers: tuple[Number, ...] = ()
+    stays: bool = False
+
+
+def _simple(kind: DataType) -> bool:
+    return not isinstance(kind, Array | Map | Struct) and str(kind) != "void"
+
+
+def _hashes(values: Sequence[Any], spec: Aggregate) -> set[int]:
+    assert spec.argument is not None  # as the lift sees to it
+    return {hash_of(each, spec.argument.type) for each in values}
+
+
+def _told_distinct(values: Sequence[Any], spec: Aggregate) -> bytes | None:
+    if spec.goes and len(_hashes(values, spec)) > MOST_VALUES:
+        return None
+    return _distinct_sketch(values, spec).to_bytes()
+
+
+def _distinct_sketch(values: Sequence[Any], spec: Aggregate) -> Distinct:
+    made = Distinct(precision_of(spec.numbers[0]))
+    for each in _hashes(values, spec):
+        made.add(each)
+    return made
+
+
+def _approximate_count(values: Sequence[Any], spec: Aggregate) -> int | None:
+    if not spec.goes:
+        return _distinct_sketch(values, spec).count()
+    assert spec.argument is not None  # as the lift sees to it
+    exact = _distinct(values, spec.argument.type)
+    return exact if exact <= MOST_VALUES else None
+
+
+def _top(values: Sequence[Any], spec: Aggregate) -> list[dict[str, Any]] | None:
+    assert spec.argument is not None  # as the lift sees to it
+    key = value_key(spec.argument.type)
+    runs = [list(run) for _, run in groupby(sorted(values, key=key), key=key)]
+    if len(runs) > MOST_VALUES:
+        return None
+    most = sorted(runs, key=len, reverse=True)[: int(spec.numbers[0])]
+    return [{"item": _plain(run[0]), "count": len(run)} for run in most]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as one that equals it is told: zero has no sign."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _quantile_sketch(values: Sequence[Any], error: float) -> Quantiles:
+    made = Quantiles(steps_of(error))
+    for each in values:
+        made.add(float(each))
+    return made
+
+
+def _quantile(values: Sequence[Any], spec: Aggregate) -> float | None:
+    return _quantile_sketch(values, spec.numbers[1]).at(spec.numbers[0])
+
+
+def _bloom(values: Sequence[Any], spec: Aggregate) -> bytes:
+    return bloom_bytes(_hashes(values, spec), *bloom_of(int(spec.numbers[0]), spec.numbers[1]))
+
+
+def _merged_count(values: Sequence[Any], spec: Aggregate) -> int | None:
+    made = merged_distinct(values)
+    if made is None:
+        raise EvaluationError("these are no sketches of distinct values, of one deviation")
+    return made.count()
+
+
+def _merged_quantile(values: Sequence[Any], spec: Aggregate) -> float | None:
+    made = merged_quantiles(values)
+    if made is None:
+        raise EvaluationError("these are no sketches of quantiles, of one error")
+    return made.at(spec.numbers[0])
 
 
 _TABLE = (
@@ -54,7 +172,7 @@ _TABLE = (
         takes=lambda kind: True,
         needs="anything",
         gives=lambda kind: kind,
-        fold=lambda values, count: values[0],
+        fold=lambda values, spec: values[0],
         documented=("anything", "its type: the value of the first row that has one"),
     ),
     GroupFunction(
@@ -62,7 +180,7 @@ _TABLE = (
         takes=lambda kind: True,
         needs="anything",
         gives=lambda kind: kind,
-        fold=lambda values, count: values[-1],
+        fold=lambda values, spec: values[-1],
         documented=("anything", "its type: the value of the last row that has one"),
     ),
     GroupFunction(
@@ -70,10 +188,88 @@ _TABLE = (
         takes=lambda kind: True,
         needs="anything",
         gives=Array,
-        fold=lambda values, count: list(values[:count]),
+        fold=lambda values, spec: list(values[: int(spec.numbers[0])]),
         documented=("anything, and how many", "a list of the first values"),
         of_nothing=[],
-        counted=True,
+        numbers=(_HOW_MANY,),
+    ),
+    GroupFunction(
+        "approx_count_distinct",
+        takes=_simple,
+        needs="values of a simple type",
+        gives=lambda kind: LONG,
+        fold=_approximate_count,
+        documented=("values of a simple type", "`long`"),
+        of_nothing=0,
+        numbers=(_DEVIATION,),
+    ),
+    GroupFunction(
+        "approx_quantile",
+        takes=numeric,
+        needs="numbers",
+        gives=lambda kind: DOUBLE,
+        fold=_quantile,
+        documented=("numbers", "`double`"),
+        numbers=(_PART, _ERROR),
+    ),
+    GroupFunction(
+        "approx_top_k",
+        takes=_simple,
+        needs="values of a simple type",
+        gives=lambda kind: Array(Struct((Field("item", kind), Field("count", LONG)))),
+        fold=_top,
+        documented=("values of a simple type", "a list of `{item, count}`"),
+        of_nothing=[],
+        numbers=(_HOW_MANY,),
+    ),
+    GroupFunction(
+        "bloom",
+        takes=_simple,
+        needs="values of a simple type",
+        gives=lambda kind: BINARY,
+        fold=_bloom,
+        documented=("values of a simple type", "bytes"),
+        numbers=(
+            Number("for how many values", 1, 1_000_000, whole=True),
+            Number("the part of wrong answers", 0.0001, 0.5),
+        ),
+        stays=True,
+    ),
+    GroupFunction(
+        "distinct_sketch",
+        takes=_simple,
+        needs="values of a simple type",
+        gives=lambda kind: BINARY,
+        fold=_told_distinct,
+        documented=("values of a simple type", "bytes"),
+        numbers=(_DEVIATION,),
+    ),
+    GroupFunction(
+        "quantile_sketch",
+        takes=numeric,
+        needs="numbers",
+        gives=lambda kind: BINARY,
+        fold=lambda values, spec: _quantile_sketch(values, spec.numbers[0]).to_bytes(),
+        documented=("numbers", "bytes"),
+        numbers=(_ERROR,),
+    ),
+    GroupFunction(
+        "merge_distinct",
+        takes=lambda kind: kind == BINARY,
+        needs="sketches",
+        gives=lambda kind: LONG,
+        fold=_merged_count,
+        documented=("sketches", "`long`"),
+        of_nothing=0,
+    ),
+    GroupFunction(
+        "merge_quantile",
+        takes=lambda kind: kind == BINARY,
+        needs="sketches",
+        gives=lambda kind: DOUBLE,
+        fold=_merged_quantile,
+        documented=("sketches", "`double`"),
+        numbers=(_PART,),
     ),
 )
 GROUP_AGGREGATES = {each.name: each for each in _TABLE}
@@ -94,7 +290,7 @@ def folded(spec: Aggregate, values: Sequence[Any]) -> Any:
     known = [each for each in values if each is not None]
     function = GROUP_AGGREGATES.get(spec.function)
     if function is not None:
-        return function.fold(known, spec.count) if known else function.of_nothing
+        return function.fold(known, spec) if known else function.of_nothing
     if spec.distinct and spec.argument is not None:
         return _distinct(known, spec.argument.type)
     return aggregate(spec.function, spec.type, known)

@@ -6,6 +6,7 @@ expressions are the user's text without the prefix `e.`, and a placeholder in it
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -18,6 +19,7 @@ from joinery.expression.group_aggregate import (
     RATE,
     WINDOW_SECONDS,
     GroupFunction,
+    Number,
     takes_distinct,
 )
 from joinery.expression.problem import ExpressionError, nearest_hint, type_error
@@ -39,7 +41,6 @@ from joinery.model.type import BOOLEAN, LONG, DataType, Struct
 Build = Callable[[str, Mapping[str, DataType]], Expression]
 Span = tuple[int, int]
 _NAMES = AGGREGATES | GROUP_NAMES
-_MOST_COLLECTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _lifted(
     for call in calls:
         found = read(call)
         facts: tuple[object, ...] = (found.embed, found.function, found.argument, found.filter)
-        facts += (found.distinct, found.count)
+        facts += (found.distinct, found.numbers)
         kept = known.setdefault(facts, replace(found, name=f"__agg_{first + len(known)}"))
         names[call.start] = Name(kept.name, call.start, call.end)
     cuts = [((call.start, call.end), names[call.start].name) for call in calls]
@@ -159,12 +160,7 @@ def _group_aggregate(
         known = ", ".join((*EMBED_AGGREGATES, *GROUP_AGGREGATES))
         hint = nearest_hint(name, GROUP_NAMES) or f"Known are {known}."
         raise problem(f'the aggregate "{name}" is not kept over groups', hint)
-    counted = isinstance(function, GroupFunction) and function.counted
-    if len(call.arguments) != 1 + counted:
-        wanted = "a value and how many" if counted else "one argument"
-        raise problem(
-            f'"{name}" over a group takes {wanted}', f"Write {name}(column, 10)." if counted else ""
-        )
+    numbers = _numbers(function, call, problem)
     argument = call.arguments[0]
     if isinstance(argument, Star) and (name != "count" or call.distinct):
         raise problem(f'"{name}" needs a column', f"Write {name}(column).")
@@ -183,18 +179,41 @@ def _group_aggregate(
     _check_taken(function, kind, call)
     if call.distinct and not takes_distinct(name, kind):
         raise problem(f'"{name}" takes no distinct values', "Drop the word.")
-    count = _count(call.arguments[1], problem) if counted else 0
     result = (
         function.gives(kind) if isinstance(function, GroupFunction) else function.of_group(kind)
     )
-    return Aggregate("", "", name, value, condition, result, call.distinct, count)
+    return Aggregate("", "", name, value, condition, result, call.distinct, numbers)
 
 
-def _count(argument: Syntax, problem: Callable[[str, str], ExpressionError]) -> int:
+def _numbers(
+    function: AggregateFunction | GroupFunction,
+    call: Call,
+    problem: Callable[[str, str], ExpressionError],
+) -> tuple[float, ...]:
+    """Return the numbers that follow the argument, those that are left out too."""
+    taken = function.numbers if isinstance(function, GroupFunction) else ()
+    needed = sum(each.default is None for each in taken)
+    if not needed < len(call.arguments) <= 1 + len(taken):
+        wanted = " and ".join(("a value", *(each.name for each in taken if each.default is None)))
+        hint = f"Write {call.function}(column, 10)." if taken[:1] and needed else ""
+        raise problem(
+            f'"{call.function}" over a group takes {wanted if taken else "one argument"}', hint
+        )
+    given = [*call.arguments[1:], *(None for _ in taken)]
+    return tuple(_number(each, one, problem) for each, one in zip(taken, given, strict=False))
+
+
+def _number(
+    taken: Number, argument: Syntax | None, problem: Callable[[str, str], ExpressionError]
+) -> float:
+    if argument is None and taken.default is not None:
+        return taken.default
     value = argument.value if isinstance(argument, Literal) else None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_COLLECTED:
-        return value
-    raise problem(f"how many are collected is a number from 1 to {_MOST_COLLECTED:,}", "")
+    if isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool):
+        fits = taken.least <= value <= taken.most and (isinstance(value, int) or not taken.whole)
+        if fits:
+            return int(value) if taken.whole else float(value)
+    raise problem(f"{taken.name} is a number from {taken.least:,} to {taken.most:,}", "")
 
 
 def _check_filter(condition: Expression | None, call: Call) -> None:

@@ -140,7 +140,8 @@ class Aggregate:
         filter: Over the same; None keeps all.
         type: The type of the result.
         distinct: True where equal values count once.
-        count: How many values are kept of those that keep several, else 0.
+        numbers: What follows the argument, defaults included.
+        goes: Whether rows of its group may go.
     """
 
     name: str
@@ -150,4 +151,5 @@ class Aggregate:
     filter: Expression | None
     type: DataType
     distinct: bool = False
-    count: int = 0
+    numbers: tuple[float, ...] = ()
+    goes: bool = False

@@ -6,8 +6,10 @@ is not reported again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.typed import Aggregate
 from joinery.model.type import DataType
 from joinery.plan.aggregate import (
@@ -54,6 +56,9 @@ def build_aggregate(
     if spec.where is not None:
         where = context.condition(spec.where, (*path, "where"), columns, failed)
     values, aggregates = _values(context, spec, columns, group_scope(by, window), failed, path)
+    goes = not relation.append or isinstance(window, Sliding)
+    _check_stays(context, aggregates, path, goes=goes)
+    aggregates = tuple(replace(each, goes=goes) for each in aggregates)
     form = AggregateForm(relation, by, where, window, aggregates, values, spec.emit)
     _check_emit(context, form, path)
     _check_names(context, spec, form, path)
@@ -134,6 +139,18 @@ def _values(
         aggregates += found[1]
         scope[name] = found[0].type
     return tuple(values), tuple(aggregates)
+
+
+def _check_stays(
+    context: Context, aggregates: Sequence[Aggregate], path: Path, *, goes: bool
+) -> None:
+    """Refuse an aggregate that cannot take a row back where rows may go."""
+    for each in aggregates:
+        function = GROUP_AGGREGATES.get(each.function)
+        if goes and function is not None and function.stays:
+            message = f'"{each.function}" cannot take back a row, and rows of this group may go'
+            hint = "Aggregate a relation that is append, in windows that do not slide."
+            context.refuse("PLAN_AGGREGATE", message, (*path, "values"), hint=hint)
 
 
 def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:

@@ -286,7 +286,7 @@ class _Streams:
                 lost.add(name)
             else:
                 values[name] = Computed(name, found[0])
-                aggregates += found[1]
+                aggregates += (replace(each, goes=True) for each in found[1])
                 scope[name] = found[0].type
         return tuple(values.values()), tuple(aggregates)
 

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from joinery.errors import JoineryError, PlanError, ProjectErrors
 from joinery.expression.aggregate import EMBED_AGGREGATES
+from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.typed import Aggregate
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.join import comparable
@@ -30,7 +31,7 @@ from joinery.project.window import (
 
 _GROUPS = "spark-state"
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
-_KEPT = frozenset({*_TAKEN_BACK, "count(distinct …)", "first", "last", "collect"})
+_KEPT = frozenset({*_TAKEN_BACK, *GROUP_AGGREGATES, "count(distinct …)"})
 REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
 
 

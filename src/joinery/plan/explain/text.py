@@ -278,7 +278,7 @@ def aggregate_text(aggregate: Aggregate) -> str:
     """Return an aggregate as its call, over the names of its embed or its group."""
     argument = aggregate.argument.sql if aggregate.argument else aggregate.embed or "*"
     distinct = "distinct " if aggregate.distinct else ""
-    most = f", {aggregate.count}" if aggregate.count else ""
+    most = "".join(f", {each:g}" for each in aggregate.numbers)
     call = f"{aggregate.function}({distinct}{argument}{most})"
     over = f"{call} over {aggregate.embed}" if aggregate.argument and aggregate.embed else call
     return f"{over} filter (where {aggregate.filter.sql})" if aggregate.filter else over

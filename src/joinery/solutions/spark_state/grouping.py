@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from joinery.errors import PlanError
+from joinery.expression.group_aggregate import MOST_VALUES
+from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
@@ -27,7 +29,10 @@ from joinery.solutions.spark_state.program import (
 )
 
 # Over rows that go, the values themselves are kept.
-_BY_VALUE = frozenset({"min", "max", "first", "last", "collect", "count_distinct"})
+_BY_VALUE = frozenset(
+    """min max first last collect count_distinct approx_top_k distinct_sketch merge_distinct
+    merge_quantile""".split()
+)
 _ORDERED = frozenset({"first", "last", "collect"})
 
 # Each task tells as many addresses how far it has come.
@@ -94,14 +99,38 @@ def group_aggregates(row: Struct, form: AggregateForm) -> tuple[AggregateColumn,
                 each.type,
                 by_value=not form.relation.append and function in _BY_VALUE,
                 order=order if function in _ORDERED else (),
-                numbers=(each.count,) if each.count else (),
+                numbers=kernel_numbers(each),
             )
         )
     return tuple(columns)
 
 
+def kernel_numbers(aggregate: Aggregate) -> tuple[float, ...]:
+    """Return the numbers that the kernel needs to keep an aggregate."""
+    given = aggregate.numbers
+    match aggregate.function:
+        case "approx_count_distinct" if aggregate.goes:
+            return (MOST_VALUES,)
+        case "approx_count_distinct":
+            return (precision_of(given[0]),)
+        case "distinct_sketch":
+            return (precision_of(given[0]), MOST_VALUES)
+        case "approx_quantile":
+            return (steps_of(given[1]), given[0])
+        case "quantile_sketch":
+            return (steps_of(given[0]),)
+        case "approx_top_k":
+            return (given[0], MOST_VALUES)
+        case "bloom":
+            return bloom_of(int(given[0]), given[1])
+        case _:
+            return given
+
+
 def kept_as(aggregate: Aggregate) -> str:
     """Return the name by which the kernel knows an aggregate."""
+    if aggregate.function == "approx_count_distinct" and aggregate.goes:
+        return "count_distinct"
     return f"{aggregate.function}_distinct" if aggregate.distinct else aggregate.function
 
 

@@ -199,7 +199,7 @@ class AggregateColumn:
     type: DataType
     by_value: bool = False
     order: tuple[int, ...] = ()
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,26 @@ products:
 _DISTINCT = _project('visitors: "count(distinct visitor)"')
 _ENDS = _project('one: first(visitor), other: last(visitor), all: "collect(visitor, 2)"')
 _RATE = _project('per_s: rate(count(*)), busy: "rate(count(*)) > 0.001"', "window: {tumbling: 1m},")
+_SKETCHES = """
+relations:
+  view: {append: true, fields: {page: string, visitor: long, ms: double}}
+products:
+  p:
+    aggregate: view
+    by: [page]
+    values:
+      visitors: approx_count_distinct(visitor)
+      rough: "approx_count_distinct(visitor, 0.2) filter (where ms > 1)"
+      p50: "approx_quantile(ms, 0.5)"
+      top: "approx_top_k(visitor, 2)"
+      known: "bloom(visitor, 10, 0.1)"
+      distinct: distinct_sketch(visitor)
+      spread: "quantile_sketch(ms, 0.1)"
+"""
+_CHANGING = _project(
+    'visitors: approx_count_distinct(visitor), p100: "approx_quantile(visitor, 1)",'
+    ' top: "approx_top_k(visitor, 1)"'
+)
 
 
 def _at(clock: str) -> str:
@@ -59,6 +79,66 @@ CASES = (
             update("view", id=9, at=_at("09:00")),
             delete("view", id=3),
             then=[upsert("a", {"page": "a", "one": 4, "other": 9, "all": [4, 9]})],
+        ),
+    ),
+    case(
+        "sketches are functions of the values, exact while they are few",
+        _SKETCHES,
+        when(
+            insert("view", page="a", visitor=7, ms=2.0),
+            insert("view", page="a", visitor=7, ms=4.0),
+            insert("view", page="a", visitor=8, ms=1.0),
+            insert("view", page="a", ms=9.0),
+            insert("view", page="a", visitor=9, ms=8.0),
+            then=[
+                upsert(
+                    "a",
+                    {
+                        "page": "a",
+                        "visitors": 3,
+                        "rough": 2,
+                        "p50": 4.038834951456311,
+                        "top": [{"item": 7, "count": 2}, {"item": 8, "count": 1}],
+                        "known": "AwMwgRAwDAII",
+                        "distinct": "AQ4AibVtBXN+u4vYQEbDz2mq8eUX149cqAzc",
+                        "spread": "AgYAAAAAAAQAAgwCDAIMBA==",
+                    },
+                )
+            ],
+        ),
+    ),
+    case(
+        "rows that go are taken out of approximate counts, quantiles and the most frequent",
+        _CHANGING,
+        when(
+            insert("view", id=0, page="a", visitor=5),
+            insert("view", id=1, page="a", visitor=5),
+            insert("view", id=2, page="a", visitor=9),
+            then=[
+                upsert(
+                    "a",
+                    {
+                        "page": "a",
+                        "visitors": 2,
+                        "p100": 9.018925831202045,
+                        "top": [{"item": 5, "count": 2}],
+                    },
+                )
+            ],
+        ),
+        when(
+            delete("view", id=2),
+            then=[
+                upsert(
+                    "a",
+                    {
+                        "page": "a",
+                        "visitors": 1,
+                        "p100": 4.98008337193145,
+                        "top": [{"item": 5, "count": 2}],
+                    },
+                )
+            ],
         ),
     ),
     case(

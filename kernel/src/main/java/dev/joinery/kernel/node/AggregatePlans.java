@@ -3,12 +3,18 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.CompiledAggregate;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
+import java.util.PriorityQueue;
 import java.util.function.Function;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * How each of some aggregates is kept: as a state of its own, or in a set that several may share;
@@ -44,7 +50,12 @@ final class AggregatePlans {
   }
 
   private static boolean isByValue(CompiledAggregate plan) {
-    return plan.byValue() || plan.function().equals("count_distinct");
+    return isCounted(plan) || plan.function().equals("count_distinct");
+  }
+
+  /** Whether it is kept how often each value is there, and not only that it is. */
+  private static boolean isCounted(CompiledAggregate plan) {
+    return plan.byValue() || plan.function().equals("approx_top_k");
   }
 
   boolean isEmpty() {
@@ -74,7 +85,7 @@ final class AggregatePlans {
 
   Multisets.Shape[] shapes() {
     return sets.stream()
-        .map(each -> new Multisets.Shape(each.filters().size(), each.first().byValue()))
+        .map(each -> new Multisets.Shape(each.filters().size(), isCounted(each.first())))
         .toArray(Multisets.Shape[]::new);
   }
 
@@ -98,9 +109,50 @@ final class AggregatePlans {
 
   private Aggregate state(int aggregate) {
     CompiledAggregate plan = plans.get(aggregate);
-    if (plan.order() == null) {
-      return Aggregate.of(plan.function(), plan.type());
+    double[] numbers = plan.numbers();
+    switch (plan.function()) {
+      case "approx_count_distinct" -> {
+        return new Sketch.OfDistinct((int) numbers[0], Distinct::count);
+      }
+      case "distinct_sketch" -> {
+        return new Sketch.OfDistinct((int) numbers[0], AggregatePlans::bytesOf);
+      }
+      case "merge_distinct" -> {
+        return new Sketch.OfDistinct(AggregatePlans::countOf);
+      }
+      case "approx_quantile" -> {
+        return new Sketch.OfQuantiles((long) numbers[0], sketch -> sketch.at(numbers[1]));
+      }
+      case "quantile_sketch" -> {
+        return new Sketch.OfQuantiles((long) numbers[0], AggregatePlans::bytesOf);
+      }
+      case "merge_quantile" -> {
+        return new Sketch.OfQuantiles(sketch -> sketch == null ? null : sketch.at(numbers[0]));
+      }
+      case "bloom" -> {
+        return new Sketch.OfBloom((long) numbers[0], (int) numbers[1]);
+      }
+      default -> {
+        return plan.order() == null
+            ? Aggregate.of(plan.function(), plan.type())
+            : ends(aggregate, plan);
+      }
     }
+  }
+
+  private static Object bytesOf(Distinct sketch) {
+    return sketch.isEmpty() ? null : sketch.toBytes();
+  }
+
+  private static Object countOf(Distinct sketch) {
+    return sketch == null ? 0L : sketch.count();
+  }
+
+  private static Object bytesOf(Quantiles sketch) {
+    return sketch.isEmpty() ? null : sketch.toBytes();
+  }
+
+  private Aggregate ends(int aggregate, CompiledAggregate plan) {
     RowCode code = codes[aggregate];
     Function<List<Slice>, Object> one = rows -> rows.isEmpty() ? null : code.valueOf(rows.get(0));
     return switch (plan.function()) {
@@ -116,7 +168,11 @@ final class AggregatePlans {
     if (plan.function().equals("count_distinct")) {
       Set set = setOf(plan, true);
       int lane = laneOf(set, plan.filter());
-      return sets -> sets.size(set.number(), lane);
+      long most = plan.numbers().length == 0 ? Long.MAX_VALUE : (long) plan.numbers()[0];
+      return sets -> {
+        long size = sets.size(set.number(), lane);
+        return size > most ? null : (Object) size;
+      };
     }
     Set set = setOf(plan, false);
     int number = set.number();
@@ -126,8 +182,79 @@ final class AggregatePlans {
       case "max", "last" -> sets -> valueOf(code, sets.highest(number));
       case "collect" -> sets ->
           new GenericArrayData(code.valuesOf(lowest(sets, number, (int) plan.numbers()[0])));
+      case "approx_top_k" -> sets -> top(plan, sets, number, code);
+      case "distinct_sketch" -> sets -> sketched(plan, sets, number, code);
+      case "merge_distinct", "merge_quantile" -> sets -> merged(plan, sets, number, code);
       default -> throw new IllegalArgumentException("not kept by value: " + plan.function());
     };
+  }
+
+  /** A value, by its code, and how often it is there. */
+  private record Frequent(Slice code, long count) {}
+
+  /** The most frequent values, of equal counts the lower ones first. */
+  private static Object top(CompiledAggregate plan, Multisets sets, int set, RowCode code) {
+    int most = (int) plan.numbers()[0];
+    if (sets.size(set, 0) > plan.numbers()[1]) {
+      return null;
+    }
+    Comparator<Frequent> last =
+        Comparator.comparingLong(Frequent::count)
+            .thenComparing(Comparator.comparing(Frequent::code).reversed());
+    PriorityQueue<Frequent> kept = new PriorityQueue<>(last);
+    sets.forEach(
+        set,
+        (each, count) -> {
+          kept.add(new Frequent(each, count));
+          if (kept.size() > most) {
+            kept.poll();
+          }
+          return true;
+        });
+    Object[] rows =
+        kept.stream()
+            .sorted(last.reversed())
+            .map(each -> InternalRow.apply(seq(code.valueOf(each.code()), each.count())))
+            .toArray();
+    return new GenericArrayData(rows);
+  }
+
+  private static Seq<Object> seq(Object... values) {
+    return CollectionConverters.asScala(Arrays.asList(values)).toSeq();
+  }
+
+  private static Object sketched(
+      CompiledAggregate plan, Multisets sets, int set, RowCode code) {
+    long size = sets.size(set, 0);
+    if (size == 0 || size > plan.numbers()[1]) {
+      return null;
+    }
+    Distinct sketch = new Distinct((int) plan.numbers()[0]);
+    sets.forEach(
+        set,
+        (each, count) -> {
+          sketch.add(ValueHash.of(code.valueOf(each)));
+          return true;
+        });
+    return sketch.toBytes();
+  }
+
+  /** What the sketches of a set are together: those that may go are kept one by one. */
+  private static Object merged(CompiledAggregate plan, Multisets sets, int set, RowCode code) {
+    double[] numbers = plan.numbers();
+    Aggregate all =
+        plan.function().equals("merge_distinct")
+            ? new Sketch.OfDistinct(AggregatePlans::countOf)
+            : new Sketch.OfQuantiles(sketch -> sketch == null ? null : sketch.at(numbers[0]));
+    sets.forEach(
+        set,
+        (each, count) -> {
+          for (long i = 0; i < count; i++) {
+            all.add(code.valueOf(each));
+          }
+          return true;
+        });
+    return all.result();
   }
 
   private static Object valueOf(RowCode code, Slice kept) {

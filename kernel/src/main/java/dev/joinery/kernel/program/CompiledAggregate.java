@@ -19,11 +19,11 @@ public record CompiledAggregate(
     DataType type,
     boolean byValue,
     KeyCodec order,
-    long[] numbers)
+    double[] numbers)
     implements Serializable {
   /** One whose result can take a row back, or has all rows added again. */
   public static CompiledAggregate of(
       String function, Expression argument, Expression filter, DataType type) {
-    return new CompiledAggregate(function, argument, filter, type, false, null, new long[0]);
+    return new CompiledAggregate(function, argument, filter, type, false, null, new double[0]);
   }
 }

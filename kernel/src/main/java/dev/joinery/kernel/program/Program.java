@@ -241,11 +241,11 @@ public record Program(
       DataType type,
       boolean byValue,
       int[] order,
-      long[] numbers)
+      double[] numbers)
       implements Serializable {
     /** One whose result can take a row back, or has all rows added again. */
     public static AggregateProgram of(String function, Sql argument, Sql filter, DataType type) {
-      return new AggregateProgram(function, argument, filter, type, false, new int[0], new long[0]);
+      return new AggregateProgram(function, argument, filter, type, false, new int[0], new double[0]);
     }
   }
 

@@ -120,7 +120,7 @@ record GroupSample(
       aggregates.add(
           new Program.AggregateProgram(
               function, amount, null, DataTypes.LongType, !appends() && BY_VALUE.contains(function),
-              new int[0], new long[0]));
+              new int[0], new double[0]));
       inputs.add(slot(function, DataTypes.LongType));
     }
     Program.GroupProgram group =
