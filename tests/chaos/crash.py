@@ -21,7 +21,8 @@ from joinery.sinks.files import FilesSink
 from joinery.sinks.sqlite import SqliteSink
 from joinery.spark.batch.query import QueryRun
 
-CHECKPOINT = Path(".joinery/checkpoint/profile")
+CHECKPOINTS = Path(".joinery/checkpoint")
+CHECKPOINT = CHECKPOINTS / "profile"
 POINTS = (
     "before-stage",
     "during-stage",
@@ -133,9 +134,9 @@ def main(arguments: list[str]) -> None:
     killer.around(DeadLetterFolder, "put", "letters")
     if point in STORE_POINTS:
         killer.store()
-    state = f"state/*/*/{killer.batch + 1}[._]*"
-    killer.watch("during-stage", lambda: any(CHECKPOINT.glob(state)))
-    killer.watch("after-commit", (CHECKPOINT / "commits" / batch).exists)
+    state = f"*/state/*/*/{killer.batch + 1}[._]*"
+    killer.watch("during-stage", lambda: any(CHECKPOINTS.glob(state)))
+    killer.watch("after-commit", lambda: any(CHECKPOINTS.glob(f"*/commits/{batch}")))
     sys.argv = ["joinery", "run", *rest]
     from joinery.cli.main import main as joinery
 

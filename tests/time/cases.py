@@ -48,6 +48,10 @@ CASES = {
     " emit: {late: drop}",
     "left_out_minutes": "aggregate: view, by: [page], window: {tumbling: 1m},"
     " values: {n: count(*)}, emit: {late: drop}",
+    "visits": f"aggregate: view, by: [page], window: {{session: 4s}}, values: {{{VIEW}}}",
+    "visits_cut": "aggregate: view, window: {session: 30s, max: 5m}, values: {n: count(*)},"
+    " emit: {late: dead_letter}",
+    "shop_visits": f"aggregate: order, by: [shop], window: {{session: 20s}}, values: {{{ORDER}}}",
     "shops": f"aggregate: order, by: [shop], values: {{{ORDER}}}",
     "shop_hours": f"aggregate: order, by: [shop], window: {{tumbling: 1h, zone: Europe/Berlin}},"
     f" values: {{{ORDER}}}",

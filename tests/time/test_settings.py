@@ -100,7 +100,7 @@ def _minutes_of_spark(spark: SparkSession, folder: Path, setting: Setting) -> No
             }
             for row in rows
         ]
-        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        text = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
         (out / f"{number:06d}.jsonl").write_text(text, encoding="utf-8")
 
     query = (

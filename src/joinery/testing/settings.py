@@ -51,6 +51,7 @@ _FILE, _LINES = "joinery.yaml", 1_000
 _IN, _OUT, _DEAD, _CHECKPOINT = "in", "out", "dead_letters", "checkpoint"
 _PATIENCE_S = 900
 _SHOWN = 5
+_DECODER = json.JSONDecoder()
 _BY_PLACE = frozenset({"first", "last", "collect"})
 
 
@@ -190,12 +191,12 @@ class _Trial:
         if setting.twice:
             shutil.rmtree(folder / _CHECKPOINT)
             self.runner(folder, setting)
-        letters = _letters(folder)
+        told_late = letters(folder / _DEAD)
         for product in self._products:
             before = self._once(product, kept)
             expected = before if changes is kept else self.oracle(product, changes)
             yield from _documents(setting, product, expected, newest(folder / _OUT / product.name))
-            yield from _late(setting, product, late_rows(product, changes), letters[product.name])
+            yield from _late(setting, product, late_rows(product, changes), told_late[product.name])
             if changes is not kept and _is_one_for_all_layouts(product):
                 told = replace(setting, name=f"{setting.name}, against the logs as they were")
                 yield from _documents(told, product, before, expected)
@@ -232,7 +233,7 @@ class _Trial:
         }
         told = ((relations[each.relation], each) for each in changes if each.relation in relations)
         if setting.partitions is None:
-            _write_files(folder / _IN, told)
+            write_files(folder / _IN, told)
         else:
             assert self.kafka is not None  # settings with partitions are left out without it
             _write_topics(self.kafka, told, relations.values(), setting.partitions)
@@ -360,23 +361,14 @@ def _is_one_for_all_layouts(product: Product) -> bool:
 def _documents(
     setting: Setting, product: Product, expected: Documents, found: Documents
 ) -> Iterator[Disagreement]:
-    wrong = [
-        key
-        for key in sorted(expected.keys() | found.keys())
-        if not _same(expected.get(key), found.get(key))
-    ]
+    known = sorted(expected.keys() | found.keys())
+    wrong = [key for key in known if expected.get(key) != found.get(key)]
     for key in wrong[:_SHOWN]:
         told = expected.get(key, ""), found.get(key, "")
         yield Disagreement(setting.name, product.name, key, *told)
     if len(wrong) > _SHOWN:
         counts = f"{len(expected)} documents", f"{len(wrong)} that differ"
         yield Disagreement(setting.name, product.name, "in all", *counts)
-
-
-def _same(expected: str | None, found: str | None) -> bool:
-    if expected is None or found is None:
-        return expected is found
-    return expected == found or bool(json.loads(expected) == json.loads(found))
 
 
 def _late(
@@ -394,21 +386,37 @@ def newest(folder: Path) -> Documents:
     lines: dict[str, tuple[int, str]] = {}
     for file in sorted(folder.glob("*.jsonl")):
         with file.open(encoding="utf-8") as told:
-            for line in map(json.loads, told):
-                key, value = _text(line["key"]), _text(line["value"])
-                if line["version"] >= lines.get(key, (0, ""))[0]:
-                    lines[key] = line["version"], value
+            for line in told:
+                key, value, version = _parts(line)
+                if version >= lines.get(key, (0, ""))[0]:
+                    lines[key] = version, value
     return {key: value for key, (_, value) in lines.items() if value != "null"}
+
+
+def _parts(line: str) -> tuple[str, str, int]:
+    """Return the texts of a line's key and value as they were written, and its version."""
+    start = len('{"key":')
+    _, end = _DECODER.raw_decode(line, start)
+    value = end + len(',"value":')
+    _, stop = _DECODER.raw_decode(line, value)
+    return (
+        line[start:end],
+        line[value:stop],
+        int(line[stop + len(',"version":') : line.rindex("}")]),
+    )
 
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _letters(folder: Path) -> Mapping[str, list[str]]:
-    """Return the rows told late by product; one that is told twice at one place counts once."""
+def letters(folder: Path) -> Mapping[str, list[str]]:
+    """Return the rows that a folder of dead letters tells late, by product.
+
+    A row that is told twice at one place counts once.
+    """
     told: dict[tuple[Any, ...], tuple[str, str]] = {}
-    for file in (folder / _DEAD).rglob("*.jsonl"):
+    for file in folder.rglob("*.jsonl"):
         with file.open(encoding="utf-8") as lines:
             for letter in map(json.loads, lines):
                 at = [letter.get(each) for each in ("file", "line", "partition", "offset")]
@@ -462,7 +470,8 @@ def _lined(format: str | None) -> str | None:
     return "json" if format is not None and FORMATS[format].registry else format
 
 
-def _write_files(folder: Path, changes: Iterable[tuple[Relation, RowChange]]) -> None:
+def write_files(folder: Path, changes: Iterable[tuple[Relation, RowChange]]) -> None:
+    """Write changes as the source `files` reads them, a thousand lines a file."""
     lines = defaultdict[str, list[str]](list)
     for relation, each in changes:
         lines[relation.topic].append(change_line(each.change(relation), relation))
