@@ -61,6 +61,9 @@ coffee-shop: setup ## The first example of streams: make coffee-shop [ARGS="--re
 social-network: setup ## The second example of streams: make social-network [ARGS="--real"]
 	@$(BIN)/python -m examples.social_network $(ARGS)
 
+web-traffic: setup ## Page views in a browser, corrected as stragglers come: make web-traffic [ARGS="--real"]
+	@$(BIN)/python -m examples.web_traffic $(ARGS)
+
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
 	@$(PYTEST) $(SHARED) --durations=25 --durations-min=5
@@ -122,4 +125,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network test check coverage format golden oracle time chaos churn bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic test check coverage format golden oracle time chaos churn bench docs wheel clean

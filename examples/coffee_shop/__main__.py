@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,18 @@ from typing import Any
 from examples.chart import CHARTS, bars
 from examples.coffee_shop.company import Company, Sizes
 from examples.coffee_shop.comparison import Database, Postgres, Shop, Sqlite, compare, told
-from examples.coffee_shop.page import served
-from examples.coffee_shop.serving import PostgresServing, Serving, SqliteServing, count, revisions
+from examples.coffee_shop.serving import (
+    PostgresServing,
+    Serving,
+    SqliteServing,
+    count,
+    revisions,
+    shown,
+)
 from examples.coffee_shop.shop import declare
 from examples.coffee_shop.window import window
 from examples.log import FileLog, KafkaLog, Log
+from examples.page import served
 
 _PATIENCE_S = 180.0
 _ORDERS_COMPARED = 200_000
@@ -107,8 +114,8 @@ class Visit:
         """Open the shop, work, and show what came of it; the page is there all the while."""
         for chart in self._charts.glob("comparison_*.svg"):
             chart.unlink()
-        showing = served(lambda: self._serving, self._window, self._charts, self._asked.port)
-        with showing as address:
+        page = Path(__file__).with_name("page.html")
+        with served(page, self._shown, self._charts, self._asked.port) as address:
             self._open(address)
             self._replay()
             self._compare()
@@ -222,6 +229,9 @@ class Visit:
 
     def _served(self) -> int:
         return count(self._serving)
+
+    def _shown(self) -> Mapping[str, Any]:
+        return shown(self._serving, self._window())
 
     def _window(self) -> str:
         edits = {customer: list(times) for customer, times in self._company.edits.items()}

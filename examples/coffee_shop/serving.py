@@ -76,6 +76,11 @@ def by_tier(serving: Serving) -> list[dict[str, Any]]:
     ]
 
 
+def shown(serving: Serving, window: str) -> dict[str, Any]:
+    """Return what the dashboard shows: tiers, orders, and the consistency window as a line."""
+    return {"tiers": by_tier(serving), "orders": newest(serving), "window": window}
+
+
 def count(serving: Serving, where: str = "true") -> int:
     """Return how many orders there are."""
     rows = serving.select(("count(*)",), f"WHERE {where}")

@@ -8,10 +8,10 @@ from urllib.request import urlopen
 
 from examples.coffee_shop.company import Company, Sizes
 from examples.coffee_shop.comparison import QUESTIONS, Shop, Sqlite, compare
-from examples.coffee_shop.page import served
-from examples.coffee_shop.serving import SqliteServing
+from examples.coffee_shop.serving import SqliteServing, shown
 from examples.coffee_shop.window import window
 from examples.log import FileLog
+from examples.page import served
 
 
 def lines(folder: Path, topic: str) -> list[dict[str, object]]:
@@ -52,13 +52,13 @@ def test_both_forms_give_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_the_page_is_there_before_the_first_order(tmp_path: Path) -> None:
+    serving = SqliteServing(tmp_path / "shop.db")
+    page = Path(__file__).parents[2] / "examples/coffee_shop/page.html"
     with (
-        served(
-            lambda: SqliteServing(tmp_path / "shop.db"), lambda: "no order yet", tmp_path
-        ) as address,
-        urlopen(f"{address}/shop.json", timeout=20) as answer,
-        urlopen(address, timeout=20) as page,
+        served(page, lambda: shown(serving, "no order yet"), tmp_path) as address,
+        urlopen(f"{address}/data.json", timeout=20) as answer,
+        urlopen(address, timeout=20) as shown_page,
     ):
         expected = {"tiers": [], "orders": [], "window": "no order yet", "charts": []}
         assert expected == json.load(answer)
-        assert b"Coffee shop" in page.read()
+        assert b"Coffee shop" in shown_page.read()

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from examples.coffee_shop.page import served
-from examples.coffee_shop.serving import SqliteServing
+from examples.coffee_shop.serving import SqliteServing, shown
+from examples.page import served
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ORDER = {
     "order_id": 7,
     "customer_id": 1,
@@ -22,6 +23,19 @@ ORDER = {
     "total": 6.4,
     "ordered_at": "2026-02-03T04:05:06Z",
 }
+
+
+def dumped(address: str, folder: Path) -> str:
+    """Return what a browser shows after three seconds, as HTML."""
+    done = subprocess.run(
+        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        + ["--virtual-time-budget=3000", f"--user-data-dir={folder / 'profile'}", address],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    return done.stdout
 
 
 @pytest.mark.services
@@ -35,16 +49,10 @@ def test_a_browser_shows_the_orders(tmp_path: Path) -> None:
 
     (tmp_path / "comparison.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     serving = SqliteServing(path)
-    with served(lambda: serving, lambda: "0 of 1 orders were stale", tmp_path) as address:
-        done = subprocess.run(
-            [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-            + ["--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}", address],
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=True,
-        )
+    page = EXAMPLES / "coffee_shop/page.html"
+    with served(page, lambda: shown(serving, "0 of 1 orders were stale"), tmp_path) as address:
+        dom = dumped(address, tmp_path)
 
-    assert "<td>Ada &lt;b&gt;Abel&lt;/b&gt;</td><td>gold</td><td>Lungo 3</td>" in done.stdout
-    assert "0 of 1 orders were stale" in done.stdout
-    assert 'alt="comparison.svg"' in done.stdout
+    assert "<td>Ada &lt;b&gt;Abel&lt;/b&gt;</td><td>gold</td><td>Lungo 3</td>" in dom
+    assert "0 of 1 orders were stale" in dom
+    assert 'alt="comparison.svg"' in dom

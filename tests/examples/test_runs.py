@@ -1,4 +1,4 @@
-"""Both examples, each by its one command, on embedded parts."""
+"""The examples, each by its one command, on embedded parts."""
 
 from __future__ import annotations
 
@@ -56,3 +56,12 @@ def test_the_social_network_answers_in_three_ways(tmp_path: Path) -> None:
     assert "recovery, guards off: 500 views" in told
     assert "recovery, guards on: 500 views" in told
     assert (tmp_path / "stampede.svg").stat().st_size > 1000
+
+
+def test_web_traffic_is_corrected_by_what_comes_late(tmp_path: Path) -> None:
+    told = printed("examples.web_traffic", "--folder", str(tmp_path), "--seconds", "10")
+
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
+    assert re.search(r"views, [1-9]\d* of them below the watermark", told)
+    assert "requests a second: equal to a plain count" in told
+    assert "unique visitors: equal to a plain count" in told
