@@ -10,17 +10,19 @@ _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
 _BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_LONGEST_MS = 1_000 * 366 * 86_400_000
 
 
 def duration_ms(text: str) -> int | None:
-    """Return a duration in milliseconds, or None where it is none.
+    """Return a duration in milliseconds, or None where it is none, or above 1,000 years.
 
     Example:
         >>> duration_ms("2s"), duration_ms("7 d"), duration_ms("soon")
         (2000, 604800000, None)
     """
     found = _DURATION.fullmatch(text.strip())
-    return int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
+    made = int(found.group(1)) * _MILLISECONDS[found.group(2)] if found else None
+    return None if made is None or made > _LONGEST_MS else made
 
 
 _SPAN = re.compile(r"(\d+)\s*([a-z]+)")

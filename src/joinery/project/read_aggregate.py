@@ -70,7 +70,10 @@ def read_window(reader: Reader, tree: Tree, what: str) -> Window | None:
         reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint="Write {tumbling: 1h}.")
         return None
     parts = reader.named(tree, what, grammar.WINDOW[found[0]])
+    known = len(reader.problems)
     made = _window(reader, parts, found[0], what)
+    if len(reader.problems) > known:
+        return made  # of lengths that stand for those that were refused
     match made:
         case Tumbling() | Hopping() | Cumulative():
             _check_grid(reader, parts, made, what)

@@ -15,11 +15,13 @@ from joinery.errors import Location, SpecError
 from joinery.project.product import Options
 from joinery.project.quantity import duration_ms, size_bytes, span_of
 from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
-from joinery.project.window import Span
+from joinery.project.window import DAY_US, Span
 
 _FOLDER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _MOST = 2**31 - 1
+_YEARS = 1_000
+_LONGEST_US = _YEARS * 366 * DAY_US
 
 _MEANT = {
     "group_by": "Write aggregate: RELATION with by: [column].",
@@ -184,9 +186,9 @@ class Reader:
     def span(self, tree: Tree, what: str) -> Span:
         """Return a length of time above nothing, such as `90s`, `1 week` or `1 month`."""
         found = span_of(tree.text) if isinstance(tree, Scalar) else None
-        if found is None or found.count == 0:
+        if found is None or found.count == 0 or found.longest_us > _LONGEST_US:
             hint = "Write one such as 10s, 5m, 1h, 7d, 1 week or 1 month."
-            self.shape(tree, what, "a length of time", hint)
+            self.shape(tree, what, _wanted(found), hint)
             return Span(1, "days")
         return found
 
@@ -194,10 +196,9 @@ class Reader:
         """Return a length of time without months in microseconds."""
         found = span_of(tree.text) if isinstance(tree, Scalar) else None
         micros = None if found is None else found.elapsed_us
-        if micros is None or micros < least:
+        if micros is None or micros < least or micros > _LONGEST_US:
             hint = "A month has no fixed length; write days." if found and micros is None else ""
-            wanted = "a length of time" + (" above nothing" if micros == 0 else "")
-            self.shape(tree, what, wanted, hint or "Write one such as 10s, 5m, 1h or 7d.")
+            self.shape(tree, what, _wanted(found), hint or "Write one such as 10s, 5m, 1h or 7d.")
             return max(least, 1)
         return micros
 
@@ -240,6 +241,15 @@ def _seen(before: Location | None, again: Location | None) -> str:
         return ""
     where = f"in line {before.line}" if before.file == again.file else f"at {before}"
     return f"It is {where} already."
+
+
+def _wanted(found: Span | None) -> str:
+    """Return what a length of time should have been."""
+    if found is not None and found.count == 0:
+        return "a length of time above nothing"
+    if found is not None and found.longest_us > _LONGEST_US:
+        return f"a length of time up to {_YEARS:,} years"
+    return "a length of time"
 
 
 def _kind(tree: Tree) -> str:

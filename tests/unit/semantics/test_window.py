@@ -60,7 +60,10 @@ def test_windows_side_by_side_leave_no_gap_where_clocks_change(zone: str) -> Non
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{tumbling: 0s}", "needs a length of time"),
+        ("{tumbling: 0s}", "needs a length of time above nothing"),
+        ("{tumbling: 999999999999d}", "needs a length of time up to 1,000 years"),
+        ("{session: 999999999999d}", "needs a length of time up to 1,000 years"),
+        ("{hopping: 1h, every: 0s}", '"every" of it needs a length of time above nothing'),
         ("{tumbling: soon}", "needs a length of time"),
         ("{tumbling: 1h, hopping: 1h}", "SPEC_MISSING_KEY it needs one of"),
         ("{size: 1h}", "SPEC_MISSING_KEY it needs one of"),
