@@ -66,6 +66,22 @@ def _declare(folder: Path, more: str = "") -> None:
     change.write_text('{"id": 1, "name": "Ada"}\n')
 
 
+def test_a_project_that_cannot_be_planned_leaves_nothing_behind(tmp_path: Path) -> None:
+    _declare(tmp_path)
+    project = tmp_path / "joinery.yaml"
+    project.write_text(
+        project.read_text().replace("root: customer,", "root: customer, fields: [nmae],")
+    )
+    before = sorted(tmp_path.rglob("*"))
+
+    refused = subprocess.run(
+        [*COMMAND, "--once"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert "PLAN_UNKNOWN_FIELD" in refused.stderr
+    assert before == sorted(tmp_path.rglob("*"))
+
+
 @pytest.mark.parametrize("more", ["", ", spool: true"], ids=["direct", "spool"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(

@@ -13,7 +13,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from joinery.java import JavaMissingError
 from joinery.model.warning import Warnings
 from joinery.project.load import load_spec
 from joinery.project.quantity import duration_ms
-from joinery.spark.launch import Driver, session_settings, start_driver
+from joinery.spark.launch import Driver, remove_log, session_settings, start_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,14 +175,32 @@ def run_project(
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
     spec = load_spec(arguments.file, settings=settings)
+    fresh = [each for each in _spark_log(spec).parents if not each.exists()]
     driver = _early_driver(spec, arguments)
     try:
-        spec, plan = plan_project(spec, solution=arguments.solution)
+        spec, plan = _planned(spec, arguments, driver, fresh)
         shown = display or display_for_output()
         return Command(arguments, spec, plan, ending, shown, driver).run()
     finally:
         if driver is not None:
             driver.end()
+
+
+def _planned(
+    spec: ProjectSpec, arguments: RunArguments, driver: Driver | None, fresh: Sequence[Path]
+) -> tuple[ProjectSpec, Plan | None]:
+    """Plan a project; one that cannot run leaves neither a JVM nor its log, `fresh` as it was."""
+    try:
+        return plan_project(spec, solution=arguments.solution)
+    except JoineryError:
+        if driver is not None:
+            driver.kill()
+        if fresh:
+            remove_log(_spark_log(spec))
+            for folder in fresh:
+                with suppress(OSError):  # somebody else has put something there
+                    folder.rmdir()
+        raise
 
 
 def _early_driver(spec: ProjectSpec, arguments: RunArguments) -> Driver | None:

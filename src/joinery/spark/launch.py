@@ -96,6 +96,8 @@ def session_settings(
         "spark.app.name": f"joinery {name}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Written for listeners with each batch, be there a page for it or not.
+        "spark.sql.ui.explainMode": "simple",
         "spark.sql.session.timeZone": "UTC",
         **RUN_SETTINGS,
         "spark.sql.streaming.numRecentProgressUpdates": "10",
@@ -187,6 +189,11 @@ class Driver:
         with suppress(BrokenPipeError):
             self.process.stdin.close()
         shutil.rmtree(self._told.parent, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End the JVM at once, which has done nothing yet; returns when it is gone."""
+        self.process.kill()
+        self.process.wait()
 
 
 _POLL_S = 0.005
@@ -311,9 +318,19 @@ def _command(java: Java, home: Path, settings: Mapping[str, str]) -> list[str]:
     ]
 
 
+def remove_log(log: Path) -> None:
+    """Remove Spark's log and its configuration."""
+    for each in (log, _log_configuration(log)):
+        each.unlink(missing_ok=True)
+
+
+def _log_configuration(log: Path) -> Path:
+    return log.with_name("log4j2.properties")
+
+
 def _logging(log: Path) -> str:
     """Write the configuration of Spark's log and return the Java option that names it."""
-    config = log.with_name("log4j2.properties")
+    config = _log_configuration(log)
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(_LOG4J.format(log=log), encoding="utf-8")
     return f"-Dlog4j2.configurationFile={config.as_uri()}"

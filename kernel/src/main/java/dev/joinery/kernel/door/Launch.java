@@ -1,11 +1,16 @@
 package dev.joinery.kernel.door;
 
 import java.net.URL;
+import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.python.PythonGatewayServer;
+import org.apache.spark.scheduler.LiveListenerBus;
+import org.apache.spark.scheduler.SparkListenerInterface;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.ui.SQLAppStatusListener;
+import org.apache.spark.status.AppStatusListener;
 import org.apache.spark.util.MutableURLClassLoader;
 import sun.misc.Signal;
 import sun.misc.SignalHandler;
@@ -57,6 +62,18 @@ public final class Launch {
   private static JavaSparkContext open() {
     SparkSession session = SparkSession.builder().getOrCreate();
     session.sessionState();
+    if (!session.sparkContext().conf().getBoolean("spark.ui.enabled", true)) {
+      forgetStatus(session.sparkContext().listenerBus());
+    }
     return JavaSparkContext.fromSparkContext(session.sparkContext());
+  }
+
+  /** Without its pages nobody asks Spark what each task, stage and plan was. */
+  private static void forgetStatus(LiveListenerBus bus) {
+    for (SparkListenerInterface each : List.copyOf(bus.listeners())) {
+      if (each instanceof AppStatusListener || each instanceof SQLAppStatusListener) {
+        bus.removeListener(each);
+      }
+    }
   }
 }
