@@ -4,9 +4,11 @@ Both read the same JSON lines, a file a batch, on two cores, with RocksDB as the
 write the groups that each batch changed as JSON lines. Spark's own is `groupBy(window, card)` in
 update mode, whose batches a `foreachBatch` writes. What is timed is one whole run, from the start
 of its process to its end; the newest line of each group is compared before a figure counts.
+Spark's own sessions are sent in append mode alone, so both send them once they are closed.
 
     python bench/groups.py --window tumbling --rounds 3
     python bench/groups.py --window hopping --rows 200000 --keys 1000
+    python bench/groups.py --window session --hours 12
 """
 
 from __future__ import annotations
@@ -28,18 +30,22 @@ WINDOWS = {
     "tumbling": ("{tumbling: 1h}", ("1 hour", "1 hour")),
     "hopping": ("{hopping: 1h, every: 1m}", ("1 hour", "1 minute")),
 }
+SESSION = "session"
+CLOSED = ("watermark: {delay: 1m}, ", "emit: {when: closed}")
 PROJECT = """\
 name: groups
 sources: {{changes: {{files: {{path: "{data}"}}}}}}
 defaults: {{source: changes, format: json}}
 relations:
-  payment: {{append: true, fields: {{card: long, at: timestamp, amount: long}}, time: at}}
+  payment:
+    {{append: true, fields: {{card: long, at: timestamp, amount: long}}, {watermark}time: at}}
 products:
   totals:
     aggregate: payment
     by: [card]
     window: {window}
     values: {{n: count(*), total: sum(amount)}}
+    {emit}
     sink: {{files: {{path: "{out}"}}}}
 run: {{checkpoint: "{out}/checkpoint", max_rows_per_batch: {rows}}}
 """
@@ -63,7 +69,11 @@ def generate(folder: Path, *, rows: int, keys: int, files: int, hours: float, se
 def run_joinery(work: Path, data: Path, *, window: str, rows: int) -> Path:
     """Run the project once, and return where its lines are."""
     project = work / "joinery.yaml"
-    text = PROJECT.format(data=data, out=work, window=WINDOWS[window][0], rows=rows)
+    told = "{session: 30m}" if window == SESSION else WINDOWS[window][0]
+    watermark, emit = CLOSED if window == SESSION else ("", "")
+    text = PROJECT.format(
+        data=data, out=work, window=told, rows=rows, watermark=watermark, emit=emit
+    )
     project.write_text(text, encoding="utf-8")
     command = [Path(sys.executable).with_name("joinery"), "run", project, "--once"]
     subprocess.run([*command, "--master", "local[2]"], check=True, stdout=subprocess.DEVNULL)
@@ -93,12 +103,18 @@ def spark_itself(work: Path, data: Path, *, window: str) -> None:
         )
         .getOrCreate()
     )
-    size, every = WINDOWS[window][1]
-    totals = (
+    if window == SESSION:
+        shape, mode = f.session_window("at", "30 minutes"), "append"
+    else:
+        shape, mode = f.window("at", *WINDOWS[window][1]), "update"
+    read = (
         spark.readStream.schema("card long, at timestamp, amount long")
         .option("maxFilesPerTrigger", 1)
         .json(str(data / "payment"))
-        .groupBy("card", f.window("at", size, every))
+    )
+    totals = (
+        (read.withWatermark("at", "1 minute") if window == SESSION else read)
+        .groupBy("card", shape.alias("window"))
         .agg(f.count("*").alias("n"), f.sum("amount").alias("total"))
     )
 
@@ -108,7 +124,7 @@ def spark_itself(work: Path, data: Path, *, window: str) -> None:
         )
 
     query = (
-        totals.writeStream.outputMode("update")
+        totals.writeStream.outputMode(mode)
         .option("checkpointLocation", str(work / "checkpoint"))
         .trigger(availableNow=True)
         .foreachBatch(write)
@@ -141,7 +157,7 @@ def _lines(folder: Path) -> Iterator[dict[str, dict[str, str]]]:
 def main() -> None:
     """Let both take turns, and print the median of each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--window", choices=WINDOWS, default="tumbling")
+    parser.add_argument("--window", choices=[*WINDOWS, SESSION], default="tumbling")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--files", type=int, default=5)

@@ -20,6 +20,7 @@ from joinery.testing.conformance import (
     closed_session_cases,
     reading_cases,
     session_cases,
+    sliding_cases,
 )
 from joinery.testing.conformance.runner import joined, load_text
 
@@ -39,6 +40,7 @@ CASES = (
     *aggregate_cases(),
     *session_cases(),
     *closed_session_cases(),
+    *sliding_cases(),
     *reading_cases(),
     *closed_cases(),
     *closed_reading_cases(),

@@ -60,6 +60,8 @@ WINDOWS = (
     "{session: 40m}",
     "{session: 2h}",
     "{session: 90m, max: 4h}",
+    "{sliding: 5h}",
+    "{sliding: 30h}",
     "{cumulative: 1 day, every: 6h, zone: Europe/Berlin}",
 )
 SKETCHES = [_sketch(range(at, at + 9)) for at in (0, 5, 100)]
@@ -106,7 +108,8 @@ def _project(pick: random.Random, append: bool) -> str:
     window = pick.choice(WINDOWS)
     timed = bool(window) or pick.random() < 0.7
     delay = pick.choice(["0s", "50m"])
-    known = VALUES | ({"member": "bloom(s, 10, 0.1)"} if append else {})
+    stays = append and "sliding" not in window
+    known = VALUES | ({"member": "bloom(s, 10, 0.1)"} if stays else {})
     values = sorted(pick.sample(sorted(known), pick.randrange(1, 9)))
     by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
     where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
@@ -121,7 +124,7 @@ relations:
     {"watermark: {delay: " + delay + "}" if timed else ""}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
-    {emit if window and "max" not in window else ""}
+    {emit if window and "max" not in window and "sliding" not in window else ""}
     values: {{{", ".join(f'{each}: "{known[each]}"' for each in values)}}}}}
 """
 

@@ -19,15 +19,7 @@ from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
 from joinery.plan.stream import Rolling, Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
-from joinery.project.window import (
-    AS_CHANGED,
-    Cumulative,
-    Hopping,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from joinery.project.window import AS_CHANGED, Session, Sliding
 
 _GROUPS = "spark-state"
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
@@ -91,17 +83,19 @@ def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))
     functions = _of_functions(form.aggregates, "values", kept=_KEPT)
-    return _of_window(form.window) or _of_emit(form) or functions
+    return _of_sliding(form) or _of_emit(form) or functions
 
 
-def _of_window(window: Window | None) -> Missing | None:
-    match window:
-        case None | Tumbling() | Hopping() | Cumulative() | Session():
-            return None
-        case Sliding():
-            return Missing("sliding windows", ("window",))
-        case _:
-            assert_never(window)
+def _of_sliding(form: AggregateForm) -> Missing | None:
+    watermark = form.relation.watermark
+    if not isinstance(form.window, Sliding):
+        return None
+    if form.relation.product is not None:
+        return Missing("sliding windows over a product", ("window",))
+    if watermark is not None and watermark.idle_ms is not None:
+        what = "sliding windows where a partition may be idle (watermark)"
+        return Missing(what, ("window",))
+    return None
 
 
 def _of_emit(form: AggregateForm) -> Missing | None:
@@ -127,6 +121,8 @@ def _of_retention(form: AggregateForm) -> Missing | None:
         return Missing(what, ("emit", "retention"))
     if isinstance(form.window, Session):
         return Missing("retention of sessions", ("emit", "retention"))
+    if isinstance(form.window, Sliding):
+        return Missing("retention of sliding windows", ("emit", "retention"))
     return None
 
 

@@ -63,6 +63,14 @@ def test_sessions_run(tmp_path: Path) -> None:
     assert [] == told(tmp_path, window="window: {session: 30m}", emit="emit: {when: closed}")
 
 
+def test_sliding_windows_run_where_no_partition_is_idle(tmp_path: Path) -> None:
+    window, idle = "window: {sliding: 30m}", "{delay: 1m, idle: 30s}"
+
+    assert [] == told(tmp_path, window=window)
+    what = "sliding windows where a partition may be idle (watermark)"
+    assert [f"12 {RUN}{what}"] == told(tmp_path, window=window, watermark=idle)
+
+
 def test_sessions_that_are_cut_are_not_closed(tmp_path: Path) -> None:
     window, emit = "window: {session: 30m, max: 12h}", "emit: {when: closed}"
 
@@ -78,7 +86,6 @@ def test_functions_of_an_order_or_of_a_set_run(tmp_path: Path, value: str) -> No
 @pytest.mark.parametrize(
     ("key", "text", "refused"),
     [
-        ("window", "window: {sliding: 30m}", "12 " + RUN + "sliding windows"),
         (
             "value",
             "count(distinct array(ms))",

@@ -34,6 +34,7 @@ from joinery.solutions.spark_state.program import (
     Retract,
     Rolling,
     SessionProgram,
+    SlidingProgram,
     Slot,
     Sql,
     StreamNode,
@@ -175,7 +176,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
         case Group():
             yield from _group(program, node)
         case Closing():
-            yield f"{title}: sent once closed", _closing(node)
+            told = "told how far it has slid" if slides(program, node) else "sent once closed"
+            yield f"{title}: {told}", _closing(program, node)
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
@@ -200,19 +202,29 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
     if node.session:
         apart = ", may fall apart" if node.session.divides else ""
         yield f"{title}: windows", f"{session_text(node.session)}{apart}"
+    if node.sliding:
+        yield f"{title}: windows", sliding_text(node.sliding)
     for number, aggregate in enumerate(node.aggregates):
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
-def _closing(node: Closing) -> str:
+def _closing(program: KernelProgram, node: Closing) -> str:
     """Return which deadlines are told, in words."""
     target = f"told by a Closing at level {node.level}, in {node.buckets} shares"
-    return f"{target}, {closing_text(node)}"
+    return f"{target}, {closing_text(program, node)}"
 
 
-def closing_text(node: Closing) -> str:
+def slides(program: KernelProgram, node: Closing) -> bool:
+    """Return whether what a Closing tells of goes on with the watermark."""
+    target = program.nodes[node.target]
+    return isinstance(target, Group) and target.sliding is not None
+
+
+def closing_text(program: KernelProgram, node: Closing) -> str:
     """Return when something is closed: `once the watermark (30 s behind) is 5 s past its end`."""
     behind = f" ({_micros(node.delay_micros)} behind)" if node.delay_micros else ""
+    if slides(program, node):
+        return f"once the watermark{behind} reaches a row, and once it leaves it behind"
     past = f"{_micros(node.allowed_micros)} past" if node.allowed_micros else "at"
     return f"once the watermark{behind} is {past} its end"
 
@@ -232,6 +244,11 @@ def session_text(session: SessionProgram) -> str:
     if session.max_micros:
         told += f", cut at {_span(Span(session.max_micros, 'micros'))}"
     return told
+
+
+def sliding_text(sliding: SlidingProgram) -> str:
+    """Return sliding windows in words: `the last 300 s up to the watermark`."""
+    return f"the last {_span(Span(sliding.size_micros, 'micros'))} up to the watermark"
 
 
 def window_text(window: WindowProgram) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from joinery.errors import PlanError
 from joinery.expression.group_aggregate import MOST_VALUES
 from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
@@ -23,6 +22,7 @@ from joinery.solutions.spark_state.program import (
     LateProgram,
     ScopeName,
     SessionProgram,
+    SlidingProgram,
     Slot,
     Sql,
     WindowProgram,
@@ -183,7 +183,9 @@ def late_program(form: AggregateForm) -> LateProgram | None:
 
 
 def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:
-    """Return what tells a Group that its windows are closed; None where it sends as they stand.
+    """Return what tells a Group that its windows are closed, or how far they have slid.
+
+    It is None where a Group sends its windows as they stand and no time alters them.
 
     Args:
         name: The product.
@@ -191,7 +193,8 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         relation: The place of its relation.
         target: The place of its Group.
     """
-    if form.emit.when != "closed":
+    slides = isinstance(form.window, Sliding)
+    if form.emit.when != "closed" and not slides:
         return None
     return Closing(
         name=name,
@@ -199,7 +202,7 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         relation=relation,
         target=target,
         delay_micros=_delay_micros(form),
-        allowed_micros=form.emit.allowed_us,
+        allowed_micros=0 if slides else form.emit.allowed_us,
         buckets=CLOSING_BUCKETS,
     )
 
@@ -210,11 +213,7 @@ def _delay_micros(form: AggregateForm) -> int:
 
 
 def window_program(window: Window | None) -> WindowProgram | None:
-    """Return which windows hold a time; None where that does not follow from the time alone.
-
-    Raises:
-        PlanError: This solution does not keep such windows.
-    """
+    """Return which windows hold a time; None where that does not follow from the time alone."""
     match window:
         case None:
             return None
@@ -230,10 +229,8 @@ def window_program(window: Window | None) -> WindowProgram | None:
             return WindowProgram(
                 "cumulative", window.size, window.every, window.offset_us, window.zone
             )
-        case Session():
+        case Session() | Sliding():
             return None
-        case Sliding():
-            raise PlanError("spark-state does not keep sliding windows yet")
         case _:
             assert_never(window)
 
@@ -245,3 +242,8 @@ def session_program(form: AggregateForm) -> SessionProgram | None:
         return None
     divides = not form.relation.append or window.max_us is not None
     return SessionProgram(window.gap_us, window.max_us or 0, divides)
+
+
+def sliding_program(window: Window | None) -> SlidingProgram | None:
+    """Return how long a time groups hold; None where they do not slide."""
+    return SlidingProgram(window.size_us) if isinstance(window, Sliding) else None

@@ -47,6 +47,7 @@ from joinery.solutions.spark_state.grouping import (
     input_assembler,
     late_program,
     session_program,
+    sliding_program,
     window_program,
 )
 from joinery.solutions.spark_state.program import (
@@ -215,6 +216,7 @@ class _Lowering:
             by=len(form.by),
             window=window_program(form.window),
             session=session_program(form),
+            sliding=sliding_program(form.window),
             aggregates=group_aggregates(rows.type, form),
             assembler=self._assembler(group_assembler(name, form)),
             product=product,

@@ -289,6 +289,13 @@ class SessionProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class SlidingProgram:
+    """Groups hold the last while of a size up to the watermark."""
+
+    size_micros: int
+
+
+@dataclass(frozen=True, slots=True)
 class LateProgram:
     """When a row is late, and what becomes of it.
 
@@ -315,8 +322,9 @@ class Group:
         input: The assembler, over a row as products see it: the columns that it is grouped by,
             its time where there is a window, then what the aggregates read.
         by: How many columns it is grouped by.
-        window: None where groups have none, and where they are sessions.
+        window: None where groups have none, and where they are sessions or slide.
         session: None where groups are no sessions.
+        sliding: None where groups do not slide.
         aggregates: Over `input`.
         assembler: The object, over the columns of the group's address and the aggregates.
         late: What becomes of rows that come late; None where nothing tells their time, or where
@@ -330,6 +338,7 @@ class Group:
     by: int
     window: WindowProgram | None
     session: SessionProgram | None
+    sliding: SlidingProgram | None
     aggregates: tuple[AggregateColumn, ...]
     assembler: int
     product: int

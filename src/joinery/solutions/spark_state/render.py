@@ -21,6 +21,7 @@ from joinery.solutions.spark_state.describe import (
     order_text,
     rolling_text,
     session_text,
+    sliding_text,
     visible_row,
     window_text,
 )
@@ -245,7 +246,7 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Group():
             yield from _group_facts(node)
         case Closing():
-            yield f"tells its addresses {closing_text(node)}"
+            yield f"tells its addresses {closing_text(program, node)}"
         case Claim():
             yield "remembers where each event is kept, as it may come again"
         case Rolling():
@@ -270,8 +271,10 @@ def _group_facts(node: Group) -> Iterator[str]:
         yield f"windows: {window_text(node.window)}"
     if node.session is not None:
         yield f"windows: {session_text(node.session)}"
+    if node.sliding is not None:
+        yield f"windows: {sliding_text(node.sliding)}"
     told = ["how many rows it has", *map(aggregate_text, node.aggregates)]
-    each_time = node.session is not None and node.session.divides
+    each_time = node.sliding is not None or (node.session is not None and node.session.divides)
     yield f"keeps {', '.join(told)}{', also of each time' if each_time else ''}"
 
 

@@ -9,6 +9,7 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Retract;
 import dev.joinery.kernel.node.Session;
+import dev.joinery.kernel.node.Sliding;
 import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.Program;
@@ -67,10 +68,7 @@ public final class Nodes {
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
       } else if (program instanceof Program.GroupProgram group) {
-        nodes[index] =
-            group.session() == null
-                ? new Group(index, group, context)
-                : new Session(index, group, context);
+        nodes[index] = group(index, group);
       } else if (program instanceof Program.ClosingProgram closing) {
         nodes[index] = new Closing(closing);
       } else if (program instanceof Program.CurrentLookupProgram lookup) {
@@ -88,5 +86,14 @@ public final class Nodes {
       }
     }
     return nodes[index];
+  }
+
+  private Node group(int index, Program.GroupProgram group) {
+    if (group.session() != null) {
+      return new Session(index, group, context);
+    }
+    return group.sliding() != null
+        ? new Sliding(index, group, context)
+        : new Group(index, group, context);
   }
 }

@@ -14,11 +14,15 @@ public final class Deadlines {
   private final int node;
   private final Program.ClosingProgram program;
   private final Buckets buckets;
+  private final boolean slides;
 
   private Deadlines(int node, Program program) {
     this.node = node;
     this.program = (Program.ClosingProgram) program.nodes().get(node);
     this.buckets = program.buckets().get(node);
+    this.slides =
+        program.nodes().get(this.program.target()) instanceof Program.GroupProgram group
+            && group.sliding() != null;
   }
 
   /** The ways to all of a program. */
@@ -72,8 +76,14 @@ public final class Deadlines {
     tellAll(Message.watermark(timestamp, marks), outbox);
   }
 
-  /** Tells all buckets that whatever waits is to wait no more. */
+  /**
+   * Tells all buckets that whatever waits is to wait no more; but not where it goes on with the
+   * watermark, which stays.
+   */
   public void end(long timestamp, Outbox outbox) {
+    if (slides) {
+      return;
+    }
     tellAll(Message.ended(timestamp), outbox);
   }
 

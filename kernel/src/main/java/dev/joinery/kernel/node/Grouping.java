@@ -52,7 +52,7 @@ public final class Grouping {
     this.windows = program.window() == null ? null : Windows.of(program.window());
     Aggregates aggregates = context.aggregates(node, 0);
     this.needsPlace = aggregates.needsPlace();
-    this.partials = new Partials(keys, windows, program.session(), aggregates);
+    this.partials = new Partials(keys, windows, program, aggregates);
     this.deadlines = Deadlines.before(node, context.program());
   }
 
@@ -114,31 +114,23 @@ public final class Grouping {
   public void sendTo(long timestamp, Outbox outbox) {
     partials.drain(
         timestamp,
-        (group, last, told) -> {
-          long end = deadlines == null ? 0 : endOf(group, last);
-          send(group, told, end, timestamp, outbox);
-        });
+        (group, last, told) -> send(group, told, last, timestamp, outbox));
   }
 
-  private long endOf(byte[] group, long last) {
-    return program.session() == null ? keys.endOf(group, windows) : endAfter(last);
-  }
-
-  /** Where a session ends whose last row has a time. */
-  private long endAfter(long last) {
-    return last + program.session().gapMicros();
-  }
-
-  private void send(byte[] group, byte[] message, long end, long timestamp, Outbox outbox) {
+  /** Sends a message, and the times at which what it changes has to be looked at again. */
+  private void send(byte[] group, byte[] message, long last, long timestamp, Outbox outbox) {
     outbox.send(node, group, message);
-    if (deadlines != null) {
-      deadlines.send(group, end, timestamp, outbox);
+    if (deadlines == null) {
+      return;
     }
-  }
-
-  private void send(Slice group, byte[] message, long timestamp, Outbox outbox) {
-    byte[] key = group.toBytes();
-    send(key, message, deadlines == null ? 0 : keys.endOf(key, windows), timestamp, outbox);
+    if (program.session() != null) {
+      deadlines.send(group, last + program.session().gapMicros(), timestamp, outbox);
+    } else if (program.sliding() != null) {
+      deadlines.send(group, last, timestamp, outbox);
+      deadlines.send(group, last + program.sliding().sizeMicros(), timestamp, outbox);
+    } else {
+      deadlines.send(group, keys.endOf(group, windows), timestamp, outbox);
+    }
   }
 
   private void count(Seen from, Seen to) {

@@ -21,7 +21,7 @@ final class Partials {
 
   private final GroupKey keys;
   private final Windows windows;
-  private final Program.SessionProgram session;
+  private final Program.GroupProgram program;
   private final Aggregates aggregates;
   private final ByteWriter out = new ByteWriter(128);
   private Map<Slice, Partial> bySlice = new LinkedHashMap<>();
@@ -43,15 +43,12 @@ final class Partials {
     }
   }
 
-  /** At most one of {@code windows} and {@code session} is not null. */
+  /** {@code windows} is null where the time alone does not tell them, or there are none. */
   Partials(
-      GroupKey keys,
-      Windows windows,
-      Program.SessionProgram session,
-      Aggregates aggregates) {
+      GroupKey keys, Windows windows, Program.GroupProgram program, Aggregates aggregates) {
     this.keys = keys;
     this.windows = windows;
-    this.session = session;
+    this.program = program;
     this.aggregates = aggregates;
   }
 
@@ -68,8 +65,7 @@ final class Partials {
    */
   void add(byte[] by, long time, boolean comes, UnsafeRow row, Slice place) {
     long slice = sliceOf(time);
-    boolean timed = windows != null || session != null;
-    Slice key = Slice.of(timed ? GroupKey.of(by, slice) : by);
+    Slice key = Slice.of(program.goesByTime() ? GroupKey.of(by, slice) : by);
     Partial partial = bySlice.get(key);
     if (partial == null) {
       partial = new Partial(Slice.of(by), slice, aggregates.fresh());
@@ -119,8 +115,11 @@ final class Partials {
    * apart.
    */
   private long sliceOf(long time) {
-    if (session != null) {
-      return session.divides() ? time : Math.floorDiv(time, session.gapMicros());
+    if (program.session() != null && !program.session().divides()) {
+      return Math.floorDiv(time, program.session().gapMicros());
+    }
+    if (program.isByKeyAlone()) {
+      return time;
     }
     return windows == null ? 0 : windows.sliceOf(time);
   }
@@ -132,8 +131,8 @@ final class Partials {
 
   /** Gives each group's message, and forgets what it told. */
   void drain(long timestamp, Sending sending) {
-    if (session != null) {
-      bySlice.values().forEach(each -> drainToSessions(each, timestamp, sending));
+    if (program.isByKeyAlone()) {
+      bySlice.values().forEach(each -> drainByTime(each, timestamp, sending));
     } else {
       byGroup()
           .forEach(
@@ -151,7 +150,7 @@ final class Partials {
     return new Slice(out.array(), 0, out.size());
   }
 
-  private void drainToSessions(Partial each, long timestamp, Sending sending) {
+  private void drainByTime(Partial each, long timestamp, Sending sending) {
     SessionMessage.Sums sums =
         new SessionMessage.Sums(each.first, each.last, each.rows, added(each));
     sending.send(each.by.array(), each.last, SessionMessage.toBytes(timestamp, sums));

@@ -10,11 +10,13 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * The rows of one key's sessions in the order of their times: remembers what those of one time add
- * up to. Of many it also remembers what each page adds up to, so that adding up a million rows reads
- * a few pages.
+ * The rows of one key's sessions, or of its sliding window, in the order of their times: remembers
+ * what those of one time add up to. Of many it also remembers what each page adds up to, so that
+ * adding up a million rows reads a few pages.
  */
 final class SessionRows {
+  private static final int AT_ONCE = 4096;
+
   private final OrderedMap byTime;
   private final OrderedMap byPage;
   private final Aggregates sums;
@@ -118,6 +120,18 @@ final class SessionRows {
     ByteWriter out = new ByteWriter(added.length() + 8).writeVarLong(total);
     sums.write(out);
     byTime.put(key, Slice.of(out.toBytes()));
+  }
+
+  boolean areNone() {
+    return byTime.size() == 0;
+  }
+
+  /** Removes all rows up to a time. */
+  void removeUntil(long time) {
+    Slice bound = TimeCode.of(time + 1);
+    while (!byTime.takeBelow(bound, AT_ONCE).isEmpty()) {
+      // Each time a page's worth.
+    }
   }
 
   boolean has(long time) {

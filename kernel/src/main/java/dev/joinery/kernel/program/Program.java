@@ -144,16 +144,13 @@ public record Program(
     }
 
     /** Whether the node asks to be called at a time; Spark keeps timers only where one does. */
-    boolean isTimed();
-  }
-
-  public record RetractProgram(String name, int level, int relation, List<Use> uses)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
+    default boolean isTimed() {
       return false;
     }
   }
+
+  public record RetractProgram(String name, int level, int relation, List<Use> uses)
+      implements NodeProgram {}
 
   /**
    * What a relation's rows are for: an own row, a parent to announce, a leaf child to place, a row
@@ -196,23 +193,13 @@ public record Program(
       int fold,
       int branch,
       Merge merge)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   public record Merge(int assembler, int relation, Upward upward) implements Serializable {}
 
   /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
   public record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   /** {@code entries} is false where only totals and aggregates are used. */
   public record ArmProgram(
@@ -259,12 +246,7 @@ public record Program(
       int assembler,
       int product,
       Upward upward)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   /**
    * Groups of rows, and their aggregates.
@@ -273,8 +255,9 @@ public record Program(
    * @param input the assembler, over a row as products see it: the columns that it is grouped by,
    *     its time where there is a window, then what the aggregates read
    * @param by how many columns it is grouped by
-   * @param window null where groups have none, and where they are sessions
+   * @param window null where groups have none, and where they are sessions or slide
    * @param session null where groups are no sessions
+   * @param sliding null where groups do not slide
    * @param aggregates over {@code input}
    * @param assembler the group's document, over the columns of its address and the aggregates
    * @param late what becomes of rows that come late; null where nothing tells their time
@@ -287,6 +270,7 @@ public record Program(
       int by,
       WindowProgram window,
       SessionProgram session,
+      SlidingProgram sliding,
       List<AggregateProgram> aggregates,
       int assembler,
       int product,
@@ -294,17 +278,17 @@ public record Program(
       implements NodeProgram {
     /** Whether what groups a row is in depends on its time. */
     public boolean goesByTime() {
-      return window != null || session != null;
+      return window != null || isByKeyAlone();
+    }
+
+    /** Whether one address has the rows of all times. */
+    public boolean isByKeyAlone() {
+      return session != null || sliding != null;
     }
 
     /** Whether its windows are forgotten by the watermark of the relation. */
     public boolean isForgetting() {
       return late != null && late.retentionMicros() >= 0;
-    }
-
-    @Override
-    public boolean isTimed() {
-      return false;
     }
   }
 
@@ -316,6 +300,9 @@ public record Program(
    */
   public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
       implements Serializable {}
+
+  /** Groups hold the last while of a size up to the watermark. */
+  public record SlidingProgram(long sizeMicros) implements Serializable {}
 
   /**
    * Who tells a node of deadlines that have come.
@@ -334,12 +321,7 @@ public record Program(
       long delayMicros,
       long allowedMicros,
       int buckets)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   /** What becomes of rows that come late: they are counted, and but for the first left out. */
   public enum LateRows {
@@ -572,11 +554,6 @@ public record Program(
     public long keepMicros() {
       return retentionMicros + overMicros;
     }
-
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
   }
 
   /**
@@ -630,12 +607,7 @@ public record Program(
       StructType event,
       StructType output,
       List<Onward> onward)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   /** Whether a node of a level asks to be called at a time. */
   public boolean isTimed(int level) {

@@ -124,7 +124,7 @@ record GroupSample(
       inputs.add(slot(function, DataTypes.LongType));
     }
     Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, aggregates, 2, 0, late);
+        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};
