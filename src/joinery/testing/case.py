@@ -67,6 +67,7 @@ class CaseStep:
             None where the step expects nothing in particular.
         dead: The dead letters that it must give, as written; none where empty.
         place: Where the step stands.
+        until_closed: Whether all logs have ended after it, so that no window stays open.
     """
 
     changes: Sequence[Change]
@@ -74,6 +75,7 @@ class CaseStep:
     expect: ListTree | None
     dead: ListTree
     place: Location
+    until_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from joinery.project.tree import Entry, ListTree, MapTree, Scalar, Tree
 from joinery.testing.case import DELETED, POSITION, Case, CaseStep, Target, read_value
 
 _FILE = ("product", "stream", "cases")
-_STEP = ("given", "after", "expect", "dead_letters")
+_STEP = ("given", "after", "until_closed", "expect", "dead_letters")
 _CASE = ("name", "product", "stream", *_STEP, "steps")
 _NEXT = "1s"
 _REASON = "reason"
@@ -151,7 +151,16 @@ def _step(
     _check_dead(reader, dead, target)
     changes = _changes(reader, parts.get("given"), f'"given" of {what}', target)
     place = tree.mark.value or Location("")
-    return CaseStep(changes, after, expect, dead or ListTree(()), place)
+    ends = _ends(reader, parts.get("until_closed"), what, target)
+    return CaseStep(changes, after, expect, dead or ListTree(()), place, until_closed=ends)
+
+
+def _ends(reader: Reader, tree: Tree | None, what: str, target: Target) -> bool:
+    """Return whether all logs have ended after a step."""
+    if tree is not None and target.kind == "stream":
+        message, hint = "a stream has no windows to close", 'Remove "until_closed".'
+        reader.refuse("TEST_CASE", message, tree.mark.value, hint=hint)
+    return tree is not None and reader.flag(tree, f'"until_closed" of {what}')
 
 
 def _listed(reader: Reader, tree: Tree | None, what: str) -> ListTree | None:

@@ -303,6 +303,8 @@ def _product(target: Target, driver: Driver) -> Send:
     def send(step: CaseStep) -> tuple[list[Found], list[DeadDocument]]:
         known = len(driver.dead_letters)
         driver.send(step.changes)
+        if step.until_closed:
+            driver.until_closed()
         documents = driver.documents().items()
         found = [Found(_row(key, target), value) for key, value in documents]
         return found, driver.dead_letters[known:]

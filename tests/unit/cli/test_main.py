@@ -314,6 +314,17 @@ def test_a_command_that_is_built_is_not_called_missing() -> None:
     assert set() == built & set(NOT_YET)
 
 
+def test_only_a_run_that_ends_closes_what_is_open(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert joinery("run", "--until-closed") == 2
+    assert joinery("run", "--once", "--until-closed", "--rebuild") == 2
+
+    told = capsys.readouterr().err
+    assert "--until-closed says how --once ends, so it needs --once" in told
+    assert "--until-closed cannot go with --rebuild" in told
+
+
 def test_a_longest_wait_is_for_once_alone_and_a_duration(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

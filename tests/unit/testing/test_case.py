@@ -194,6 +194,40 @@ cases:
     assert found.passed, found
 
 
+def test_windows_that_are_sent_once_closed_are_there_once_all_logs_have_ended(folder: Path) -> None:
+    (folder / "joinery.yaml").write_text("""\
+name: web
+sources: {log: {files: {path: data}}}
+relations: {view: {append: true, fields: {page: string, at: timestamp}, time: at}}
+products:
+  hours:
+    aggregate: view
+    by: [page]
+    window: {tumbling: 1h}
+    values: {n: count(*)}
+    emit: {when: closed}
+""")
+
+    found = outcome(
+        folder,
+        """\
+product: hours
+cases:
+  - name: an hour is sent once it is over
+    steps:
+      - given: {view: [{page: a, at: 2026-03-01T10:10:00Z}, {page: b, at: 2026-03-01T10:20:00Z}]}
+        expect: []
+      - given: {view: [{page: a, at: 2026-03-01T11:00:00Z}]}
+        expect: [{page: a, n: 1}, {page: b, n: 1}]
+      - until_closed: true
+        expect: [{page: a, n: 1}, {page: b, n: 1}, {page: a, n: 1, final: true}]
+""",
+    )
+
+    assert () == found.differences
+    assert found.passed
+
+
 def test_a_dead_letter_nobody_expects_fails_a_case(folder: Path) -> None:
     text = """
 stream: known
