@@ -113,7 +113,7 @@ def _project(pick: random.Random, append: bool) -> str:
     values = sorted(pick.sample(sorted(known), pick.randrange(1, 9)))
     by = pick.choice(["", "by: [a],", "by: [a, b],", 'by: {both: "concat(a, s)"},'])
     where = pick.choice(["", "", "where: x > 1,", "where: \"a <> 'q'\","])
-    emit = pick.choice(["", "emit: {when: closed},", "emit: {when: closed, allowed: 90m},"])
+    emit = _emit(pick, window, append=append) if timed else ""
     return f"""
 relations:
   r:
@@ -124,9 +124,23 @@ relations:
     {"watermark: {delay: " + delay + "}" if timed else ""}
 products:
   p: {{aggregate: r, {by} {where} {f"window: {window}," if window else ""}
-    {emit if window and "max" not in window and "sliding" not in window else ""}
+    {emit}
     values: {{{", ".join(f'{each}: "{known[each]}"' for each in values)}}}}}
 """
+
+
+def _emit(pick: random.Random, window: str, *, append: bool) -> str:
+    """Return when groups are sent, and what becomes of late rows."""
+    said = [pick.choice(["when: changed", "allowed: 90m"])]
+    grid = bool(window) and "session" not in window and "sliding" not in window
+    if grid or (window.startswith("{session") and "max" not in window):
+        said.append(pick.choice(["", "when: closed"]))
+    if append:
+        said.append(pick.choice(["", "late: drop"]))
+    if append and grid:
+        said.append(pick.choice(["", "retention: 1h", "retention: 5h"]))
+    told = {each.split(":")[0]: each for each in said if each}
+    return f"emit: {{{', '.join(told.values())}}},"
 
 
 def _row(pick: random.Random, number: int) -> dict[str, Any]:

@@ -362,7 +362,9 @@ at most 2.62 s behind, all at most 2.62 s']
 def _watermark_line(relation: str, times: EventTimes) -> str:
     most, all_ = (f"{times.behind_us(share) / 1e6:,.3g} s" for share in (0.99, 1.0))
     count = len(times.newest_us)
-    held = f", held back by partition {times.held_back_by} of {count}" if count > 1 else ""
+    by = times.held_back_by
+    held = f", held back by partition {by} of {count}" if count > 1 and by is not None else ""
+    held += f", {len(times.idle)} of {count} partitions idle" if times.idle else ""
     return (
         f"{relation}: watermark {times.to_json()['watermark']}{held};"
         f" 99 % of rows at most {most} behind, all at most {all_}"

@@ -111,13 +111,20 @@ def _aggregated(form: AggregateForm) -> Iterator[str]:
         yield f"Compute {values_text(form.values, form.aggregates)}"
     yield group_text(form)
     if form.window is not None:
-        kept = f"kept {micros_text(emit.retention_us)}"
         read = form.relation.product
-        late = f"late rows {_LATE[emit.late]}, {kept}" if read is None else f"as of {read.name}"
+        late = _late_rows(form) if read is None else f"as of {read.name}"
         yield f"Watermark of {form.relation.name}: {late}"
     if form.where is not None:
         yield f"Filter {form.where.sql}"
     yield from _scan_relation(form.relation, _used_by(form))
+
+
+def _late_rows(form: AggregateForm) -> str:
+    watermark = form.relation.watermark
+    idle_ms = watermark.idle_ms if watermark else None
+    idle = f", without partitions silent for {duration_text(idle_ms or 0)} by the clock"
+    kept = f"kept {micros_text(form.emit.retention_us)}"
+    return f"late rows {_LATE[form.emit.late]}, {kept}{idle if idle_ms else ''}"
 
 
 def group_text(form: AggregateForm) -> str:

@@ -106,3 +106,19 @@ def test_the_page_closes_what_it_opens() -> None:
     parser.feed(explained().to_html())
 
     assert [] == parser.open
+
+
+def test_what_goes_by_the_clock_says_so() -> None:
+    view = jn.relation(
+        "view",
+        append=True,
+        fields={"at": "timestamp"},
+        time="at",
+        watermark={"delay": "10s", "idle": "1m"},
+    )
+    made = jn.aggregate("hours", view, window={"tumbling": "1h"}, values={"n": "count(*)"})
+
+    told = str(explain(jn.Project(products=[made]).products["hours"].plan, ()))
+
+    watermark = "late rows correct, kept 7d, without partitions silent for 1m by the clock"
+    assert f"  Watermark of view: {watermark}\n" in told

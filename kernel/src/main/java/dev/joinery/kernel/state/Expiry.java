@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,8 +19,9 @@ import java.util.TreeMap;
  *
  * <p>A delete or a window is noted in a list of a few, and a list stands under an address of its
  * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention; a head holds
- * the number of lists of each period, and the highest number that was forgotten. So a note costs
- * one small write, a task one small read, and nothing is ever searched for.
+ * the number of lists of each period, some of which may not be there yet, and the highest number
+ * that was forgotten. So a note costs one small write, a task one small read, and nothing is ever
+ * searched for.
  *
  * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
  * more than what was noted within the retention, and no batch has much more to do than its
@@ -32,7 +34,8 @@ import java.util.TreeMap;
  * that is sent.
  */
 public final class Expiry {
-  private static final int LIST_BYTES = 512;
+  private static final int LIST_BYTES = 128;
+  private static final int LISTS_AT_ONCE = 16;
   private static final int PERIODS = 32;
   private static final long LEAST_PERIOD_MICROS = 1_000_000;
   private static final int NOTES_A_MESSAGE = 2;
@@ -58,9 +61,15 @@ public final class Expiry {
   private final long periodMicros;
   private final TreeMap<Long, Integer> lists = new TreeMap<>();
   private final Set<Note> fresh = new HashSet<>();
-  private final ByteWriter open = new ByteWriter(LIST_BYTES * 2);
-  private long openPeriod = -1;
+  private final Map<Long, OpenList> open = new HashMap<>();
   private long highest;
+
+  /** A list that is still written to, and how many more are already counted in the head. */
+  private static final class OpenList {
+    private final ByteWriter bytes = new ByteWriter(LIST_BYTES * 2);
+    private int number;
+    private int left;
+  }
 
   /** Of deletes. */
   public Expiry(Store store, long retentionMicros) {
@@ -105,18 +114,31 @@ public final class Expiry {
 
   private void append(byte[] address, Slice entry, long timestamp) {
     long period = (Math.floorDiv(timestamp, periodMicros) + 1) * periodMicros;
-    if (period != openPeriod || open.size() >= LIST_BYTES) {
-      openPeriod = period;
-      open.reset();
-      lists.merge(period, 1, Integer::sum);
+    OpenList list = open.computeIfAbsent(period, each -> new OpenList());
+    if (list.bytes.size() == 0 || list.bytes.size() >= LIST_BYTES) {
+      begin(list, period);
+    }
+    list.bytes.writeBlob(address).writeBlob(entry);
+    store.put(addressOf(period, list.number), list.bytes.toBytes());
+  }
+
+  /** Takes the next list of those that the head counts; counts several more if there is none. */
+  private void begin(OpenList list, long period) {
+    list.bytes.reset();
+    list.number++;
+    if (list.left-- == 0) {
+      list.number = lists.getOrDefault(period, 0);
+      list.left = LISTS_AT_ONCE - 1;
+      lists.put(period, list.number + LISTS_AT_ONCE);
       writeHead();
     }
-    open.writeBlob(address).writeBlob(entry);
-    store.put(addressOf(period, lists.get(period) - 1), open.toBytes());
   }
 
   /** Looks at what is due, as far as the messages that are handled now pay for it. */
   public void advance(long timestamp, int messages, Forgetting forgetting) {
+    if (lists.isEmpty() || lists.firstKey() > timestamp) {
+      return;
+    }
     int left = messages * NOTES_A_MESSAGE;
     while (left > 0 && !lists.isEmpty() && lists.firstKey() <= timestamp) {
       Map<Slice, List<Slice>> due = new LinkedHashMap<>();
@@ -129,26 +151,27 @@ public final class Expiry {
         }
       }
       due.forEach((address, entries) -> forgetting.expire(address.toBytes(), entries, timestamp));
-      writeHead();
     }
+    writeHead();
   }
 
   private List<Note> takeList(long period) {
+    open.remove(period);
     int last = lists.get(period) - 1;
     byte[] address = addressOf(period, last);
-    ByteReader in = new ByteReader(store.get(address));
+    byte[] list = store.get(address);
     List<Note> notes = new ArrayList<>();
-    while (in.hasMore()) {
-      notes.add(new Note(in.readBlob(), in.readBlob()));
+    if (list != null) {
+      ByteReader in = new ByteReader(list);
+      while (in.hasMore()) {
+        notes.add(new Note(in.readBlob(), in.readBlob()));
+      }
+      store.remove(address);
     }
-    store.remove(address);
     if (last == 0) {
       lists.remove(period);
     } else {
       lists.put(period, last);
-    }
-    if (period == openPeriod) {
-      openPeriod = -1;
     }
     return notes;
   }
