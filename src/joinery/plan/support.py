@@ -119,8 +119,8 @@ def _of_retention(form: AggregateForm) -> Missing | None:
     if not form.relation.append:
         what = "retention of windows over a relation that is not append"
         return Missing(what, ("emit", "retention"))
-    if isinstance(form.window, Session | Sliding):
-        return Missing("retention of sessions and sliding windows", ("emit", "retention"))
+    if isinstance(form.window, Session):
+        return Missing("retention of sessions", ("emit", "retention"))
     if isinstance(form.window, Sliding):
         return Missing("retention of sliding windows", ("emit", "retention"))
     return None

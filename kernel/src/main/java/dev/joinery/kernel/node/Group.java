@@ -85,12 +85,13 @@ public final class Group implements Node {
     }
   }
 
-  /** Once it is closed; and a row of a snapshot may come to a window whose time is over. */
+  /** Where it waits, once it is closed; and a row of a snapshot may come to a window whose time is over. */
   private void forgetLater(Slice group, State state) {
     long end = endOf(keys.decode(group));
     long from = Math.max(end, state.watermark(program.relation()));
-    long kept = Math.max(program.late().retentionMicros(), program.late().allowedMicros());
-    state.expireAtWatermark(program.relation(), from + kept, WINDOW);
+    long retention = program.late().retentionMicros();
+    long over = waits ? Math.max(retention, program.late().allowedMicros()) : retention;
+    state.expireAtWatermark(program.relation(), from + over, WINDOW);
   }
 
   /** What was stored, if expressions were evaluated over it; else they fail for the first time. */
