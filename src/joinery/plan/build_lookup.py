@@ -229,9 +229,7 @@ def build_lookup(
     if found is None:
         if spec.table:
             known = [name for name, (each, _) in relations.items() if not each.append]
-            message = f'there is no relation "{spec.table}"'
-            place = (*path, "lookup")
-            context.unknown("PLAN_UNKNOWN_RELATION", message, place, name=spec.table, known=known)
+            context.no_relation((*path, "lookup"), spec.table, known)
         return None
     table, lost = found
     if table.append:

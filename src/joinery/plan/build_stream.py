@@ -150,11 +150,8 @@ class _Streams:
             return replace(begun, lost=set(begun.lost), volatile=set(begun.volatile))
         if name not in self.relations:
             known_names = [*self.events, *(each for each in self.specs if each != spec.name)]
-            message = f'there is no relation "{name}"'
             if name:
-                self.context.unknown(
-                    "PLAN_UNKNOWN_RELATION", message, place, name=name, known=known_names
-                )
+                self.context.no_relation(place, name, known_names)
             return None
         relation, lost = self.relations[name]
         if not relation.append:

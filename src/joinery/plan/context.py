@@ -68,6 +68,17 @@ class Context:
         detail = f"Known are {', '.join(known)}." if known else "None are declared."
         self.refuse(code, message, path, key=key, detail=detail, hint=nearest_hint(name, known))
 
+    def no_relation(self, path: Path, name: str, known: Collection[str]) -> None:
+        """Note the name of a relation that is none of `known`, in what reads no products."""
+        products = {each.name for each in self.spec.products}
+        products |= {each.name for each in self.spec.relations if each.product}
+        if name in products:
+            message = f'"{name}" is a product, and only products of its group can read it'
+            self.refuse("PLAN_PRODUCT", message, path)
+        else:
+            message = f'there is no relation "{name}"'
+            self.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=known)
+
     def expression(
         self,
         text: str,

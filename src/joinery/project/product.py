@@ -237,6 +237,13 @@ class ProjectSpec:
         """The relations that are read from sources: all but those that are products."""
         return tuple(each for each in self.relations if each.product is None)
 
+    @property
+    def read_products(self) -> frozenset[str]:
+        """The products that others read as relations."""
+        named = {each.name: each.product or "" for each in self.relations}
+        read = {node.relation for each in self.products for node in each.root.walk()}
+        return frozenset(named.get(each, each) for each in read)
+
     def alone(self, product: str) -> ProjectSpec:
         """Return the project of one product, with the products that it reads."""
         kept, left = set[str](), [product]

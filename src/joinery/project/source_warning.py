@@ -134,9 +134,9 @@ def spec_warnings(spec: ProjectSpec) -> Iterator[RunWarning]:
 
 
 def _without_sink(spec: ProjectSpec) -> Iterator[RunWarning]:
-    """Yield the products, and the streams that no other one goes on from, that go nowhere."""
+    """Yield the products and streams that go nowhere, and that no other one goes on from."""
     for product in spec.products:
-        if not product.sinks:
+        if not product.sinks and product.name not in spec.read_products:
             location = spec.locate(("products", product.name), key=True)
             yield _nowhere(f'product "{product.name}"', location)
     read = {name for each in spec.streams for name in each.reads}

@@ -126,6 +126,20 @@ def test_check_warns_of_a_product_without_a_sink_at_its_place(
     assert told.startswith('joinery.yaml:6:3: WARN_NO_SINK warning: product "profile" has no sink')
 
 
+def test_check_does_not_warn_of_a_product_without_a_sink_that_another_reads(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PROJECT.replace(", sink: {files: {path: out}}}", "}", 1)
+    more = (
+        "  p: {aggregate: profile, values: {n: count(*)}, group: both, sink: {files: {path: o}}}\n"
+    )
+    (project / "joinery.yaml").write_text(text + more)
+
+    assert joinery("check") == 0
+
+    assert "WARN_NO_SINK" not in capsys.readouterr().out
+
+
 def test_a_preview_of_an_unknown_product_names_the_one_like_it(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

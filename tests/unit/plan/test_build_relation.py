@@ -210,3 +210,20 @@ def test_three_clocks_need_all_three() -> None:
         '"time" of relation "tap" needs "sent"',
         '"time" of relation "tap" needs "received"',
     ] == [each.message for each in refused.value.problems]
+
+
+def test_streams_and_outboxes_read_no_products() -> None:
+    assert _problems(f"""
+  hourly: {{product: hours}}
+products:
+  hours: {_HOURS}
+  p: {{outbox: {{relation: hours, key: page, value: page}},
+    sink: {{kafka: {{topic: t, bootstrap: "b:1"}}}}}}
+streams:
+  s: {{from: hours}}
+  t: {{from: view, steps: [{{lookup: hourly, on: [page]}}]}}
+""") == [
+        'PLAN_PRODUCT product "p" reads product "hours" of another query',
+        'PLAN_PRODUCT "hours" is a product, and only products of its group can read it',
+        'PLAN_PRODUCT "hourly" is a product, and only products of its group can read it',
+    ]
