@@ -168,6 +168,7 @@ public final class Group implements Node {
   private boolean close(long timestamp, State state) {
     boolean gone = kept.size() == 0;
     if (gone && last.isIdle() && last.version() <= state.highestForgotten()) {
+      kept.forget();
       state.clear();
       return false;
     }

@@ -3,7 +3,9 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
@@ -19,8 +21,8 @@ final class Quantiles {
 
   private final long steps;
   private final long[] odd = new long[4];
-  private final TreeMap<Long, Long> below = new TreeMap<>();
-  private final TreeMap<Long, Long> above = new TreeMap<>();
+  private final Map<Long, long[]> below = new HashMap<>();
+  private final Map<Long, long[]> above = new HashMap<>();
 
   Quantiles(long steps) {
     this.steps = steps;
@@ -43,8 +45,20 @@ final class Quantiles {
     }
   }
 
-  private static void add(TreeMap<Long, Long> side, long bucket, long times) {
-    side.merge(bucket, times, (one, other) -> one + other == 0 ? null : (Long) (one + other));
+  private static void add(Map<Long, long[]> side, long bucket, long times) {
+    side.computeIfAbsent(bucket, each -> new long[1])[0] += times;
+  }
+
+  /** The buckets that have some, in their order. */
+  private static NavigableMap<Long, Long> sorted(Map<Long, long[]> side) {
+    NavigableMap<Long, Long> sorted = new TreeMap<>();
+    side.forEach(
+        (bucket, times) -> {
+          if (times[0] != 0) {
+            sorted.put(bucket, times[0]);
+          }
+        });
+    return sorted;
   }
 
   private long bucketOf(double number) {
@@ -59,8 +73,8 @@ final class Quantiles {
     for (int i = 0; i < odd.length; i++) {
       odd[i] += other.odd[i];
     }
-    other.below.forEach((bucket, times) -> add(below, bucket, times));
-    other.above.forEach((bucket, times) -> add(above, bucket, times));
+    other.below.forEach((bucket, times) -> add(below, bucket, times[0]));
+    other.above.forEach((bucket, times) -> add(above, bucket, times[0]));
   }
 
   boolean isEmpty() {
@@ -72,11 +86,11 @@ final class Quantiles {
     for (long each : odd) {
       total += each;
     }
-    for (long each : below.values()) {
-      total += each;
+    for (long[] each : below.values()) {
+      total += each[0];
     }
-    for (long each : above.values()) {
-      total += each;
+    for (long[] each : above.values()) {
+      total += each[0];
     }
     return total;
   }
@@ -91,7 +105,7 @@ final class Quantiles {
     if (rank <= 0) {
       return Double.NEGATIVE_INFINITY;
     }
-    for (Map.Entry<Long, Long> each : below.descendingMap().entrySet()) {
+    for (Map.Entry<Long, Long> each : sorted(below).descendingMap().entrySet()) {
       rank -= each.getValue();
       if (rank <= 0) {
         return -numberOf(each.getKey());
@@ -101,7 +115,7 @@ final class Quantiles {
     if (rank <= 0) {
       return 0.0;
     }
-    for (Map.Entry<Long, Long> each : above.entrySet()) {
+    for (Map.Entry<Long, Long> each : sorted(above).entrySet()) {
       rank -= each.getValue();
       if (rank <= 0) {
         return numberOf(each.getKey());
@@ -121,11 +135,11 @@ final class Quantiles {
     for (long each : odd) {
       out.writeVarLong(folded(each));
     }
-    write(below, out);
-    write(above, out);
+    write(sorted(below), out);
+    write(sorted(above), out);
   }
 
-  private static void write(TreeMap<Long, Long> side, ByteWriter out) {
+  private static void write(NavigableMap<Long, Long> side, ByteWriter out) {
     out.writeVarLong(side.size());
     long last = 0;
     for (Map.Entry<Long, Long> each : side.entrySet()) {
@@ -151,19 +165,19 @@ final class Quantiles {
       for (int i = 0; i < read.odd.length; i++) {
         read.odd[i] = unfolded(number(in));
       }
-      read.readSide(read.below, in);
-      read.readSide(read.above, in);
+      readSide(read.below, in);
+      readSide(read.above, in);
       return read.steps > 0 && !in.hasMore() ? read : null;
     } catch (IllegalArgumentException cut) {
       return null;
     }
   }
 
-  private void readSide(TreeMap<Long, Long> side, ByteReader in) {
+  private static void readSide(Map<Long, long[]> side, ByteReader in) {
     long bucket = 0;
     for (long left = number(in); left > 0; left--) {
       bucket += unfolded(number(in));
-      side.put(bucket, unfolded(number(in)));
+      add(side, bucket, unfolded(number(in)));
     }
   }
 
