@@ -94,7 +94,10 @@ def make_stream(seed: int) -> ProjectSpec:
         steps = [_step(random) for _ in range(random.randrange(1, 5))]
         streams = ""
         if random.random() < 0.3:
-            before = [random.choice((_plain, _lookup))(random) for _ in range(random.randrange(2))]
+            before = [
+                random.choice((_plain, _lookup, _unseen))(random)
+                for _ in range(random.randrange(2))
+            ]
             if random.random() < 0.5:
                 # Of a record that passes two branches of one log either line may be sent.
                 other, before = origin, ["{filter: sku = 'a'}", *before]
@@ -178,7 +181,8 @@ def _logs(random: Random, relations: dict[str, Relation]) -> list[Log]:
 
 
 def _step(random: Random) -> str:
-    return random.choice((_lookup, _lookup, _version, _plain, _stored, _rolling, _rolling))(random)
+    kinds = (_lookup, _lookup, _version, _plain, _stored, _rolling, _rolling, _unseen)
+    return random.choice(kinds)(random)
 
 
 def _lookup(random: Random) -> str:
@@ -216,6 +220,13 @@ def _rolling(random: Random) -> str:
     retention = random.choice(("", "", ", retention: 5m", ", retention: 20m"))
     over = random.choice(("3m", "10m", "40m"))
     return f"{{rolling: {{by: {by}, over: {over}, values: {values}{retention}}}}}"
+
+
+def _unseen(random: Random) -> str:
+    column, span = random.choice(("sku", "sku", "id")), random.choice(("3m", "10m", "2h"))
+    asked = f"seen({column}, for => '{span}')"
+    where = random.choice((f"not {asked}", f"not {asked}", f"id > 3 and not {asked}", asked))
+    return f'{{filter: "{where}"}}'
 
 
 def _plain(random: Random) -> str:

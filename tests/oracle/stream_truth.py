@@ -18,11 +18,13 @@ from joinery.expression.convert import micros_of
 from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
+from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -140,6 +142,8 @@ def _step(step: Step, lines: list[Line], world: _World) -> list[Line]:
             return _followed(lines, _Versions(step, world).life, len(world.times))
         case Lookup():
             return _followed(lines, _Rows(step, world).life, len(world.times))
+        case SeenFilter():
+            return _unseen(step, lines, world)
         case Rolling():
             return _followed(lines, _Rolled(step, lines, world).life, len(world.times))
         case MapRows():
@@ -341,6 +345,43 @@ class _Versions:
                 return
 
 
+def _unseen(step: SeenFilter, lines: list[Line], world: _World) -> list[Line]:
+    """Return what passes a filter that asks what stood before it in the log, near its time."""
+    holds, kept = guarded(step.where, _FAILED), list[Line]()
+    counted: list[tuple[Any, int]] = []
+    for each in sorted(lines, key=lambda each: (each.batch, each.place)):
+        at, watermark = each.row[step.time], _watermark(step.logs, world, each.batch)
+        time = None if at is None else micros_of(at)
+        if time is None or (watermark is not None and time < watermark - step.for_us):
+            world.dead.append((each.batch, each.key))
+            continue
+        value = each.row[step.column]
+        seen = any(one == value and abs(time - then) < step.for_us for one, then in counted)
+        if holds({**each.row, SEEN: seen}) is True:
+            kept.append(each)
+        if value is not None:
+            counted.append((value, time))
+    return kept
+
+
+def _watermark(logs: Sequence[Relation], world: _World, batch: int) -> int | None:
+    """Return the least watermark of logs before a batch, None before each has told a time."""
+    least: list[int] = []
+    for log in logs:
+        rows = RowMerge(log, _FAILED)
+        told = [
+            rows.derived({each.name: one.after.get(each.name) for each in log.columns})
+            for one in world.of(log, batch - 1)
+            if one.after is not None
+        ]
+        times = [micros_of(each[log.time or ""]) for each in told if each[log.time or ""]]
+        if not times:
+            return None
+        delay_ms = log.watermark.delay_ms if log.watermark else 0
+        least.append(max(times) - delay_ms * 1000)
+    return min(least)
+
+
 class _Rolled:
     """Columns over the events of a key in the time up to each."""
 
@@ -353,20 +394,8 @@ class _Rolled:
 
     def _horizon(self, batch: int) -> int | None:
         """Return the time below which nothing changes in a batch: the logs before it say."""
-        least: list[int] = []
-        for log in self.step.logs:
-            rows = RowMerge(log, _FAILED)
-            told = [
-                rows.derived({each.name: one.after.get(each.name) for each in log.columns})
-                for one in self.world.of(log, batch - 1)
-                if one.after is not None
-            ]
-            times = [micros_of(each[self.step.time]) for each in told if each[self.step.time]]
-            if not times:
-                return None
-            delay_ms = log.watermark.delay_ms if log.watermark else 0
-            least.append(max(times) - delay_ms * 1000)
-        return min(least) - self.step.retention_us
+        watermark = _watermark(self.step.logs, self.world, batch)
+        return None if watermark is None else watermark - self.step.retention_us
 
     def _seen(self, batch: int) -> list[Line]:
         """Return the events that others see in a batch: the last of each key, if it counts."""

@@ -16,7 +16,7 @@ from tests.oracle.stream_shape import make_stream_trial, stream_failures
 from tests.oracle.stream_truth import truth
 
 from joinery.plan.build import build_plan
-from joinery.plan.stream import PLACE, Rolling, Stream, Union
+from joinery.plan.stream import PLACE, Rolling, SeenFilter, Stream, Union
 from joinery.project.product import ProjectSpec
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import Sent
@@ -260,6 +260,7 @@ def test_random_streams_have_every_switch_and_send_something() -> None:
         (each.as_of, each.late) for each in lookups
     }
     assert {True, False} == {one == other for one, other in united}
-    assert sum(isinstance(step, Rolling) for each in streams for step in each.steps) > 10
+    for kind in (Rolling, SeenFilter):
+        assert sum(isinstance(step, kind) for each in streams for step in each.steps) > 4
     assert len({name for each in sent for name in each.lines}) > 40
     assert any(each.dead for each in sent)

@@ -19,7 +19,9 @@ YAML, PYTHON = (
     next(text for kind, text in BLOCK.findall(PAGE) if kind == wanted)
     for wanted in ("yaml", "python")
 )
-ROLLING = dict(re.findall(r"```(yaml rolling|json rows|json events)\n(.*?)```", PAGE, re.DOTALL))
+ROLLING = dict(
+    re.findall(r"```(yaml rolling|yaml seen|json rows|json events)\n(.*?)```", PAGE, re.DOTALL)
+)
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
@@ -40,6 +42,17 @@ def test_the_app_of_the_page_declares_a_stream(tmp_path: Path) -> None:
     assert ["products", "customers"] == [
         each.table.name for each in app.streams["enriched_orders"].plan.lookups
     ]
+
+
+def test_a_visit_of_the_page_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(ROLLING["yaml seen"], encoding="utf-8")
+    driver = StreamDriver(jn.load(file).plan.streams[0])
+    times = ("10:00", "10:20", "10:45", "11:15")
+
+    sent = driver.send(insert("view", visit="a", at=f"2026-03-01T{each}:00Z") for each in times)
+
+    assert ["10:00", "11:15"] == [each.value["at"].strftime("%H:%M") for each in sent]
 
 
 def test_the_payments_of_the_page_give_its_events(tmp_path: Path) -> None:

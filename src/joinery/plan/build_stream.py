@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from joinery.expression.problem import ExpressionError
 from joinery.expression.typed import Aggregate
-from joinery.model.type import TIMESTAMP, DataType, Field, Struct, parse_type
+from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field, Struct, parse_type
 from joinery.plan.build_lookup import Events, build_lookup
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
+from joinery.plan.seen import SEEN, SeenCall, read_seen
 from joinery.plan.sink import Owner, build_sink
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -197,6 +200,9 @@ class _Streams:
                 return self.checked(step, begun, path) if step else None
             case FilterSpec(where):
                 place = (*path, "filter")
+                seen = _seen(where)
+                if seen is not None:
+                    return self.seen(begun, seen, stream, place)
                 found = self.context.condition(where, place, begun.scope, begun.lost, word="filter")
                 return Filter(found) if found else None
             case SelectSpec(fields):
@@ -243,7 +249,7 @@ class _Streams:
         """Return the step, or None where a column it counts by is not there."""
         known = len(self.context.problems)
         logs = _logs(begun.relation, begun.steps)
-        self.check_time(begun, logs, stream, path)
+        self.check_time(begun, logs, stream, path, step="rolling")
         for index, name in enumerate(spec.by):
             self.check_by(begun, name, (*path, "by", index))
         values, aggregates = self.rolling_values(begun, spec, path)
@@ -287,6 +293,29 @@ class _Streams:
                 scope[name] = found[0].type
         return tuple(values.values()), tuple(aggregates)
 
+    def seen(
+        self, begun: _Begun, call: SeenCall, stream: StreamSpec, path: Path
+    ) -> SeenFilter | None:
+        """Return a filter that asks what was seen, or None where it cannot."""
+        known = len(self.context.problems)
+        if call.problem:
+            hint = "Write seen(column, for => '1d')."
+            self.context.refuse("PLAN_STREAM", call.problem, path, hint=hint)
+            return None
+        logs = _logs(begun.relation, begun.steps)
+        self.check_time(begun, logs, stream, path, step="seen")
+        self.check_by(begun, call.column, path)
+        if _remember(begun.steps):
+            message = 'an event that a step remembers would be met by "seen" out of its place'
+            hint = "Put the filter before that step."
+            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
+        scope = {**begun.scope, SEEN: BOOLEAN}
+        where = self.context.condition(call.condition, path, scope, begun.lost, word="filter")
+        time = begun.relation.time
+        if len(self.context.problems) > known or where is None or time is None or begun.lost:
+            return None
+        return SeenFilter(call.column, time, call.for_us, where, logs)
+
     def check_by(self, begun: _Begun, name: str, path: Path) -> None:
         """Refuse what events cannot be counted by."""
         if name in begun.lost:
@@ -300,12 +329,18 @@ class _Streams:
             self.context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
 
     def check_time(
-        self, begun: _Begun, logs: Sequence[Relation], stream: StreamSpec, path: Path
+        self,
+        begun: _Begun,
+        logs: Sequence[Relation],
+        stream: StreamSpec,
+        path: Path,
+        *,
+        step: str,
     ) -> None:
         """Refuse events whose time is not there, or not what their logs say it is."""
         for each in logs:
             if each.time is None:
-                message = f'rolling columns need a time, and relation "{each.name}" has none'
+                message = f'"{step}" needs a time, and relation "{each.name}" has none'
                 hint = f'Name its column: "time" of relation "{each.name}".'
                 self.context.refuse("PLAN_STREAM", message, path, hint=hint)
                 return
@@ -316,7 +351,7 @@ class _Streams:
             hint = "Give the relations a time column of one name, with derive."
             self.context.refuse("PLAN_STREAM", message, path, detail=detail, hint=hint)
         elif times[0] not in begun.lost and _replaces(begun.steps, times[0]):
-            message = f'a step before the rolling columns replaces the time "{times[0]}"'
+            message = f'a step before "{step}" replaces the time "{times[0]}"'
             hint = "Keep the column, and compute under another name."
             self.context.refuse("PLAN_STREAM", message, path, hint=hint)
         elif times[0] not in begun.lost and begun.scope.get(times[0]) != TIMESTAMP:
@@ -353,6 +388,34 @@ def _declared(spec: StepSpec) -> set[str] | None:
             return {name for name, _ in spec.values}
         case FilterSpec() | UnionSpec():
             return set()
+
+
+def _seen(text: str) -> SeenCall | None:
+    """Return what a condition asks of `seen`; what is no expression asks nothing."""
+    try:
+        return read_seen(text)
+    except ExpressionError:
+        return None
+
+
+def _corrects(steps: Sequence[Step]) -> bool:
+    """Return whether an event may come again from one of `steps`, with other columns."""
+    return any(
+        isinstance(each, Rolling)
+        or (isinstance(each, Lookup) and each.corrects)
+        or (isinstance(each, Union) and _corrects(each.other.steps))
+        for each in steps
+    )
+
+
+def _remember(steps: Sequence[Step]) -> bool:
+    """Return whether an event may come from one of `steps` in a later batch than its own."""
+    return any(
+        isinstance(each, Rolling)
+        or (isinstance(each, Lookup) and each.remembers)
+        or (isinstance(each, Union) and _remember(each.other.steps))
+        for each in steps
+    )
 
 
 def _logs(relation: Relation, steps: Sequence[Step]) -> tuple[Relation, ...]:
@@ -402,13 +465,10 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
         case MapRows(_, output):
             return {each.name for each in output.fields} if before else set()
         case Union(other):
-            corrected = any(each.corrects for each in other.lookups) or any(
-                isinstance(each, Rolling) for each in other.steps
-            )
-            return {each.name for each in begun.columns} if corrected else before
+            return {each.name for each in begun.columns} if _corrects(other.steps) else before
         case Rolling():
             return before | step.made
-        case Filter():
+        case Filter() | SeenFilter():
             return before
 
 

@@ -20,6 +20,7 @@ from joinery.plan.stream import (
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Union,
@@ -91,6 +92,8 @@ def _told(step: Step) -> str:
             return f'the union with "{other.name}"'
         case Rolling():
             return "the step rolling"
+        case SeenFilter():
+            return f"the filter on seen({step.column})"
         case Lookup() | Filter() | Select() | WithColumns() | MapRows():
             raise AssertionError(step)  # may come after a store is queried
 
@@ -102,6 +105,8 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
             return _obstacle_to_lookup(step, between, columns)
         case Rolling():
             return _SENT_AGAIN
+        case SeenFilter():
+            return "What it has met is kept in the stream, before a store is queried."
         case Union():
             return "The events of both streams must be there before a store is queried."
         case Filter() | Select() | WithColumns() | MapRows():
@@ -130,7 +135,7 @@ def _between(step: Lookup, other: Step, needed: set[str]) -> str:
     match other:
         case MapRows():
             return f'The function "{other.name}" is between them and may use any column.'
-        case Filter():
+        case Filter() | SeenFilter():
             if step.on_miss == "dead_letter":
                 return "A filter between them decides which events may become dead letters."
         case Lookup():
@@ -150,7 +155,7 @@ def _showing(step: Step, moved: Lookup) -> Step:
         case Select(fields):
             made = (Field(each.name, each.expression.type) for each in moved.fields)
             return Select(fields + tuple(_itself(each) for each in made))
-        case Lookup() | Filter() | WithColumns() | MapRows() | Union() | Rolling():
+        case Lookup() | Filter() | WithColumns() | MapRows() | Union() | Rolling() | SeenFilter():
             return step
 
 

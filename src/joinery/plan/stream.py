@@ -298,7 +298,40 @@ def rolling_scope(columns: Mapping[str, DataType]) -> dict[str, DataType]:
     return {**columns, WINDOW_SECONDS: DOUBLE}
 
 
-Step = Lookup | Filter | Select | WithColumns | MapRows | Union | Rolling
+@dataclass(frozen=True, slots=True)
+class SeenFilter:
+    """Keeps the events for which `where` is true, which asks whether a value was seen.
+
+    Attributes:
+        column: Of the event; a null was never seen.
+        time: The column with the event's time, as all of `logs` have it.
+        for_us: Seen is what stands before it in the log with the same value, less than this
+            from its time.
+        where: Over the columns and `SEEN`.
+        logs: The relations whose events come here.
+    """
+
+    column: str
+    time: str
+    for_us: int
+    where: Expression
+    logs: tuple[Relation, ...]
+
+    def columns_after(self, columns: Columns) -> Columns:
+        """Return the columns as they are."""
+        return columns
+
+    @property
+    def made(self) -> Names:
+        """No column."""
+        return frozenset()
+
+    def needed_before(self, needed: Names, columns: Names) -> Names:
+        """Return what is needed after it, and what it reads."""
+        return needed | {self.column, self.time} | (self.where.references & columns)
+
+
+Step = Lookup | Filter | Select | WithColumns | MapRows | Union | Rolling | SeenFilter
 
 
 def stage_of(step: Step) -> Stage:
@@ -307,7 +340,7 @@ def stage_of(step: Step) -> Stage:
     Steps that run in the stream (`state`) stand before those that query a store.
     """
     match step:
-        case Lookup(read="state") | Union() | Rolling():
+        case Lookup(read="state") | Union() | Rolling() | SeenFilter():
             return "state"
         case Lookup(read="database"):
             return "store"
@@ -318,7 +351,15 @@ def stage_of(step: Step) -> Stage:
 def beside(step: Step) -> Lookup | Union | None:
     """Return a step that brings in what is not in the event: a table's row, other events."""
     match step:
-        case Lookup(read="event") | Filter() | Select() | WithColumns() | MapRows() | Rolling():
+        case (
+            Lookup(read="event")
+            | Filter()
+            | Select()
+            | WithColumns()
+            | MapRows()
+            | Rolling()
+            | SeenFilter()
+        ):
             return None
         case Lookup() | Union():
             return step
@@ -378,8 +419,9 @@ class Stream:
 
     @property
     def watched(self) -> tuple[Relation, ...]:
-        """The logs by whose watermark rolling columns forget events."""
-        mine = (log for each in self.steps if isinstance(each, Rolling) for log in each.logs)
+        """The logs by whose watermark its steps forget events."""
+        watching = (each for each in self.steps if isinstance(each, Rolling | SeenFilter))
+        mine = (log for each in watching for log in each.logs)
         others = (log for other in self.united for log in other.watched)
         return tuple(dict.fromkeys((*mine, *others)))
 

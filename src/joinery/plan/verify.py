@@ -15,7 +15,7 @@ from typing import assert_never
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
-from joinery.model.type import TIMESTAMP, DataType, Field
+from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
@@ -27,11 +27,13 @@ from joinery.plan.nodes import (
     Product,
     Relation,
 )
+from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -218,6 +220,11 @@ def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
             )
         case Rolling():
             _rolling(stream, step, columns)
+        case SeenFilter(column, time, _, where):
+            types = {each.name: each.type for each in columns}
+            _verify_stream_require(types.get(time) == TIMESTAMP, stream, "what is seen has a time")
+            _verify_stream_require(column in types, stream, "what was seen is there")
+            _verify_stream_reads(stream, [where], (*columns, Field(SEEN, BOOLEAN)))
         case MapRows():
             pass
 

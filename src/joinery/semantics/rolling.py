@@ -56,7 +56,7 @@ class RollingColumns:
 
     def __init__(self, step: Rolling, failed: ExpressionFindings) -> None:
         self._step = step
-        self._watermark = _Watermark(step.logs, failed)
+        self._watermark = LogWatermark(step.logs, failed)
         self._aggregates = [Aggregating(each, failed) for each in step.aggregates]
         self._values = [(each.name, guarded(each.expression, failed)) for each in step.values]
         self._type = Struct(tuple(Field(e.name, e.expression.type) for e in step.values))
@@ -107,7 +107,7 @@ class RollingColumns:
         return True
 
     def _member(self, event: Event) -> _Member:
-        key = tuple(_equal(event.row[name]) for name in self._step.by)
+        key = tuple(equal_value(event.row[name]) for name in self._step.by)
         return _Member(event.kept(), key, micros_of(event.row[self._step.time]))
 
     def _answer(self, event: Event, last: bool) -> Event:
@@ -160,7 +160,7 @@ class RollingColumns:
         return document_json(values, self._type)
 
 
-class _Watermark:
+class LogWatermark:
     """The least watermark of logs, of which each is one partition."""
 
     def __init__(self, logs: Sequence[Relation], failed: ExpressionFindings) -> None:
@@ -192,7 +192,7 @@ def _delay_us(log: Relation) -> int:
     return log.watermark.delay_ms * 1000 if log.watermark else 0
 
 
-def _equal(value: Any) -> Any:
+def equal_value(value: Any) -> Any:
     """Return one value for all that are one key: NaN is the same object, zero has no sign."""
     if isinstance(value, float):
         return math.nan if math.isnan(value) else value + 0.0

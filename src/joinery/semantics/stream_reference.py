@@ -27,6 +27,7 @@ from joinery.plan.stream import (
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -39,6 +40,7 @@ from joinery.semantics.merge import RowMerge
 from joinery.semantics.rolling import RollingColumns
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded
+from joinery.semantics.seen import SeenTimes
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 Work = Callable[[Sequence[Change], list[Event], int, Findings], list[Event]]
@@ -149,6 +151,8 @@ class _Pipeline:
                 return partial(_computed, self._evaluators(fields), True)
             case MapRows():
                 return partial(_mapped, step, function_of(step))
+            case SeenFilter():
+                return SeenTimes(step, self._failed).process
             case Rolling():
                 return RollingColumns(step, self._failed).process
             case Union(other):

@@ -19,7 +19,13 @@ from joinery.errors import RunError
 from joinery.plan.nodes import CLOCK, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
-from joinery.solutions.spark_state.program import Group, KernelProgram, RelationProgram, Rolling
+from joinery.solutions.spark_state.program import (
+    Group,
+    KernelProgram,
+    RelationProgram,
+    Rolling,
+    Seen,
+)
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 
@@ -257,7 +263,7 @@ def _timed(program: KernelProgram) -> Iterator[int]:
     for node in program.nodes:
         if isinstance(node, Group):
             yield node.relation
-        elif isinstance(node, Rolling):
+        elif isinstance(node, Rolling | Seen):
             yield from (each.relation for each in node.logs)
 
 

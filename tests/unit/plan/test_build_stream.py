@@ -299,12 +299,25 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
         ),
         (
             f"{{with_columns: {{at: 'coalesce(at, at)'}}}}, {ROLLING}",
-            'PLAN_STREAM a step before the rolling columns replaces the time "at"',
+            'PLAN_STREAM a step before "rolling" replaces the time "at"',
         ),
         (
             f"{{{PRODUCTS}, on_change: re_emit, for: 1d}},"
             " {rolling: {by: [seller], over: 1m, values: {n: count(*)}}}",
             'PLAN_STREAM the rolling columns remember events by "seller"',
+        ),
+        ("{filter: seen(sku)}", 'PLAN_STREAM "seen" takes a column, and for how long'),
+        (
+            "{filter: \"seen(sku, for => 'soon')\"}",
+            'PLAN_STREAM "soon" is no length of time above nothing',
+        ),
+        (
+            "{filter: \"seen(skew, for => '1d') or quantity > 0\"}",
+            'PLAN_UNKNOWN_COLUMN the event has no column "skew"',
+        ),
+        (
+            f"{ROLLING}, {{filter: \"not seen(sku, for => '1d')\"}}",
+            'PLAN_STREAM an event that a step remembers would be met by "seen" out of its place',
         ),
         (
             f"{{{CUSTOMERS}, {STORE}}}, {ROLLING}",
@@ -351,7 +364,7 @@ def test_what_cannot_hold_is_told(tmp_path: Path, steps: str, problem: str) -> N
         ),
         (
             f"  s: {{from: clicks, steps: [{ROLLING.replace('sku', 'page')}]}}",
-            'PLAN_STREAM rolling columns need a time, and relation "clicks" has none',
+            'PLAN_STREAM "rolling" needs a time, and relation "clicks" has none',
         ),
     ],
 )

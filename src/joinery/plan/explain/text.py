@@ -28,11 +28,13 @@ from joinery.plan.nodes import (
     Product,
     Relation,
 )
+from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -317,6 +319,9 @@ def step_text(step: Step) -> str:
             return f"Map {step.name} -> {', '.join(each.name for each in output.fields)}"
         case Union(other):
             return f"Union {other.name}"
+        case SeenFilter(column, _, for_us, where):
+            asked = where.sql.replace(SEEN, f"seen({column}, for => '{micros_text(for_us)}')")
+            return f"Filter {asked}"
         case Rolling(by, _, over_us):
             values = computed_text(step.values)
             for each in reversed(step.aggregates):

@@ -33,6 +33,7 @@ from joinery.solutions.spark_state.program import (
     RelationProgram,
     Retract,
     Rolling,
+    Seen,
     SessionProgram,
     SlidingProgram,
     Slot,
@@ -171,7 +172,7 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling():
+        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling() | Seen():
             yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
@@ -282,6 +283,9 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
             yield f"{title}: rows", program.relations[node.relation].name
             yield f"{title}: a missing row", node.miss
             yield f"{title}: remembers", event_memory(node)
+            onwards = node.onward
+        case Seen():
+            yield f"{title}: seen within", f"{node.for_micros / 1000:g} ms"
             onwards = node.onward
         case Rolling():
             yield f"{title}: looks back", rolling_text(node)

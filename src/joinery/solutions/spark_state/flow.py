@@ -19,6 +19,7 @@ from joinery.plan.stream import (
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Step,
     Stream,
@@ -28,7 +29,7 @@ from joinery.plan.stream import (
 
 # What one assembler does with others, what has a node of its own, and either of the two.
 ShapingStep = Filter | Select | WithColumns
-NodeStep = Lookup | MapRows | Rolling
+NodeStep = Lookup | MapRows | Rolling | SeenFilter
 FlowStep = ShapingStep | NodeStep
 
 
@@ -106,7 +107,15 @@ def _worked(steps: Sequence[Step]) -> tuple[FlowStep, ...]:
         match step:
             case Union() | Lookup(read="event"):
                 pass
-            case Lookup() | Filter() | Select() | WithColumns() | MapRows() | Rolling():
+            case (
+                Lookup()
+                | Filter()
+                | Select()
+                | WithColumns()
+                | MapRows()
+                | Rolling()
+                | SeenFilter()
+            ):
                 worked.append(step)
     return tuple(worked)
 
@@ -120,7 +129,7 @@ def split(
         match step:
             case Filter() | Select() | WithColumns():
                 before.append(step)
-            case Lookup() | MapRows() | Rolling():
+            case Lookup() | MapRows() | Rolling() | SeenFilter():
                 return tuple(before), step, steps[index + 1 :]
     return tuple(before), None, ()
 
@@ -140,7 +149,7 @@ def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozens
             match step:
                 case Lookup():
                     add(step.table, _read_of(step))
-                case Filter() | Select() | WithColumns() | MapRows() | Rolling():
+                case Filter() | Select() | WithColumns() | MapRows() | Rolling() | SeenFilter():
                     pass
     return needed
 

@@ -17,11 +17,13 @@ from functools import reduce
 
 from joinery.model.type import BOOLEAN, DataType, Field, Struct
 from joinery.plan.nodes import Computed
+from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Stream,
     WithColumns,
@@ -48,6 +50,7 @@ from joinery.solutions.spark_state.program import (
     ProductProgram,
     Route,
     ScopeName,
+    Seen,
     Slot,
     Sql,
     StreamNode,
@@ -196,7 +199,7 @@ def lower_streams(
                 lowered.maps[index] = step
             case Lookup(read="database"):
                 lowered.asked[index] = step
-            case Lookup() | Rolling():
+            case Lookup() | Rolling() | SeenFilter():
                 pass
     return lowered
 
@@ -302,6 +305,8 @@ class _Lowering:
         match step:
             case MapRows():
                 return Onward(assembler, node, _NOWHERE, None)
+            case SeenFilter():
+                return Onward(assembler, node, _NOWHERE, event_address(step, event))
             case Lookup() | Rolling():
                 address = event_address(step, event)
                 claim = self._claim(node, step, address)
@@ -313,7 +318,7 @@ class _Lowering:
         """Return the claim before a node that remembers events, once; None where none is."""
         if lookup not in self._claims:
             node = self._nodes[lookup]
-            assert not isinstance(node, Claim | MapEvents)  # as `make_node` gives for such a step
+            assert not isinstance(node, Claim | MapEvents | Seen)  # as `make_node` says
             made = make_claim(node, lookup, on)
             self._claims[lookup] = None if made is None else len(self._nodes)
             if made is not None:
@@ -346,6 +351,9 @@ class _Lowering:
                 given = _Given(own_after(step, place), added_by(step, place))
             case Rolling():
                 given = _Given(own_after(step, place), added_by(step, place))
+            case SeenFilter(where=where):
+                given = _Given(event, (Slot(SEEN, BOOLEAN),))
+                tails = [replace(each, steps=(Filter(where), *each.steps)) for each in tails]
             case MapRows():
                 given = _Given(slots_of(step.output))
         self._nodes[index] = replace(node, onward=self._onwards(tails, given))

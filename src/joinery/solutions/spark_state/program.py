@@ -555,7 +555,33 @@ class Rolling:
 
 
 DocumentNode = Retract | ToOne | Match | Fold | Group | Closing
-StreamNode = CurrentLookup | AsOf | Claim | MapEvents | Rolling
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Remembers the times of one value's events; sends each with whether one was near before it.
+
+    Attributes:
+        by: The value, over `event`; a null was never seen.
+        event_time: The place of the event's time in `event`.
+        for_micros: What is less than this apart is near.
+        logs: By whose watermark times are forgotten.
+    """
+
+    name: str
+    level: int
+    owner: str
+    key: Struct
+    event: Struct
+    by: Address
+    event_time: int
+    for_micros: int
+    logs: tuple[Log, ...]
+    onward: tuple[Onward, ...]
+    kind: Literal["seen"] = "seen"
+
+
+StreamNode = CurrentLookup | AsOf | Claim | MapEvents | Rolling | Seen
 KernelNode = DocumentNode | StreamNode
 
 

@@ -47,6 +47,7 @@ from joinery.solutions.spark_state.program import (
     Retract,
     Rolling,
     Route,
+    Seen,
     Slot,
     ToOne,
     Upward,
@@ -114,7 +115,16 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case Group():
             columns = [each.name for each in grouped_by(program, node)]
             return ", ".join(columns if node.window is None else [*columns, "window"])
-        case ToOne() | Match() | CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling():
+        case (
+            ToOne()
+            | Match()
+            | CurrentLookup()
+            | AsOf()
+            | Claim()
+            | MapEvents()
+            | Rolling()
+            | Seen()
+        ):
             return ""  # what comes to it says by what
 
 
@@ -134,7 +144,7 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Claim():
             event = [Slot(each.name, each.type) for each in node.event.fields]
             yield Arrow("events", node.target, columns_of(event, node.on))
-        case CurrentLookup() | AsOf() | MapEvents() | Rolling():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen():
             yield from (_onward(program, each) for each in node.onward)
         case Group():
             yield Arrow("groups", SINKS)
@@ -249,6 +259,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             yield f"tells its addresses {closing_text(program, node)}"
         case Claim():
             yield "remembers where each event is kept, as it may come again"
+        case Seen():
+            yield f"keeps times that are less than {node.for_micros / 1000:g} ms apart as one"
         case Rolling():
             yield f"looks back {rolling_text(node)}"
             yield f"keeps events, and {', '.join(map(aggregate_text, node.aggregates))}"

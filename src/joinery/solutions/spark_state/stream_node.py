@@ -31,6 +31,7 @@ from joinery.solutions.spark_state.program import (
     MapEvents,
     RelationProgram,
     Rolling,
+    Seen,
     Slot,
     StreamNode,
 )
@@ -171,13 +172,15 @@ def node_name(step: NodeStep) -> str:
             return table.name
         case plan.Rolling():
             return f"rolling_{'_'.join(each.name for each in step.values)}"
+        case plan.SeenFilter(column):
+            return f"seen_{column}"
         case MapRows():
             return step.name
 
 
 def make_node(
     step: NodeStep, place: Place, relations: Relations
-) -> CurrentLookup | AsOf | MapEvents | Rolling:
+) -> CurrentLookup | AsOf | MapEvents | Rolling | Seen:
     """Return the node of a step, without what follows on it."""
     match step:
         case MapRows(_, output):
@@ -185,6 +188,19 @@ def make_node(
             return MapEvents(place.name, 0, owner, place.stream.key, event, output, ())
         case plan.Rolling():
             return _rolling(step, place, relations)
+        case plan.SeenFilter():
+            return Seen(
+                name=place.name,
+                level=0,
+                owner=place.stream.name,
+                key=place.stream.key,
+                event=struct_of(place.event),
+                by=event_address(step, place.event),
+                event_time=[slot.name for slot in place.event].index(step.time),
+                for_micros=step.for_us,
+                logs=tuple(_log(each, relations) for each in step.logs),
+                onward=(),
+            )
         case Lookup(as_of="event"):
             return _as_of(step, place, relations)
         case Lookup():
@@ -333,11 +349,12 @@ def _kept_micros(lookup: CurrentLookup) -> int:
     return waits + lasts
 
 
-def event_address(step: Lookup | plan.Rolling, event: Sequence[Slot]) -> Address:
+def event_address(step: Lookup | plan.Rolling | plan.SeenFilter, event: Sequence[Slot]) -> Address:
     """Return the event's side of a lookup's join value, or what its rolling columns count by."""
     places = {slot.name: index for index, slot in enumerate(event)}
-    if isinstance(step, plan.Rolling):
-        by = [places[each] for each in step.by]
+    if not isinstance(step, Lookup):
+        names = step.by if isinstance(step, plan.Rolling) else (step.column,)
+        by = [places[each] for each in names]
         return Address(tuple(by), tuple(event[each].type for each in by))
     return Address(
         tuple(places[pair.parent] for pair in step.on), tuple(pair.type for pair in step.on)
@@ -413,7 +430,7 @@ def _asks(node: StreamNode) -> bool:
     match node:
         case CurrentLookup():
             return node.asked
-        case AsOf() | Claim() | MapEvents() | Rolling():
+        case AsOf() | Claim() | MapEvents() | Rolling() | Seen():
             return False
 
 
@@ -422,7 +439,7 @@ def _calls(node: StreamNode) -> bool:
     match node:
         case MapEvents():
             return True
-        case CurrentLookup() | AsOf() | Claim() | Rolling():
+        case CurrentLookup() | AsOf() | Claim() | Rolling() | Seen():
             return False
 
 
@@ -430,5 +447,5 @@ def _targets(node: StreamNode) -> list[int]:
     match node:
         case Claim():
             return [node.target]
-        case CurrentLookup() | AsOf() | MapEvents() | Rolling():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen():
             return [each.target for each in node.onward]

@@ -32,6 +32,7 @@ from joinery.solutions.spark_state.program import (
     Match,
     Retract,
     Rolling,
+    Seen,
     ToOne,
 )
 from joinery.spark.batch.mode import RunMode
@@ -196,6 +197,7 @@ def _has_timer(node: KernelNode) -> bool:
             | Claim()
             | MapEvents()
             | Rolling()
+            | Seen()
         ):
             return False
 

@@ -23,6 +23,7 @@ from joinery.plan.stream import (
     Lookup,
     MapRows,
     Rolling,
+    SeenFilter,
     Select,
     Stream,
     Union,
@@ -205,6 +206,8 @@ def _steps_against(stream: Stream) -> Iterator[str]:
                 yield f'stream "{stream.name}" waits for the time of "{table}", known by batch'
             case Union(other):
                 yield from _steps_against(other)
+            case SeenFilter():
+                yield f'stream "{stream.name}" asks what was seen, which needs batches'
             case Rolling():
                 yield f'stream "{stream.name}" has rolling columns, which need batches'
             case Lookup() | Filter() | Select() | WithColumns():

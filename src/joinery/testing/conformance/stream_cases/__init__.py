@@ -12,6 +12,7 @@ from joinery.testing.conformance.stream_cases import (
     placed,
     repeated,
     rolling,
+    seen,
     step,
     stored,
     versioned,
@@ -30,6 +31,7 @@ def stream_cases() -> tuple[StreamCase, ...]:
         versioned,
         stored,
         rolling,
+        seen,
         chained,
         combined,
     )

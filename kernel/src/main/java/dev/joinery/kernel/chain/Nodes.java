@@ -17,6 +17,7 @@ import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
 import dev.joinery.kernel.stream.CurrentLookup;
 import dev.joinery.kernel.stream.Rolling;
+import dev.joinery.kernel.stream.Seen;
 import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 
@@ -77,6 +78,8 @@ public final class Nodes {
         nodes[index] = new AsOf(asOf, context);
       } else if (program instanceof Program.ClaimProgram claim) {
         nodes[index] = new Claim(claim, context);
+      } else if (program instanceof Program.SeenProgram seen) {
+        nodes[index] = new Seen(seen, context);
       } else if (program instanceof Program.RollingProgram rolling) {
         nodes[index] = new Rolling(index, rolling, context);
       } else if (program instanceof Program.FoldProgram fold) {

@@ -214,7 +214,9 @@ public final class Entrance implements Ingress.Destination {
       boolean keyed = context.program().relations().get(entry.relation()).key().length > 0;
       this.key = keyed ? context.keyProjection(entry.relation()) : null;
       this.onward = entry.onward().stream().map(each -> new Onward(each, context)).toList();
-      this.placed = keyed || onward.size() > 1;
+      boolean ordered =
+          context.program().nodes().stream().anyMatch(Program.SeenProgram.class::isInstance);
+      this.placed = keyed || ordered || onward.size() > 1;
       this.log = context.program().logOf(entry);
       this.origin = origin;
     }

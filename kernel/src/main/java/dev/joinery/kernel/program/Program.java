@@ -131,6 +131,7 @@ public record Program(
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
     @Type(value = RollingProgram.class, name = "rolling"),
+    @Type(value = SeenProgram.class, name = "seen"),
     @Type(value = MapProgram.class, name = "map")
   })
   public sealed interface NodeProgram extends Serializable {
@@ -553,6 +554,32 @@ public record Program(
     /** How far below the watermark an event may be that one which still counts sees. */
     public long keepMicros() {
       return retentionMicros + overMicros;
+    }
+  }
+
+  /**
+   * Whether an event of the same value stands before one in the log, near its time.
+   *
+   * @param by the value, over {@code event}; a null was never seen
+   * @param eventTime over {@code event}
+   * @param forMicros what is less than this apart is near
+   * @param logs by whose watermark times are forgotten
+   */
+  public record SeenProgram(
+      String name,
+      int level,
+      String owner,
+      StructType key,
+      StructType event,
+      Address by,
+      int eventTime,
+      long forMicros,
+      List<LogProgram> logs,
+      List<Onward> onward)
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return false;
     }
   }
 

@@ -31,7 +31,7 @@ import org.apache.spark.sql.types.DataType;
  * the greatest are added up anew where they leave; all else is added and taken back.
  */
 public final class Rolling implements Node {
-  private static final String TOO_LATE =
+  static final String TOO_LATE =
       "It is further below the watermark than events still count.";
 
   private final Program.RollingProgram program;

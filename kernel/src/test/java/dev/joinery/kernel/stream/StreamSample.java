@@ -199,6 +199,37 @@ final class StreamSample {
         null);
   }
 
+  /** Each sale whose sku was not seen less than 10 s from it, and the others, marked. */
+  static Program seen(long delayMicros) {
+    StructType value = StructType.fromDDL("id long, seen boolean");
+    return new Program(
+        1,
+        List.of(relation(SALE, 0)),
+        List.of(
+            new Program.SeenProgram(
+                "sales/seen",
+                1,
+                "sales",
+                KEY,
+                SALE.type(),
+                new Program.Address(new int[] {1}, new DataType[] {LONG}),
+                2,
+                10_000_000,
+                List.of(new Program.LogProgram(0, delayMicros)),
+                List.of(new Program.Onward(2, -1, 0, null, false)))),
+        List.of(
+            view(SALE),
+            pass("sales/seen/before", SALE, 0, 1, 2),
+            shape("sales/", SALE.slots(), slots("seen boolean"), value, 0, 3)),
+        List.of(new Program.ProductProgram("sales", KEY, value)),
+        List.of(),
+        List.of(new Program.EntryProgram(0, List.of(to(0, 1, 1)))),
+        WEEK,
+        1 << 20,
+        List.of(),
+        null);
+  }
+
   /** Each sale with how many of its sku were in the 10 s up to it, and their least id. */
   static Program rolling(long delayMicros, long retentionMicros) {
     StructType value = StructType.fromDDL("id long, n long, low long, again boolean");
