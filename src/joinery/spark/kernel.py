@@ -264,7 +264,7 @@ def _timed(program: KernelProgram) -> Iterator[int]:
         if isinstance(node, Group):
             yield node.relation
         elif isinstance(node, Rolling | Seen):
-            yield from (each.relation for each in node.logs)
+            yield from node.logs
 
 
 def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:

@@ -518,14 +518,6 @@ class ProductRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """A log of events, whose watermark is the newest time of each partition less a delay."""
-
-    relation: int
-    delay_micros: int
-
-
-@dataclass(frozen=True, slots=True)
 class Rolling:
     """Remembers the events of one key; sends each with values over those in the time up to it.
 
@@ -547,7 +539,7 @@ class Rolling:
     event_time: int
     over_micros: int
     retention_micros: int
-    logs: tuple[Log, ...]
+    logs: tuple[int, ...]
     aggregates: tuple[AggregateColumn, ...]
     values: int
     onward: tuple[Onward, ...]
@@ -576,7 +568,7 @@ class Seen:
     by: Address
     event_time: int
     for_micros: int
-    logs: tuple[Log, ...]
+    logs: tuple[int, ...]
     onward: tuple[Onward, ...]
     kind: Literal["seen"] = "seen"
 

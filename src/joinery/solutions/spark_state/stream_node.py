@@ -27,7 +27,6 @@ from joinery.solutions.spark_state.program import (
     Claim,
     CurrentLookup,
     Entry,
-    Log,
     MapEvents,
     RelationProgram,
     Rolling,
@@ -198,7 +197,7 @@ def make_node(
                 by=event_address(step, place.event),
                 event_time=[slot.name for slot in place.event].index(step.time),
                 for_micros=step.for_us,
-                logs=tuple(_log(each, relations) for each in step.logs),
+                logs=tuple(relations.rows[each.name].index for each in step.logs),
                 onward=(),
             )
         case Lookup(as_of="event"):
@@ -297,16 +296,11 @@ def _rolling(step: plan.Rolling, place: Place, relations: Relations) -> Rolling:
         event_time=slots[step.time][0],
         over_micros=step.over_us,
         retention_micros=step.retention_us,
-        logs=tuple(_log(each, relations) for each in step.logs),
+        logs=tuple(relations.rows[each.name].index for each in step.logs),
         aggregates=aggregates,
         values=values,
         onward=(),
     )
-
-
-def _log(relation: Relation, relations: Relations) -> Log:
-    delay_ms = relation.watermark.delay_ms if relation.watermark else 0
-    return Log(relations.rows[relation.name].index, delay_ms * 1000)
 
 
 def make_claim(lookup: CurrentLookup | AsOf | Rolling, target: int, on: Address) -> Claim | None:

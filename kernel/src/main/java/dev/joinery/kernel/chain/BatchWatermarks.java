@@ -19,13 +19,18 @@ public final class BatchWatermarks {
 
   /** Of the batch of the task at work; none where there is no task. */
   public static BatchWatermarks here() {
-    TaskContext task = TaskContext.get();
-    String told = task == null ? null : task.getLocalProperty(PROPERTY);
+    String told = told();
     try {
       return new BatchWatermarks(new ObjectMapper().readTree(told == null ? "{}" : told));
     } catch (JsonProcessingException notJson) {
       throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
     }
+  }
+
+  /** As the driver told them; null for nothing. */
+  static String told() {
+    TaskContext task = TaskContext.get();
+    return task == null ? null : task.getLocalProperty(PROPERTY);
   }
 
   /** {@link Marks#UNKNOWN} for a relation without one. */

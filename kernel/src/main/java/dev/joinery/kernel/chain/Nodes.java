@@ -19,7 +19,6 @@ import dev.joinery.kernel.stream.CurrentLookup;
 import dev.joinery.kernel.stream.Rolling;
 import dev.joinery.kernel.stream.Seen;
 import java.util.function.Supplier;
-import org.apache.spark.TaskContext;
 
 /**
  * The nodes of a program, each made when it is first needed, and what they share.
@@ -32,19 +31,13 @@ public final class Nodes {
   private final Node[] nodes;
 
   public Nodes(CompiledProgram compiled) {
-    this(compiled, Nodes::timesOfTask);
+    this(compiled, BatchWatermarks::told);
   }
 
-  /** {@code newestTimes} gives the newest times before a batch, as {@link #timesOfTask} does. */
-  public Nodes(CompiledProgram compiled, Supplier<String> newestTimes) {
-    this.context = new NodeContext(compiled, newestTimes);
+  /** {@code watermarks} gives those before a batch, as {@link BatchWatermarks#told} does. */
+  public Nodes(CompiledProgram compiled, Supplier<String> watermarks) {
+    this.context = new NodeContext(compiled, watermarks);
     this.nodes = new Node[compiled.program().nodes().size()];
-  }
-
-  /** What the driver tells the task of the newest times before its batch; null for nothing. */
-  private static String timesOfTask() {
-    TaskContext task = TaskContext.get();
-    return task == null ? null : task.getLocalProperty(NodeContext.NEWEST);
   }
 
   public NodeContext context() {

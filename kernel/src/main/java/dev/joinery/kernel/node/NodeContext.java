@@ -21,18 +21,15 @@ public final class NodeContext {
   public static final String NEWEST = "joinery.newest";
 
   private final CompiledProgram compiled;
-  private final Supplier<String> newestTimes;
+  private final Supplier<String> watermarks;
   private final Counters counters = new Counters();
   private final Map<Integer, Assembler> assemblers = new HashMap<>();
   private final Map<Integer, RelationRows> relations = new HashMap<>();
 
-  /**
-   * @param newestTimes gives the newest times before a batch: {@code {relation: {partition:
-   *     micros}}}, or null
-   */
-  public NodeContext(CompiledProgram compiled, Supplier<String> newestTimes) {
+  /** {@code watermarks} gives those before a batch: {@code {relation: micros}}, or null. */
+  public NodeContext(CompiledProgram compiled, Supplier<String> watermarks) {
     this.compiled = compiled;
-    this.newestTimes = newestTimes;
+    this.watermarks = watermarks;
   }
 
   public Program program() {
@@ -87,9 +84,9 @@ public final class NodeContext {
     return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
   }
 
-  /** What the driver tells of the newest times before the batch; null for nothing. */
-  public String newestTimes() {
-    return newestTimes.get();
+  /** What the driver tells of the watermarks before the batch; null for nothing. */
+  public String watermarks() {
+    return watermarks.get();
   }
 
   /** The compiled aggregates of an arm of a match, made anew for each node. */

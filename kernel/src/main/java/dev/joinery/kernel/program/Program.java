@@ -522,9 +522,6 @@ public record Program(
     }
   }
 
-  /** A log of events, whose watermark is the newest time of each partition less a delay. */
-  public record LogProgram(int relation, long delayMicros) implements Serializable {}
-
   /**
    * Columns over the events of the same key in the time up to each event.
    *
@@ -546,7 +543,7 @@ public record Program(
       int eventTime,
       long overMicros,
       long retentionMicros,
-      List<LogProgram> logs,
+      int[] logs,
       List<AggregateProgram> aggregates,
       int values,
       List<Onward> onward)
@@ -574,7 +571,7 @@ public record Program(
       Address by,
       int eventTime,
       long forMicros,
-      List<LogProgram> logs,
+      int[] logs,
       List<Onward> onward)
       implements NodeProgram {
     @Override

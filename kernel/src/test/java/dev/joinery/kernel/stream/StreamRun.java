@@ -52,11 +52,11 @@ final class StreamRun {
   private final Map<Slice, byte[]> notes = new HashMap<>();
   private Expiry expiry;
   private long place;
-  private String newestTimes;
+  private String watermarks;
 
   StreamRun(Program program, long seed) {
     this.program = program;
-    this.nodes = new Nodes(new Compiler(null).compile(program), () -> newestTimes);
+    this.nodes = new Nodes(new Compiler(null).compile(program), () -> watermarks);
     this.router = new Ingress.Router(program);
     this.clocks = Entrance.clocksOf(nodes.context());
     program
@@ -68,9 +68,9 @@ final class StreamRun {
     this.random = new Random(seed);
   }
 
-  /** What the batches from here on are told of the newest times before them. */
-  void tell(String newest) {
-    newestTimes = newest;
+  /** The watermarks that the batches from here on are told. */
+  void tell(String told) {
+    watermarks = told;
   }
 
   /** Looks at all that asked for it until a time, as levels do in the course of batches. */

@@ -200,7 +200,7 @@ final class StreamSample {
   }
 
   /** Each sale whose sku was not seen less than 10 s from it, and the others, marked. */
-  static Program seen(long delayMicros) {
+  static Program seen() {
     StructType value = StructType.fromDDL("id long, seen boolean");
     return new Program(
         1,
@@ -215,7 +215,7 @@ final class StreamSample {
                 new Program.Address(new int[] {1}, new DataType[] {LONG}),
                 2,
                 10_000_000,
-                List.of(new Program.LogProgram(0, delayMicros)),
+                new int[] {0},
                 List.of(new Program.Onward(2, -1, 0, null, false)))),
         List.of(
             view(SALE),
@@ -231,7 +231,7 @@ final class StreamSample {
   }
 
   /** Each sale with how many of its sku were in the 10 s up to it, and their least id. */
-  static Program rolling(long delayMicros, long retentionMicros) {
+  static Program rolling(long retentionMicros) {
     StructType value = StructType.fromDDL("id long, n long, low long, again boolean");
     Program.Sql id =
         new Program.Sql("id", List.of(new Program.ScopeName("id", 0, LONG)), LONG);
@@ -249,7 +249,7 @@ final class StreamSample {
                 2,
                 10_000_000,
                 retentionMicros,
-                List.of(new Program.LogProgram(0, delayMicros)),
+                new int[] {0},
                 List.of(
                     Program.AggregateProgram.of("count", null, null, LONG),
                     Program.AggregateProgram.of("min", id, null, LONG)),
