@@ -94,10 +94,7 @@ def make_stream(seed: int) -> ProjectSpec:
         steps = [_step(random) for _ in range(random.randrange(1, 5))]
         streams = ""
         if random.random() < 0.3:
-            before = [
-                random.choice((_plain, _lookup, _unseen))(random)
-                for _ in range(random.randrange(2))
-            ]
+            before = [random.choice((_plain, _lookup))(random) for _ in range(random.randrange(2))]
             if random.random() < 0.5:
                 # Of a record that passes two branches of one log either line may be sent.
                 other, before = origin, ["{filter: sku = 'a'}", *before]
