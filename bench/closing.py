@@ -13,9 +13,14 @@ import statistics
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import joinery as jn
 from joinery.model.progress import BatchProgress
+from joinery.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PROJECT = """\
@@ -61,16 +66,12 @@ def generate(topic: Path, *, alive: int, pairs: int, rows: int) -> None:
         write(topic / f"{number + 1:03d}.jsonl", [(card, float(hour)) for card in cards])
 
 
-def run(work: Path, data: Path, *, rows: int) -> list[BatchProgress]:
+def run(spark: SparkSession, work: Path, data: Path, *, rows: int) -> list[BatchProgress]:
     """Read what there is in batches of so many rows."""
     file = work / "joinery.yaml"
     file.write_text(PROJECT.format(data=data, out=work / "out", rows=rows), encoding="utf-8")
     batches: list[BatchProgress] = []
-    app = jn.load(file)
-    from joinery.spark.session import open_session
-
-    spark = open_session("closing", log=work / "spark.log", master="local[2]", settings={})
-    jn.run(spark, app, once=True, on_batch=batches.append).await_termination()
+    jn.run(spark, jn.load(file), once=True, on_batch=batches.append).await_termination()
     return batches
 
 
@@ -90,11 +91,13 @@ def main() -> None:
     files = sorted((data / "payment").glob("*.jsonl"))[1:]
     for file in files:
         file.rename(later / file.name)
-    loaded = run(asked.work.absolute(), data, rows=10 * asked.alive)
+    work = asked.work.absolute()
+    spark = open_session("closing", log=work / "spark.log", master="local[2]")
+    loaded = run(spark, work, data, rows=10 * asked.alive)
     print(f"{asked.alive} windows wait, after {sum(each.seconds for each in loaded):.1f} s")
     for file in files:
         (later / file.name).rename(file)
-    batches = run(asked.work.absolute(), data, rows=asked.rows)[2:]  # the first two warm up
+    batches = run(spark, work, data, rows=asked.rows)[2:]  # the first two warm up
     told = {"closing": 0, "others": 0}
     seconds: dict[str, list[float]] = {each: [] for each in told}
     for each in batches:
@@ -108,6 +111,7 @@ def main() -> None:
         )
     ratio = statistics.median(seconds["closing"]) / statistics.median(seconds["others"])
     print(f"ratio {ratio:.2f}")
+    spark.stop()
 
 
 if __name__ == "__main__":
