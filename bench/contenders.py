@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 import venv
 from collections.abc import Mapping, Sequence
@@ -204,6 +205,33 @@ class Flink(Peer):
 
 
 @dataclass(frozen=True, slots=True)
+class SparkItself(Peer):
+    """Spark's own Structured Streaming, in this checkout's environment; it has no documents."""
+
+    def install(self) -> None:
+        """Do nothing: Spark is there."""
+
+    @property
+    def python(self) -> Path:
+        """This interpreter."""
+        return Path(sys.executable)
+
+    def version(self) -> str:
+        """Name Spark's version."""
+        import pyspark
+
+        return f"{self.name}: Spark {pyspark.__version__}"
+
+    def run(self, changes: Path, *, total: int, format: str, work: Path) -> Run:
+        """Refuse: it has no UserProfile."""
+        raise ContenderError("Spark itself has no nested documents")
+
+    def profiles(self, changes: Path, *, total: int, work: Path) -> dict[str, expected.Profile]:
+        """Refuse: it has no UserProfile."""
+        raise ContenderError("Spark itself has no nested documents")
+
+
+@dataclass(frozen=True, slots=True)
 class Pathway(Peer):
     """Pathway on two threads, documents to a file."""
 
@@ -225,6 +253,7 @@ PEERS: dict[str, Contender] = {
     for each in (
         Flink("flink-rocksdb", *FLINK, ("--backend", "rocksdb")),
         Flink("flink-heap", *FLINK, ("--backend", "hashmap")),
+        SparkItself("spark", "", "spark_groups.py", ()),
         Pathway("pathway", *PATHWAY, ("--mode", "streaming")),
         Pathway("pathway-batch", *PATHWAY, ("--mode", "static")),
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 import expected
 import figures
+import groups
 import workloads
 from builds import BENCH
 from contenders import Contender, ContenderError, Joinery
@@ -254,6 +255,13 @@ def outage(turn: Turn) -> Told:
     return told | {f"memory_{name}": value for name, value in memory.items()}
 
 
+def windows(name: str) -> Callable[[Turn], Told]:
+    """Return what measures one kind of groups."""
+    return lambda turn: groups.run(
+        turn.side, name, scale=turn.scale, work=turn.work, compare=turn.compare
+    )
+
+
 SECONDS = Figure("seconds", "whole run, s")
 BOTH = ("ours", "base")
 WHOLE = (
@@ -268,6 +276,8 @@ BATCHES = (
     Figure("batch_p90_ms", "nine in ten within, ms"),
     Figure("batches", "batches", judged=False),
 )
+GROUPS = tuple(each for each in WHOLE if each.key != "steady")
+BESIDE = ("ours", "spark", "flink-rocksdb")
 LATENCY = (Figure("p50", "p50, ms"), Figure("p99", "p99, ms"), Figure("max", "at most, ms"))
 SERVED = (SECONDS, *WHOLE[1:2], Figure("processor_seconds", "processor s", judged=False))
 ROWS: dict[str, Row] = {
@@ -304,6 +314,14 @@ ROWS: dict[str, Row] = {
              Figure("memory_at_the_end", "at the end, MB")), outage),
         Row("updates", "300,000 changes, then 1,000,000 of which 90 % update (Zipf 1.1)", BOTH,
             BATCHES, updates),
+        Row("groups-tumbling", "1,000,000 payments of 100,000 cards by the hour", BESIDE,
+            GROUPS, windows("tumbling")),
+        Row("groups-hopping", "200,000 payments of 1,000 cards, an hour each minute", BESIDE,
+            GROUPS, windows("hopping")),
+        Row("groups-session", "1,000,000 payments of 50,000 cards, sessions of 30 minutes", BESIDE,
+            GROUPS, windows("session")),
+        Row("groups-distinct", "distinct cards an hour, 1,000,000 payments of 100,000 cards",
+            ("ours", "flink-rocksdb"), GROUPS, windows("distinct")),
         Row("hot-key", "the description of a repository with 500,000 stars changes", BOTH,
             BATCHES, hot_key),
         Row("fan-out", "one child more under 1,000 parents × 100,000 children, limit 10", BOTH,
