@@ -50,7 +50,7 @@ def test_there_is_nothing_to_show_before_the_first_view(tmp_path: Path) -> None:
 def test_a_second_is_shown_with_what_it_had_when_first_seen(tmp_path: Path) -> None:
     file = tmp_path / "traffic.db"
     with sqlite3.connect(file) as database:
-        database.execute("create table seconds (window_start, requests, mean_ms, slowest_ms, slow)")
+        database.execute("create table seconds (window_start, requests, p50_ms, p99_ms, visitors)")
         for second in (1, 2, 3):
             at = f"2026-03-01T00:00:0{second}Z"
             database.execute("insert into seconds values (?, 5, 1.5, 9, 0)", (at,))
@@ -74,13 +74,13 @@ def test_a_browser_draws_the_seconds(tmp_path: Path) -> None:
                 "window_start": f"2026-03-01T00:00:0{second}Z",
                 "requests": 5 + second,
                 "first": 5,
-                "mean_ms": 1.5,
-                "slowest_ms": 9,
-                "slow": 0,
+                "p50_ms": 1.5,
+                "p99_ms": 9.0,
+                "visitors": 4,
             }
             for second in range(5)
         ],
-        "pages": [{"page": "<b>home</b>", "views": 3, "mean_ms": 2.25, "slowest_ms": 9}],
+        "pages": [{"page": "<b>home</b>", "views": 3, "p50_ms": 2.25, "p99_ms": 9.0}],
         "trend": [],
         "visits": {"visits": 2, "views": 1.5},
         "longest": [],
@@ -90,5 +90,5 @@ def test_a_browser_draws_the_seconds(tmp_path: Path) -> None:
         dom = dumped(address, tmp_path)
 
     assert 'class="corrected"' in dom
-    assert "<td>&lt;b&gt;home&lt;/b&gt;</td><td>3</td><td>2.3</td>" in dom
-    assert "7 requests a second, mean 1.5 ms, slowest 9 ms, 0 slow (00:00:02 UTC)" in dom
+    assert "<td>&lt;b&gt;home&lt;/b&gt;</td><td>3</td><td>2.3</td><td>9.0</td>" in dom
+    assert "7 requests a second, p50 1.5 ms, p99 9.0 ms, 4 visitors (00:00:02 UTC)" in dom
