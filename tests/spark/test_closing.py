@@ -37,11 +37,11 @@ products:
 class Project:
     """A project in a folder, whose runs tell what they sent."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, text: str = PROJECT) -> None:
         self._spark, self._folder = spark, folder
         self._seen = set[str]()
         self._files = 0
-        (folder / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+        (folder / "joinery.yaml").write_text(text, encoding="utf-8")
         (folder / "data" / "view").mkdir(parents=True)
 
     def run(
@@ -120,6 +120,16 @@ def test_a_closing_batch_that_was_not_committed_closes_the_same_again(project: P
     assert [] == project.run()
     assert before == project.lines()
     assert [("a", "09:00", 2)] == project.run(("a", "09:50"))
+
+
+def test_a_session_that_ended_with_its_run_is_corrected_at_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path, PROJECT.replace("{tumbling: 1h}", "{session: 30m}"))
+
+    assert [("a", "10:00", 2)] == project.run(("a", "10:00"), ("a", "10:20"), until_closed=True)
+    assert [("a", "10:00", 3)] == project.run(("a", "10:40"))
+    assert [("a", "11:20", 1)] == project.run(("a", "11:20"), ("c", "12:00"))
 
 
 def test_a_query_that_has_read_nothing_ends(project: Project) -> None:

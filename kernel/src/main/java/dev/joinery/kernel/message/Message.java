@@ -201,9 +201,12 @@ public final class Message {
     return start(ENDED, timestamp, 0).toBytes();
   }
 
-  /** Tells an address that the watermark has come to its deadline, or was past it before. */
-  public static byte[] closed(long timestamp, long watermark) {
-    return start(CLOSED, timestamp, 8).writeLong(watermark).toBytes();
+  /**
+   * Tells an address that the watermark has come to its deadline, or was past it before; or, where
+   * it is below the deadline, that this is waited for no more.
+   */
+  public static byte[] closed(long timestamp, long watermark, long deadline) {
+    return start(CLOSED, timestamp, 16).writeLong(watermark).writeLong(deadline).toBytes();
   }
 
   public static byte[] deadLetter(long timestamp, byte[] json) {

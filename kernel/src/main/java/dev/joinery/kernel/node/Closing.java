@@ -87,7 +87,8 @@ public final class Closing implements Node {
 
   private void send(Slice place, long watermark, long timestamp, Outbox outbox) {
     byte[] key = TimedMap.identityOf(place).toBytes();
-    outbox.send(program.target(), key, Message.closed(timestamp, watermark));
+    byte[] message = Message.closed(timestamp, watermark, TimedMap.timeOf(place));
+    outbox.send(program.target(), key, message);
   }
 
   /** What one bucket remembers. */

@@ -57,6 +57,9 @@ public final class Session implements Node {
   /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
   private long watermark;
 
+  /** Sessions that end until then are waited for no more, though the watermark is not there. */
+  private long endedUntil;
+
   /** What comes and goes from one time to another. */
   private record Change(long first, long last, long rows, Slice added) {}
 
@@ -86,10 +89,10 @@ public final class Session implements Node {
     open(state);
     NavigableMap<Long, List<Change>> changes = new TreeMap<>();
     long watermarkBefore = watermark;
+    endedUntil = Marks.UNKNOWN;
     for (byte[] message : messages) {
       if (Message.kind(message) == Message.CLOSED) {
-        long told = Message.body(message).readLong() - deadlines.allowedMicros();
-        watermark = Math.max(watermark, told);
+        hear(Message.body(message));
         continue;
       }
       Change change = changeOf(message);
@@ -99,8 +102,8 @@ public final class Session implements Node {
     changes.values().stream()
         .flatMap(Collection::stream)
         .forEach(each -> sessions.findNear(each.first(), each.last(), before));
-    if (watermark > watermarkBefore) {
-      sessions.findEnding(watermarkBefore, watermark, before);
+    if (Math.max(watermark, endedUntil) > watermarkBefore) {
+      sessions.findEnding(watermarkBefore, Math.max(watermark, endedUntil), before);
     }
     List<Piece> after = piecesOf(runs(before.values(), changes), before, changes);
     Sending sending = new Sending(keys.decode(key), watermarkBefore, timestamp, outbox);
@@ -108,6 +111,17 @@ public final class Session implements Node {
     sending.sendChanged(before, after, changes);
     version = sending.highest;
     close(timestamp, state);
+  }
+
+  private void hear(ByteReader told) {
+    long time = told.readLong();
+    long deadline = told.readLong();
+    if (time != Marks.UNKNOWN) {
+      watermark = Math.max(watermark, time - deadlines.allowedMicros());
+    }
+    if (deadline > time) {
+      endedUntil = Math.max(endedUntil, deadline - deadlines.allowedMicros());
+    }
   }
 
   private void open(State state) {
@@ -333,11 +347,12 @@ public final class Session implements Node {
       for (int i = 0; i < after.size(); i++) {
         Piece piece = after.get(i);
         List<Sessions.Kept> olds = met.get(i);
+        Sessions.Kept known = before.get(piece.start());
         boolean whole = olds.stream().allMatch(old -> parts.get(old) == 1);
         List<Change> ofPiece = changesOf(piece, olds, changes);
-        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece)) {
+        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece, known)) {
           long count = aggregate(piece, whole ? olds : null, ofPiece);
-          send(piece, count, before.get(piece.start()), olds);
+          send(piece, count, known, olds);
         }
       }
     }
@@ -354,9 +369,14 @@ public final class Session implements Node {
       return met;
     }
 
-    private boolean closes(Piece piece) {
-      long end = endOf(piece);
-      return watermarkBefore < end && end <= watermark;
+    private boolean closes(Piece piece, Sessions.Kept known) {
+      boolean before = endOf(piece) <= watermarkBefore || known != null && known.ended();
+      return !before && (endOf(piece) <= watermark || hasEnded(piece, known));
+    }
+
+    /** Once ended, what begins at the same time stays so. */
+    private boolean hasEnded(Piece piece, Sessions.Kept known) {
+      return endOf(piece) <= endedUntil || known != null && known.ended();
     }
 
     private static boolean isThere(Piece piece, List<Sessions.Kept> olds) {
@@ -401,7 +421,8 @@ public final class Session implements Node {
     private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {
       read(known);
       int failures = 0;
-      if (endOf(piece) <= watermark) {
+      boolean ended = hasEnded(piece, known);
+      if (ended || endOf(piece) <= watermark) {
         failures = sendDocument(piece, olds);
       } else {
         last.sendGone(() -> keyOf(piece.start()), timestamp, outbox);
@@ -409,7 +430,7 @@ public final class Session implements Node {
       highest = Math.max(highest, last.version());
       sessions.put(
           new Sessions.Kept(
-              piece.start(), piece.last(), piece.run(), count, failures, sent(), sums()));
+              piece.start(), piece.last(), piece.run(), count, failures, ended, sent(), sums()));
     }
 
     /** Returns how many expressions failed over it. */

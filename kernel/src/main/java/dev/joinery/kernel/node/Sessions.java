@@ -21,11 +21,19 @@ final class Sessions {
    * @param start the time of its first row, {@code last} that of its last
    * @param run the start of the run of rows that it is cut from; its own where it is whole
    * @param failures how many expressions failed over its document
+   * @param ended whether it was closed before the watermark came to its end
    * @param sent what {@link SentDocument} wrote
    * @param aggregates what {@link Aggregates} wrote
    */
   record Kept(
-      long start, long last, long run, long rows, int failures, Slice sent, Slice aggregates) {
+      long start,
+      long last,
+      long run,
+      long rows,
+      int failures,
+      boolean ended,
+      Slice sent,
+      Slice aggregates) {
     private static Kept read(EntryMap.Entry entry) {
       long start = TimeCode.of(entry.key());
       ByteReader in = new ByteReader(entry.value());
@@ -35,6 +43,7 @@ final class Sessions {
           start - in.readVarLong(),
           in.readVarLong(),
           in.readVarInt(),
+          in.readByte() != 0,
           in.readBlob(),
           in.rest());
     }
@@ -42,7 +51,7 @@ final class Sessions {
     private Slice value() {
       ByteWriter out = new ByteWriter(sent.length() + aggregates.length() + 24);
       out.writeVarLong(last - start).writeVarLong(start - run).writeVarLong(rows);
-      out.writeVarInt(failures).writeBlob(sent).writeRaw(aggregates);
+      out.writeVarInt(failures).writeByte(ended ? 1 : 0).writeBlob(sent).writeRaw(aggregates);
       return Slice.of(out.toBytes());
     }
   }
