@@ -51,7 +51,7 @@ def main() -> None:
     path = (chosen.input / "payment").absolute().as_uri()
     tables.execute_sql(SOURCE.format(path=path))
     connector = "print" if chosen.print else "blackhole"
-    columns = "card BIGINT, start STRING, n BIGINT, total BIGINT"
+    columns = "card BIGINT, began STRING, n BIGINT, total BIGINT"
     tables.execute_sql(f"CREATE TABLE totals ({columns}) WITH ('connector' = '{connector}')")
     started = float(os.environ.get("BENCH_STARTED", time.time()))
     tables.execute_sql(f"INSERT INTO totals {QUERIES[chosen.kind]}").wait()
