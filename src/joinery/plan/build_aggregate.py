@@ -160,6 +160,11 @@ def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:
     if form.window is None:
         hint = "Add a window, or leave when out."
         context.refuse("PLAN_WINDOW", "a group without a window is never closed", place, hint=hint)
+    elif form.relation.clock[0].time is None:
+        changelog = form.relation.clock[0].name
+        message = f'a window is closed by a watermark, and relation "{changelog}" has no time'
+        hint = f'Name its column: "time" of relation "{changelog}". Or leave when out.'
+        context.refuse("PLAN_WINDOW", message, place, hint=hint)
     elif isinstance(form.window, Sliding):
         hint = "Leave when out: the value changes as the watermark moves."
         context.refuse("PLAN_WINDOW", "a sliding window is never closed", place, hint=hint)

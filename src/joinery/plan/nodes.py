@@ -103,6 +103,18 @@ class Relation:
         derived = tuple(Field(each.name, each.expression.type) for each in self.derived)
         return Struct(self.columns + derived)
 
+    @property
+    def clock(self) -> tuple[Relation, int]:
+        """The changelog by whose times its watermark goes, and how far below them, in ms.
+
+        Of a product it is that of what the product groups, or of its root.
+        """
+        delay_ms = self.watermark.delay_ms if self.watermark else 0
+        if self.product is None:
+            return self, delay_ms
+        changelog, before_ms = self.product.form.relation.clock
+        return changelog, before_ms + delay_ms
+
     def type_of(self, column: str) -> DataType:
         """Return the type of a declared or derived column."""
         return next(each.type for each in self.row.fields if each.name == column)
@@ -250,6 +262,11 @@ class _RootForm:
     def output(self) -> Struct:
         """The type of a root's object."""
         return self.root.output
+
+    @property
+    def relation(self) -> Relation:
+        """The root's."""
+        return self.root.relation
 
     @property
     def relations(self) -> tuple[Relation, ...]:

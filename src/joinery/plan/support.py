@@ -99,9 +99,7 @@ def _of_sliding(form: AggregateForm) -> Missing | None:
 
 
 def _of_emit(form: AggregateForm) -> Missing | None:
-    emit, watermark = form.emit, form.relation.watermark
-    if emit.when == "closed" and form.relation.product is not None:
-        return Missing("windows over a product that are sent once closed", ("emit", "when"))
+    emit, watermark = form.emit, form.relation.clock[0].watermark
     cut = isinstance(form.window, Session) and form.window.max_us is not None
     if emit.when == "closed" and cut:
         return Missing("sessions with max that are sent once they are closed", ("emit", "when"))

@@ -77,7 +77,7 @@ class ReferenceSolution:
             table.watermarks.end_batch(timestamp_us)
         for product in self._products:
             group = self._groups.get(product.name)
-            if group is not None and _main_relation(product).product is None:
+            if group is not None and product.form.relation.product is None:
                 counters.update(group.apply(batch, timestamp_us))
         documents, letters = self._send_all(timestamp_us)
         found: dict[str, Counter[str]] = {}
@@ -123,7 +123,7 @@ class ReferenceSolution:
             table.begin()
         for product in self._products:
             told = [change for each in product.form.relations for change in _told(each, sent)]
-            if (read := _main_relation(product).product) is not None:
+            if (read := product.form.relation.product) is not None:
                 self._watermarks_of(product).follow(self._watermarks_of(read).relation)
             if product.name in self._groups:
                 group = self._groups[product.name]
@@ -156,12 +156,6 @@ def _after_what_they_read(products: Sequence[Product]) -> list[Product]:
     for product in products:
         found |= {each.name: each for each in (*product.reads, product) if each.name not in found}
     return list(found.values())
-
-
-def _main_relation(product: Product) -> Relation:
-    """Return the relation whose rows have the times of a product: what it groups, or its root."""
-    form = product.form
-    return form.relation if isinstance(form, AggregateForm) else product.root.relation
 
 
 def _told(

@@ -20,6 +20,7 @@ from joinery.plan.nodes import CLOCK, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.program import (
+    Closing,
     Group,
     KernelProgram,
     RelationProgram,
@@ -261,7 +262,7 @@ def _clock(
 def _timed(program: KernelProgram) -> Iterator[int]:
     """Yield the relations of whose watermark a node asks."""
     for node in program.nodes:
-        if isinstance(node, Group):
+        if isinstance(node, Group | Closing):
             yield node.relation
         elif isinstance(node, Rolling | Seen):
             yield from node.logs

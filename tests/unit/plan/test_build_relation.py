@@ -212,6 +212,21 @@ def test_three_clocks_need_all_three() -> None:
     ] == [each.message for each in refused.value.problems]
 
 
+def test_a_window_over_a_product_closes_by_the_times_of_its_changelog_alone() -> None:
+    assert _problems("""
+  user: {key: [id], fields: {id: long, at: timestamp}}
+  users: {product: a, time: at}
+products:
+  a: {root: user, group: g}
+  p:
+    aggregate: users
+    window: {tumbling: 1h}
+    values: {n: count(*)}
+    emit: {when: closed}
+    group: g
+""") == ['PLAN_WINDOW a window is closed by a watermark, and relation "user" has no time']
+
+
 def test_streams_and_outboxes_read_no_products() -> None:
     assert _problems(f"""
   hourly: {{product: hours}}

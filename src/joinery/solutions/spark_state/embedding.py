@@ -150,6 +150,9 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
         if isinstance(product.form, AggregateForm):
             relation = product.form.relation
             needed.setdefault(relation.name, (relation, set()))[1].update(rows_read(product.form))
+            changelog, _ = relation.clock  # Of a product, what tells its windows' time.
+            if changelog.time is not None:
+                needed.setdefault(changelog.name, (changelog, set()))[1].add(changelog.time)
             continue
         for parent, node in _edges(None, product.root):
             columns = needed.setdefault(node.relation.name, (node.relation, set()))[1]

@@ -190,7 +190,7 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
     Args:
         name: The product.
         form: What it is.
-        relation: The place of its relation.
+        relation: The place of the relation whose times tell the watermark.
         target: The place of its Group.
     """
     slides = isinstance(form.window, Sliding)
@@ -201,7 +201,7 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         level=0,
         relation=relation,
         target=target,
-        delay_micros=_delay_micros(form),
+        delay_micros=form.relation.clock[1] * 1000,
         allowed_micros=0 if slides else form.emit.allowed_us,
         buckets=CLOSING_BUCKETS,
     )

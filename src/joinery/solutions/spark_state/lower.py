@@ -222,7 +222,8 @@ class _Lowering:
             product=product,
             late=late_program(form),
         )
-        closing = closing_of(name, form, relation=uses.index, target=index)
+        clock = self._relations[form.relation.clock[0].name].index
+        closing = closing_of(name, form, relation=clock, target=index)
         if closing is not None:
             self._nodes.append(closing)
         if form.relation.append:

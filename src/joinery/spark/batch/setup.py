@@ -224,7 +224,7 @@ def _watched(product: Product) -> tuple[Relation, ...]:
     """Return the relations by whose watermark something goes."""
     match product.form:
         case AggregateForm():
-            return (product.form.relation,)
+            return (product.form.relation.clock[0],)
         case Stream():
             return product.form.watched
         case DocumentForm() | OutboxForm():
