@@ -2,8 +2,9 @@
 
 Tumbling windows and distinct counts are unbounded aggregates over the hour, which send a group as
 it changes; hopping windows and sessions are window functions, which send each once, when it is
-over. Runs in the environment of `requirements-flink.txt`. The sink swallows the groups when time
-is taken, and prints them when the result is compared.
+over. Its source reads files side by side, and a window drops what comes late, so its watermark
+waits for a day. Runs in the environment of `requirements-flink.txt`. The sink swallows the groups
+when time is taken, and prints them when the result is compared.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flink_profile import environment
 
 SOURCE = """
 CREATE TABLE payment (card BIGINT, `at` TIMESTAMP_LTZ(3), amount BIGINT,
-  WATERMARK FOR `at` AS `at` - INTERVAL '2' MINUTE)
+  WATERMARK FOR `at` AS `at` - INTERVAL '1' DAY)
 WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json',
   'json.timestamp-format.standard' = 'ISO-8601')
 """
