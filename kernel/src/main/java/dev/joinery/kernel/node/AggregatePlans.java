@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.CompiledAggregate;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -22,6 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class AggregatePlans {
   private static final int MOST_SETS = 255;
+  private static final java.util.Set<String> ENDS = java.util.Set.of("min", "max", "first", "last");
 
   /** A set, and what puts a row into it: its code, under each filter that is true; null always is. */
   record Set(int number, RowCode code, List<Expression> filters, CompiledAggregate first) {}
@@ -32,6 +34,8 @@ final class AggregatePlans {
 
   private final List<CompiledAggregate> plans;
   private final List<Set> sets = new ArrayList<>();
+  /** The numbers of the sets of which more is read than the ends. */
+  private final BitSet readWhole = new BitSet();
   private final RowCode[] codes;
   private final Reading[] readings;
 
@@ -85,7 +89,10 @@ final class AggregatePlans {
 
   Multisets.Shape[] shapes() {
     return sets.stream()
-        .map(each -> new Multisets.Shape(each.filters().size(), isCounted(each.first())))
+        .map(
+            each ->
+                new Multisets.Shape(
+                    each.filters().size(), isCounted(each.first()), !readWhole.get(each.number())))
         .toArray(Multisets.Shape[]::new);
   }
 
@@ -167,6 +174,7 @@ final class AggregatePlans {
   private Reading reading(CompiledAggregate plan) {
     if (plan.function().equals("count_distinct")) {
       Set set = setOf(plan, true);
+      readWhole.set(set.number());
       int lane = laneOf(set, plan.filter());
       long most = plan.numbers().length == 0 ? Long.MAX_VALUE : (long) plan.numbers()[0];
       return sets -> {
@@ -175,6 +183,9 @@ final class AggregatePlans {
       };
     }
     Set set = setOf(plan, false);
+    if (!ENDS.contains(plan.function())) {
+      readWhole.set(set.number());
+    }
     int number = set.number();
     RowCode code = set.code();
     return switch (plan.function()) {

@@ -103,6 +103,16 @@ public final class Aggregates {
     }
   }
 
+  /**
+   * Leaves of values of which only the least and the greatest are read no others, in what was never
+   * opened with pages.
+   *
+   * @return false where one of these may have been taken back: then only all rows tell
+   */
+  boolean keepEnds() {
+    return sets == null || sets.keepEnds();
+  }
+
   /** Has all pages removed. */
   void drop() {
     if (sets != null) {

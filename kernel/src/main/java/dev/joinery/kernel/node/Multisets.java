@@ -29,8 +29,9 @@ final class Multisets {
    *
    * @param lanes how many counts each of its codes has
    * @param counted false where nothing is taken back: then it is enough that a code was there
+   * @param endsAlone whether only its lowest and its highest code are ever read
    */
-  record Shape(int lanes, boolean counted) {}
+  record Shape(int lanes, boolean counted, boolean endsAlone) {}
 
   private final Shape[] shapes;
   private final int[] firstLane;
@@ -122,6 +123,46 @@ final class Multisets {
             out.writeVarLong(each << 1 ^ each >> 63);
           }
         });
+  }
+
+  /**
+   * Leaves only the lowest and the highest code of sets of which no more is read. Others may be
+   * added to these still, and rows be taken back, but where an end itself has gone.
+   *
+   * @return false where it may have: then only all codes tell the ends
+   */
+  boolean keepEnds() {
+    boolean known = true;
+    for (int set = 0; set < shapes.length; set++) {
+      known &= !shapes[set].endsAlone() || keepEnds(set);
+    }
+    return known;
+  }
+
+  private boolean keepEnds(int set) {
+    Slice lowest = null;
+    Slice highest = null;
+    for (Map.Entry<Slice, long[]> each : changes.entrySet()) {
+      Slice code = each.getKey();
+      if (setOf(code) == set && each.getValue()[0] > 0) {
+        lowest = lowest == null || code.compareTo(lowest) < 0 ? code : lowest;
+        highest = highest == null || code.compareTo(highest) > 0 ? code : highest;
+      }
+    }
+    boolean known = true;
+    Iterator<Map.Entry<Slice, long[]>> all = changes.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry<Slice, long[]> each = all.next();
+      Slice code = each.getKey();
+      if (setOf(code) != set || code.equals(lowest) || code.equals(highest)) {
+        continue;
+      }
+      boolean between =
+          lowest != null && code.compareTo(lowest) > 0 && code.compareTo(highest) < 0;
+      known &= between;
+      all.remove();
+    }
+    return known;
   }
 
   /** Has all pages removed. */

@@ -415,7 +415,9 @@ public final class Session implements Node {
         count += each.rows();
         aggregates.merge(new ByteReader(each.added()));
       }
-      return count;
+      return aggregates.keepEnds()
+          ? count
+          : rows.addUp(piece.start(), piece.last(), aggregates);
     }
 
     private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {

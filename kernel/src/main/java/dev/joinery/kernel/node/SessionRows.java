@@ -48,6 +48,7 @@ final class SessionRows {
     }
 
     private Slice toBytes() {
+      aggregates.keepEnds();
       ByteWriter out = new ByteWriter(64).writeVarLong(rows);
       aggregates.write(out);
       return Slice.of(out.toBytes());
@@ -149,10 +150,11 @@ final class SessionRows {
     return TimeCode.of(byTime.lastBelow(TimeCode.of(time)).key());
   }
 
-  /** Adds all rows from one time to another to aggregates, and returns how many there are. */
+  /** Has aggregates be those of all rows from one time to another, and returns how many there are. */
   long addUp(long first, long last, Aggregates aggregates) {
     Sum sum = new Sum(aggregates);
     byTime.visit(TimeCode.of(first), TimeCode.of(last + 1), sum);
+    aggregates.keepEnds();
     return sum.rows;
   }
 }
