@@ -141,11 +141,3 @@ def test_only_a_run_that_ends_closes_what_is_open(spark: SparkSession, tmp_path:
 
     with pytest.raises(JoineryError, match="goes on from its checkpoint"):
         jn.run(spark, jn.load(tmp_path / "joinery.yaml"), until_closed=True)
-
-
-def test_sessions_are_not_left_open_in_silence(spark: SparkSession, tmp_path: Path) -> None:
-    text = PROJECT.replace("{tumbling: 1h}", "{session: 30m}").replace(", late: drop", "")
-    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-
-    with pytest.raises(JoineryError, match='sessions of "hours" cannot be closed'):
-        jn.run(spark, jn.load(tmp_path / "joinery.yaml"), once=True, until_closed=True)

@@ -16,12 +16,10 @@ from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_w
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
-from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
-from joinery.project.window import Session
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
 from joinery.spark.batch.progress import (
     BatchTimes,
@@ -68,19 +66,6 @@ class UntilClosedError(RunError):
     """A run that does not end at the ends of its logs was asked to close what is open there."""
 
     code = "RUN_UNTIL_CLOSED"
-
-
-def _refuse_open_sessions(plan: Plan) -> None:
-    """Refuse to end logs where sessions are sent once closed, which would stay open."""
-    for each in plan.products:
-        form = each.form
-        if not isinstance(form, AggregateForm) or not isinstance(form.window, Session):
-            continue
-        if form.emit.when == "closed":
-            raise UntilClosedError(
-                f'sessions of "{each.name}" cannot be closed at the end of a run yet',
-                hint="Run without until_closed.",
-            )
 
 
 class Runnable(Protocol):
@@ -135,8 +120,6 @@ class Run:
             raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
         if options.until_closed and (not options.once or options.rebuild):
             raise UntilClosedError("what ends is a run that goes on from its checkpoint, once")
-        if options.until_closed:
-            _refuse_open_sessions(plan)
         self._spec, self._plan = spec, plan
         self._once, self._until_closed = options.once, options.until_closed
         root = self._root = spec.path_of(spec.run.checkpoint)

@@ -14,15 +14,15 @@ public final class Deadlines {
   private final int node;
   private final Program.ClosingProgram program;
   private final Buckets buckets;
-  private final boolean asksForTime;
+  private final boolean slides;
 
   private Deadlines(int node, Program program) {
     this.node = node;
     this.program = (Program.ClosingProgram) program.nodes().get(node);
     this.buckets = program.buckets().get(node);
-    this.asksForTime =
+    this.slides =
         program.nodes().get(this.program.target()) instanceof Program.GroupProgram group
-            && (group.sliding() != null || group.session() != null);
+            && group.sliding() != null;
   }
 
   /** The ways to all of a program. */
@@ -77,11 +77,11 @@ public final class Deadlines {
   }
 
   /**
-   * Tells all buckets that whatever waits is to wait no more; but not where a node asks for the
-   * watermark itself, which stays: a Sliding, and a Session.
+   * Tells all buckets that whatever waits is to wait no more; but not where it goes on with the
+   * watermark, which stays.
    */
   public void end(long timestamp, Outbox outbox) {
-    if (asksForTime) {
+    if (slides) {
       return;
     }
     tellAll(Message.ended(timestamp), outbox);
