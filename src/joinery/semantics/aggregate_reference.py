@@ -51,6 +51,9 @@ from joinery.solutions.protocol import DeadDocument
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
+_YEARS = range(1001, 9000)
+"""Years whose times tell when a row happened: others stand for something, such as never; and so no
+window leaves the years that documents can show. The kernel has them in `EventTime`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +287,10 @@ class _Groups:
         self.ended_bounds: set[Bounds] = set()
 
     def time_of(self, row: Row) -> int | None:
-        """Return the time of a row in microseconds."""
+        """Return the time of a row in microseconds; None also where it tells none."""
         name = self._form.relation.time
-        return None if name is None else micros_of(row[name])
+        moment = None if name is None else row[name]
+        return None if moment is None or moment.year not in _YEARS else micros_of(moment)
 
     def slots_of(self, row: Row) -> Sequence[Slot]:
         """Return where a visible row counts."""

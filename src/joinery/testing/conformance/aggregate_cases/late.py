@@ -133,4 +133,18 @@ CASES = (
             then=[upsert(_key(12), _hour("a", 12, 2))],
         ),
     ),
+    case(
+        "a time that stands for never, or for always, is none",
+        _project("late: correct"),
+        when(
+            insert("sale", id=1, shop="a", at="9999-12-31T23:59:59Z"),
+            insert("sale", id=2, shop="a", at="0001-01-01T00:00:00Z"),
+            insert("sale", id=3, shop="a", at=_at("10:06")),
+            then=[upsert(_key(10), _hour("a", 10, 1))],
+        ),
+        when(
+            update("sale", id=3, shop="a", at="9999-12-31T23:59:59Z"),
+            then=[gone(_key(10))],
+        ),
+    ),
 )

@@ -9,6 +9,7 @@ import dev.joinery.kernel.chain.BatchWatermarks;
 import dev.joinery.kernel.chain.Nodes;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
@@ -187,7 +188,7 @@ final class TaskTimes {
 
     long take(long number, Supplier<String> called, Slice taken) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
-      time = row.isNullAt(clock.column()) ? Marks.UNKNOWN : row.getLong(clock.column());
+      time = EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
       if (time == Marks.UNKNOWN) {
         return Marks.UNKNOWN;
       }

@@ -3,6 +3,7 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Program;
@@ -153,7 +154,8 @@ public final class Grouping {
       return new Seen(null, failures, false);
     }
     Slice seen = assembler.row();
-    boolean timeless = program.goesByTime() && BinaryRow.point(input, seen).isNullAt(program.by());
+    boolean timeless =
+        program.goesByTime() && !EventTime.isIn(BinaryRow.point(input, seen), program.by());
     return new Seen(seen, failures, timeless);
   }
 
