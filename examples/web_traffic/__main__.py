@@ -62,7 +62,7 @@ def visit(log: Log, source: str, folder: Path, asked: argparse.Namespace) -> Non
             watch(site, traffic, asked.seconds)
             stop.set()
             work.join()
-            until(running, "the last view", lambda: sum(traffic.views().values()) == site.written)
+            until(running, "the last view", lambda: agree(site, traffic))
             compare(site, traffic, running)
             if sys.stdin.isatty():
                 say(f"the page stays at {address}; press Enter to end")
@@ -83,6 +83,13 @@ def watch(site: Site, traffic: Traffic, seconds: float) -> None:
             told = int(spent // 5)
             counted = sum(traffic.views().values())
             say(f"  {site.written} views, {counted} counted; {site.stragglers} came late")
+
+
+def agree(site: Site, traffic: Traffic) -> bool:
+    """Return whether all views are in each table that is compared, one written after the other."""
+    counted = traffic.select("select sum(views) as views from steps")
+    views = sum(traffic.views().values())
+    return [views] == [each["views"] for each in counted] and views == site.written
 
 
 def compare(site: Site, traffic: Traffic, running: Any) -> None:

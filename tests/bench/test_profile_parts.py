@@ -27,7 +27,7 @@ final class Busy {
   }
 
   private static void spin() {
-    long end = System.nanoTime() + 1_000_000_000L;
+    long end = System.nanoTime() + 3_000_000_000L;
     double sum = 0;
     while (System.nanoTime() < end) {
       sum += Math.sqrt(sum + 1);
