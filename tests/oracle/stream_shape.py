@@ -7,6 +7,7 @@ that is how far apart the batches of a run on Spark are.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -94,7 +95,10 @@ def make_stream(seed: int) -> ProjectSpec:
         steps = [_step(random) for _ in range(random.randrange(1, 5))]
         streams = ""
         if random.random() < 0.3:
-            before = [random.choice((_plain, _lookup))(random) for _ in range(random.randrange(2))]
+            before = [
+                random.choice((_plain, _lookup, _unseen))(random)
+                for _ in range(random.randrange(2))
+            ]
             if random.random() < 0.5:
                 # Of a record that passes two branches of one log either line may be sent.
                 other, before = origin, ["{filter: sku = 'a'}", *before]
@@ -143,19 +147,37 @@ def stream_failures(
     streams = {each.name: each for each in build_plan(trial.project).streams}
     found = []
     for name in trial.names:
-        unkeyed = streams[name].key.fields == (PLACE,)
-        one, other = (_nameless(each, name) if unkeyed else each for each in (expected, received))
+        united = [each.name for each in streams[name].united]
+        one, other = expected, received
+        if streams[name].key.fields == (PLACE,):
+            one, other = (_nameless(each, name, united) for each in (expected, received))
+        other = [
+            _with_shared_letters(told, sent, name, united)
+            for told, sent in zip(one, other, strict=True)
+        ]
         found.append((name, difference(one, other, name)))
     return [f"{name}: {told}" for name, told in found if told]
 
 
-def _nameless(sent: Sequence[Sent], stream: str) -> list[Sent]:
+def _with_shared_letters(expected: Sent, sent: Sent, stream: str, united: Sequence[str]) -> Sent:
+    """Return what was sent, with the letters of steps that `stream` shares with `united` streams.
+
+    Such a letter is written once, under the name of the first of them.
+    """
+    dead = list(sent.dead.get(stream, ()))
+    missing = Counter(expected.dead.get(stream, ())) - Counter(dead)
+    elsewhere = Counter(each for name in united for each in sent.dead.get(name, ()))
+    return replace(sent, dead={**sent.dead, stream: [*dead, *(missing & elsewhere).elements()]})
+
+
+def _nameless(sent: Sequence[Sent], stream: str, united: Sequence[str]) -> list[Sent]:
     """Return what was sent under values for keys: places are named otherwise in each runtime."""
     made = []
     for each in sent:
         values = sorted(json.dumps(json.loads(e)["value"]) for e in each.lines.get(stream, ()))
         lines = [f'{{"key":{value},"value":{value},"version":0}}' for value in values]
-        made.append(Sent({stream: lines}, {stream: ["?"] * len(each.dead.get(stream, ()))}))
+        dead = {name: ["?"] * len(each.dead.get(name, ())) for name in (stream, *united)}
+        made.append(Sent({stream: lines}, dead))
     return made
 
 
