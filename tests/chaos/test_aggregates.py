@@ -15,13 +15,9 @@ from tests.chaos.test_driver import CHAOS, crash, run_once
 from tests.time.cases import logs, project_text
 
 import joinery as jn
-from joinery.testing.settings import (
-    by_reference,
-    late_rows,
-    letters,
-    newest,
-    write_files,
-)
+from joinery.testing.settings.compare import by_reference, late_rows
+from joinery.testing.settings.layout import write_files
+from joinery.testing.settings.output import newest_documents, rows_told_late
 
 pytestmark = pytest.mark.spark
 
@@ -59,9 +55,9 @@ def prepare(folder: Path, seed: int = 7) -> Expected:
 def assert_as_expected(folder: Path, expected: Expected) -> None:
     """Compare both sinks and the dead letters, and look for versions that fell."""
     assert expected.late
-    assert expected.late == sorted(letters(folder / ".joinery/dead_letters")["told"])
+    assert expected.late == sorted(rows_told_late(folder / ".joinery/dead_letters")["told"])
     for name, documents in expected.documents.items():
-        assert documents == newest(folder / "out" / name), name
+        assert documents == newest_documents(folder / "out" / name), name
         versions: dict[str, int] = {}
         for file in sorted((folder / "out" / name).glob("*.jsonl")):
             for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):

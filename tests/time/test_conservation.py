@@ -12,7 +12,8 @@ from tests.time.cases import HEAD, logs
 
 import joinery as jn
 from joinery.model.progress import BatchProgress
-from joinery.testing.settings import letters, newest, write_files
+from joinery.testing.settings.layout import write_files
+from joinery.testing.settings.output import newest_documents, rows_told_late
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,13 +45,15 @@ def test_windows_and_counters_add_up_to_the_rows_after_each_batch(
 
     def note(batch: BatchProgress) -> None:
         read[0] += batch.relations["view"]["read"]
-        told = letters(tmp_path / ".joinery/dead_letters")
+        told = rows_told_late(tmp_path / ".joinery/dead_letters")
         for late in LATE:
             counted[late].update(batch.counters.get(late, {}))
             assert late != "dead_letter" or len(told[late]) == counted[late]["late"]
             left_out = counted[late]["late"] if late != "correct" else 0
             uncounted = sum(counted[late][each] for each in UNCOUNTED)
-            rows = sum(json.loads(each)["n"] for each in newest(tmp_path / "out" / late).values())
+            rows = sum(
+                json.loads(each)["n"] for each in newest_documents(tmp_path / "out" / late).values()
+            )
             sums.append([read[0], rows + left_out + uncounted])
 
     jn.run(spark, project, once=True, on_batch=note).await_termination(600)

@@ -11,7 +11,8 @@ from tests.time.cases import logs, project_text
 
 import joinery as jn
 from joinery.dev.kafka import kafka
-from joinery.testing.settings import SETTINGS, Setting, disagreements, in_session, newest
+from joinery.testing.settings import SETTINGS, Setting, disagreements, in_session
+from joinery.testing.settings.output import newest_documents
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +64,7 @@ def test_windows_of_spark_itself_depend_on_how_a_log_is_cut(
     found = disagreements(project, logs(7), settings=settings, runner=spark_itself, folder=runs)
 
     assert {each.name for each in settings} == {each.setting for each in found}
-    held = [newest(runs / f"{number}/out/left_out_minutes") for number in range(3)]
+    held = [newest_documents(runs / f"{number}/out/left_out_minutes") for number in range(3)]
     assert all(held)
     assert held[0] != held[2]
 

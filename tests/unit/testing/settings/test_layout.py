@@ -7,7 +7,8 @@ from pathlib import Path
 
 import joinery as jn
 from joinery.testing.changes import RowChange, delete, insert
-from joinery.testing.settings import dealt, late_rows, newest, shuffled
+from joinery.testing.settings.compare import late_rows
+from joinery.testing.settings.layout import dealt, shuffled
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT = """\
@@ -66,14 +67,3 @@ def test_changes_of_one_key_keep_their_order_and_share_a_partition(tmp_path: Pat
     ones = [each for each in found if each.columns["id"] == 1]
     assert ["insert", "delete"] == [each.op for each in ones]
     assert ones[0].partition == ones[1].partition
-
-
-def test_the_highest_version_of_a_key_stands(tmp_path: Path) -> None:
-    (tmp_path / "1.jsonl").write_text(
-        '{"key":{"id":1},"value":{"n":2},"version":9}\n{"key":{"id":2},"value":null,"version":9}\n'
-    )
-    (tmp_path / "2.jsonl").write_text(
-        '{"key":{"id":1},"value":{"n":1},"version":8}\n{"key":{"id":2},"value":{"n":3},"version":8}\n'
-    )
-
-    assert {'{"id":1}': '{"n":2}'} == newest(tmp_path)

@@ -1,0 +1,236 @@
+"""Each setting beside an oracle over its own logs: what they make must be the same.
+
+Documents and rows told late must be exactly the oracle's. Where no value goes by place, the
+documents of another layout must be those of the logs as they were, too.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from joinery.app.project import Project
+from joinery.model.change import Change
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.nodes import Product, Relation
+from joinery.semantics.read_change import change_line
+from joinery.semantics.render import document_json
+from joinery.testing.changes import RowChange
+from joinery.testing.driver import Driver
+from joinery.testing.settings.layout import (
+    CHECKPOINT,
+    DEAD_LETTERS,
+    OUT,
+    arranged,
+    event_time_us,
+    lay_out,
+)
+from joinery.testing.settings.output import Documents, newest_documents, rows_told_late
+from joinery.testing.settings.run import Runner, by_command
+from joinery.testing.settings.setting import SETTINGS, Setting
+
+_SHOWN = 5
+_BY_PLACE = frozenset({"first", "last", "collect"})
+
+Oracle = Callable[[Product, Sequence[RowChange]], Documents]
+"""What a product must hold once some changes are read: of one log after the other, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One thing that a setting made otherwise than it should.
+
+    Attributes:
+        setting: Its name, and `against the logs as they were` where two oracles differ.
+        product: Of which product.
+        what: The key of a document, `in all` above some of them, or `told late`.
+        expected: As JSON text; empty for nothing.
+        found: As JSON text; empty for nothing.
+    """
+
+    setting: str
+    product: str
+    what: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        expected, found = self.expected or "nothing", self.found or "nothing"
+        return f"{self.setting}: {self.product} {self.what}: expected {expected}, got {found}"
+
+
+def disagreements(
+    project: Project,
+    changes: Iterable[RowChange],
+    *,
+    settings: Sequence[Setting] = SETTINGS,
+    kafka: str | None = None,
+    runner: Runner | None = None,
+    oracle: Oracle | None = None,
+    folder: Path | None = None,
+) -> list[Disagreement]:
+    """Return where the settings and the oracle disagree: nowhere, if the project holds.
+
+    Args:
+        project: Its products are run into files; its sources, sinks, formats without lines and
+            checkpoint are put aside.
+        changes: The logs of its relations, each in the order of its log; some ten thousand rows,
+            so that batch sizes differ.
+        settings: Which to try.
+        kafka: The bootstrap servers of a broker to which topics are written; without it
+            settings with partitions are left out.
+        runner: Runs a project: `joinery run` in a process of its own, by default.
+        oracle: What must come out; by default the reference's documents.
+        folder: Where runs keep what they write; a temporary one by default.
+
+    Raises:
+        SettingError: A run failed.
+
+    Example:
+        changes = [insert("view", page="home", at=moment) for moment in moments]
+        assert [] == disagreements(jn.load("joinery.yaml"), changes)
+    """
+    logs = list(changes)
+    with tempfile.TemporaryDirectory(prefix="joinery-settings-") as temporary:
+        place = folder or Path(temporary)
+        tried = _Trial(project, logs, runner or by_command, oracle or by_reference, kafka)
+        return [
+            each
+            for number, setting in enumerate(settings)
+            if kafka is not None or setting.partitions is None
+            for each in tried.of(setting, place / f"{number}")
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    project: Project
+    changes: Sequence[RowChange]
+    runner: Runner
+    oracle: Oracle
+    kafka: str | None
+    kept: dict[str, Documents] = field(default_factory=dict)
+
+    def of(self, setting: Setting, folder: Path) -> Iterator[Disagreement]:
+        """Run one setting in a folder, and yield where it is not as it should be."""
+        kept = [each.within(0) for each in self.changes]
+        changes = arranged(kept, self._relations, setting)
+        rows = setting.rows or max(1, len(changes) // 6)
+        lay_out(self.project, changes, replace(setting, rows=rows), folder, self.kafka)
+        self.runner(folder, setting)
+        if setting.twice:
+            shutil.rmtree(folder / CHECKPOINT)
+            self.runner(folder, setting)
+        told_late = rows_told_late(folder / DEAD_LETTERS)
+        for product in self._products:
+            before = self._once(product, kept)
+            expected = before if changes is kept else self.oracle(product, changes)
+            yield from _documents(
+                setting, product, expected, newest_documents(folder / OUT / product.name)
+            )
+            yield from _late(setting, product, late_rows(product, changes), told_late[product.name])
+            if changes is not kept and _is_one_for_all_layouts(product):
+                told = replace(setting, name=f"{setting.name}, against the logs as they were")
+                yield from _documents(told, product, before, expected)
+
+    def _once(self, product: Product, kept: Sequence[RowChange]) -> Documents:
+        """Return what the logs as they are must come to, computed once for all settings."""
+        if product.name not in self.kept:
+            self.kept[product.name] = self.oracle(product, kept)
+        return self.kept[product.name]
+
+    @property
+    def _products(self) -> Sequence[Product]:
+        return self.project.plan.products
+
+    @property
+    def _relations(self) -> Mapping[str, Relation]:
+        return {each.name: each for product in self._products for each in product.relations}
+
+
+# Oracles
+
+
+def by_reference(product: Product, changes: Sequence[RowChange]) -> Documents:
+    """Return what the reference holds once all changes are read, and all windows are closed."""
+    driver = Driver(product)
+    relations = {each.name: each for each in product.relations}
+    driver.send(_placed(changes, relations))
+    if isinstance(product.form, AggregateForm) and product.form.emit.when == "closed":
+        driver.until_closed()
+    names = [each.name for each in product.key.fields]
+    found = {}
+    for key, value in driver.documents().items():
+        values = key if isinstance(key, tuple) else (key,)
+        row = dict(zip(names, values, strict=True))
+        found[_key_text(row, product)] = document_json(value, product.output)
+    return found
+
+
+def _key_text(row: Mapping[str, Any], product: Product) -> str:
+    return document_json(row, product.key)
+
+
+def _placed(changes: Iterable[RowChange], relations: Mapping[str, Relation]) -> Iterator[Change]:
+    for number, each in enumerate(changes):
+        if each.relation in relations:
+            yield replace(each.change(relations[each.relation]), place=(0, number))
+
+
+def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
+    """Return the lines of the rows that a product tells as late: each partition is read once."""
+    form = product.form
+    if not isinstance(form, AggregateForm) or form.emit.late != "dead_letter":
+        return []
+    relation, allowed_us = form.relation, form.emit.allowed_us
+    delay_us = relation.watermark.delay_ms * 1000 if relation.watermark else 0
+    newest, late = dict[int, int](), list[str]()
+    for each in changes:
+        time_us = event_time_us(each, relation) if each.relation == relation.name else None
+        if time_us is None or each.snapshot:
+            continue
+        before = newest.get(each.partition, time_us)
+        if time_us < before - delay_us - allowed_us:
+            late.append(change_line(each.change(relation), relation))
+        newest[each.partition] = max(before, time_us)
+    return late
+
+
+def _is_one_for_all_layouts(product: Product) -> bool:
+    """Return whether rows alone decide what a product holds, not where they stand in logs."""
+    form = product.form
+    if not isinstance(form, AggregateForm):
+        return True
+    by_place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)
+    return form.emit.late == "correct" and not by_place
+
+
+# Comparing
+
+
+def _documents(
+    setting: Setting, product: Product, expected: Documents, found: Documents
+) -> Iterator[Disagreement]:
+    known = sorted(expected.keys() | found.keys())
+    wrong = [key for key in known if expected.get(key) != found.get(key)]
+    for key in wrong[:_SHOWN]:
+        told = expected.get(key, ""), found.get(key, "")
+        yield Disagreement(setting.name, product.name, key, *told)
+    if len(wrong) > _SHOWN:
+        counts = f"{len(expected)} documents", f"{len(wrong)} that differ"
+        yield Disagreement(setting.name, product.name, "in all", *counts)
+
+
+def _late(
+    setting: Setting, product: Product, expected: Sequence[str], found: Sequence[str]
+) -> Iterator[Disagreement]:
+    missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    for line in list(missing)[:_SHOWN]:
+        yield Disagreement(setting.name, product.name, "told late", line, "")
+    for line in list(more)[:_SHOWN]:
+        yield Disagreement(setting.name, product.name, "told late", "", line)

@@ -1,0 +1,78 @@
+"""Runs of a project in a folder, to the end of its logs: in a process, or in a session."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.app.project import load, run
+from joinery.testing.settings.layout import OUT, PROJECT
+from joinery.testing.settings.setting import Setting, SettingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PATIENCE_S = 900
+
+Runner = Callable[[Path, Setting], None]
+"""Runs the project file of a folder to the end of its logs."""
+
+
+def by_command(folder: Path, setting: Setting) -> None:
+    """Run `joinery run --once` in a process of its own, killed before if the setting says so.
+
+    Raises:
+        SettingError: It failed, or ended before it could be killed.
+    """
+    command = [sys.executable, "-m", "joinery.cli.main", "run", str(folder / PROJECT), "--once"]
+    if setting.killed and not (folder / OUT).exists():
+        _kill(command, after_batches=3)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, cwd=folder
+    )
+    if done.returncode != 0:
+        raise SettingError(f"{setting.name}: the run failed", detail=done.stderr[-2000:])
+
+
+def _kill(command: Sequence[str], *, after_batches: int) -> None:
+    """Start a run, and kill it with all its processes once some batches are through."""
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as began:
+        assert began.stdout is not None
+        batches = 0
+        for line in began.stdout:
+            batches += '"event":"batch"' in line.replace(" ", "")
+            if batches == after_batches:
+                os.killpg(began.pid, signal.SIGKILL)
+                break
+    if began.returncode != -signal.SIGKILL:
+        raise SettingError(
+            "the run ended before it could be killed",
+            detail=f"It had {batches} batches; it is killed after {after_batches}.",
+        )
+
+
+def in_session(spark: SparkSession) -> Runner:
+    """Return what runs projects in a session that is there; one to be killed has its own process.
+
+    Args:
+        spark: With the Kafka connector where partitions are asked for.
+    """
+
+    def runner(folder: Path, setting: Setting) -> None:
+        if setting.killed:
+            by_command(folder, setting)
+        else:
+            run(spark, load(folder / PROJECT), once=True).await_termination(_PATIENCE_S)
+
+    return runner
