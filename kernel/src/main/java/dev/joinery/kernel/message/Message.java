@@ -32,7 +32,7 @@ public final class Message {
   public static final int FORGET = 16;
   public static final int VERSION = 17;
   public static final int PARTIAL = 18;
-  public static final int SESSION_SUMS = 19;
+  public static final int PARTIAL_BY_TIME = 19;
   public static final int DEADLINE = 21;
   public static final int CLOSED = 22;
   public static final int ENDED = 23;

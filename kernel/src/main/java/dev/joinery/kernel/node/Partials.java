@@ -3,7 +3,7 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.message.SessionMessage;
+import dev.joinery.kernel.message.PartialByTime;
 import dev.joinery.kernel.program.Program;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -151,9 +151,8 @@ final class Partials {
   }
 
   private void drainByTime(Partial each, long timestamp, Sending sending) {
-    SessionMessage.Sums sums =
-        new SessionMessage.Sums(each.first, each.last, each.rows, added(each));
-    sending.send(each.by.array(), each.last, SessionMessage.toBytes(timestamp, sums));
+    PartialByTime told = new PartialByTime(each.first, each.last, each.rows, added(each));
+    sending.send(each.by.array(), each.last, told.toBytes(timestamp));
   }
 
   private Map<Slice, Partial> byGroup() {

@@ -6,7 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.message.SessionMessage;
+import dev.joinery.kernel.message.PartialByTime;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
@@ -49,7 +49,7 @@ public final class Session implements Node {
   private final Aggregates aggregates;
   private final Aggregates sums;
   private Sessions sessions;
-  private SessionRows rows;
+  private RowsByTime rows;
   private final Deadlines deadlines;
   private long version;
   private long goneAt;
@@ -131,10 +131,7 @@ public final class Session implements Node {
     goneAt = in == null ? 0 : in.readLong();
     watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
     sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
-    rows =
-        shape.divides()
-            ? SessionRows.read(in, state, ROWS, sums)
-            : null;
+    rows = shape.divides() ? RowsByTime.read(in, state, ROWS, sums) : null;
   }
 
   private void close(long timestamp, State state) {
@@ -182,10 +179,10 @@ public final class Session implements Node {
 
   /** Adds what a message changes to the rows that are kept. */
   private Change changeOf(byte[] message) {
-    if (Message.kind(message) != Message.SESSION_SUMS) {
+    if (Message.kind(message) != Message.PARTIAL_BY_TIME) {
       throw Message.unexpected(message);
     }
-    SessionMessage.Sums told = SessionMessage.sums(message);
+    PartialByTime told = PartialByTime.read(message);
     if (rows != null) {
       rows.add(told.first(), told.rows(), told.aggregates());
     }

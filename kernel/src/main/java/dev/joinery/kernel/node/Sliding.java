@@ -6,7 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.message.SessionMessage;
+import dev.joinery.kernel.message.PartialByTime;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.Arrays;
@@ -34,7 +34,7 @@ public final class Sliding implements Node {
   private final SentDocument last;
   private final Aggregates aggregates;
   private final Aggregates sums;
-  private SessionRows rows;
+  private RowsByTime rows;
   private long goneAt;
   private long watermark;
   private int failures;
@@ -82,14 +82,14 @@ public final class Sliding implements Node {
     goneAt = in == null ? 0 : in.readLong();
     watermark = in == null ? Marks.UNKNOWN : in.readLong();
     failures = in == null ? 0 : in.readVarInt();
-    rows = SessionRows.read(in, state, ROWS, sums);
+    rows = RowsByTime.read(in, state, ROWS, sums);
   }
 
   private void apply(byte[] message) {
     switch (Message.kind(message)) {
       case Message.CLOSED -> {}
-      case Message.SESSION_SUMS -> {
-        SessionMessage.Sums told = SessionMessage.sums(message);
+      case Message.PARTIAL_BY_TIME -> {
+        PartialByTime told = PartialByTime.read(message);
         if (told.first() >= oldest()) {
           rows.add(told.first(), told.rows(), told.aggregates());
         }

@@ -10,11 +10,11 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * The rows of one key's sessions, or of its sliding window, in the order of their times: remembers
- * what those of one time add up to. Of many it also remembers what each page adds up to, so that
- * adding up a million rows reads a few pages.
+ * The rows of one key in the order of their times: remembers what those of one time add up to. Of
+ * many it also remembers what each page adds up to, so that adding up a million rows reads a few
+ * pages.
  */
-final class SessionRows {
+final class RowsByTime {
   private static final int AT_ONCE = 4096;
 
   private final OrderedMap byTime;
@@ -70,7 +70,7 @@ final class SessionRows {
     }
   }
 
-  private SessionRows(OrderedMap byTime, OrderedMap byPage, Aggregates sums) {
+  private RowsByTime(OrderedMap byTime, OrderedMap byPage, Aggregates sums) {
     this.byTime = byTime;
     this.byPage = byPage;
     this.sums = sums;
@@ -88,10 +88,10 @@ final class SessionRows {
    * @param space numbers their pages, and the one after it those of what pages add up to
    * @param sums the aggregates over them, to work with
    */
-  static SessionRows read(ByteReader in, Pages pages, int space, Aggregates sums) {
+  static RowsByTime read(ByteReader in, Pages pages, int space, Aggregates sums) {
     OrderedMap byTime = OrderedMap.read(in, pages, space);
     OrderedMap byPage = OrderedMap.read(in, pages, space + 1);
-    return new SessionRows(byTime, byPage, sums);
+    return new RowsByTime(byTime, byPage, sums);
   }
 
   void write(ByteWriter out) {
