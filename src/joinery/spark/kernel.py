@@ -19,14 +19,9 @@ from joinery.errors import RunError
 from joinery.plan.nodes import CLOCK, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
-from joinery.solutions.spark_state.program import (
-    Closing,
-    Group,
-    KernelProgram,
-    RelationProgram,
-    Rolling,
-    Seen,
-)
+from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.solutions.spark_state.stream_program import Rolling, Seen
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 

@@ -9,40 +9,40 @@ from collections.abc import Callable, Iterator, Sequence
 
 from joinery.model.type import Field
 from joinery.project.window import Span
+from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
+from joinery.solutions.spark_state.group_program import (
+    Closing,
+    Group,
+    SessionProgram,
+    SlidingProgram,
+    WindowProgram,
+)
 from joinery.solutions.spark_state.program import (
-    Address,
-    AggregateColumn,
     Arm,
-    AsOf,
-    Assembler,
     Branch,
     ChildUse,
-    Claim,
-    Closing,
-    CurrentLookup,
     Fold,
-    Group,
     GroupUse,
     KernelNode,
     KernelProgram,
-    MapEvents,
     Match,
-    Onward,
     OwnUse,
     ParentUse,
     RelationProgram,
     Retract,
-    Rolling,
-    Seen,
-    SessionProgram,
-    SlidingProgram,
-    Slot,
-    Sql,
-    StreamNode,
     ToOne,
     Upward,
     Use,
-    WindowProgram,
+)
+from joinery.solutions.spark_state.stream_program import (
+    AsOf,
+    Claim,
+    CurrentLookup,
+    MapEvents,
+    Onward,
+    Rolling,
+    Seen,
+    StreamNode,
 )
 
 Part = tuple[str, str]

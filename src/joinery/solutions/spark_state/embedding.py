@@ -16,7 +16,7 @@ from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import CLOCK, EVENT_TIME, JoinPair, Node, Product, Relation
-from joinery.solutions.spark_state.program import AggregateColumn, ScopeName, Slot, Sql
+from joinery.solutions.spark_state.assembler import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
 MAX_ARMS = 15

@@ -21,7 +21,8 @@ from typing import Any
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
 from joinery.solutions.spark_state.describe import FIRST_KINDS, parts_of
-from joinery.solutions.spark_state.program import Group, KernelProgram
+from joinery.solutions.spark_state.group_program import Group
+from joinery.solutions.spark_state.program import KernelProgram
 
 # Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
 # first for products, the other for streams.

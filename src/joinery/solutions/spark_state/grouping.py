@@ -14,17 +14,13 @@ from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
+from joinery.solutions.spark_state.assembler import AggregateColumn, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import expressions_of, sql_over, time_read
-from joinery.solutions.spark_state.program import (
-    AggregateColumn,
-    Assembler,
+from joinery.solutions.spark_state.group_program import (
     Closing,
     LateProgram,
-    ScopeName,
     SessionProgram,
     SlidingProgram,
-    Slot,
-    Sql,
     WindowProgram,
 )
 

@@ -27,6 +27,7 @@ from joinery.expression.typed import Aggregate
 from joinery.model.type import DataType, Field, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Computed, Named, Node, Product, Relation, Total
+from joinery.solutions.spark_state.assembler import Address, Assembler, OrderColumn, Slot
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
     inputs_of,
@@ -40,6 +41,7 @@ from joinery.solutions.spark_state.embedding import (
     sharing,
     sql_over,
 )
+from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.grouping import (
     closing_of,
     group_aggregates,
@@ -53,20 +55,15 @@ from joinery.solutions.spark_state.grouping import (
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
-    Address,
     Arm,
-    Assembler,
     Branch,
     ChildUse,
-    Closing,
     DocumentNode,
     Fold,
-    Group,
     GroupUse,
     KernelProgram,
     Match,
     Merge,
-    OrderColumn,
     OwnUse,
     ParentUse,
     ProductProgram,
@@ -74,7 +71,6 @@ from joinery.solutions.spark_state.program import (
     RelationProgram,
     Retract,
     Route,
-    Slot,
     ToOne,
     Upward,
     Use,

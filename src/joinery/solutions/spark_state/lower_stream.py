@@ -28,6 +28,7 @@ from joinery.plan.stream import (
     Stream,
     WithColumns,
 )
+from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import (
     FlowStep,
@@ -38,23 +39,7 @@ from joinery.solutions.spark_state.flow import (
     needed_before,
     split,
 )
-from joinery.solutions.spark_state.program import (
-    ROLE_PRIMARY,
-    Address,
-    Assembler,
-    Claim,
-    Entry,
-    KernelProgram,
-    MapEvents,
-    Onward,
-    ProductProgram,
-    Route,
-    ScopeName,
-    Seen,
-    Slot,
-    Sql,
-    StreamNode,
-)
+from joinery.solutions.spark_state.program import ROLE_PRIMARY, KernelProgram, ProductProgram, Route
 from joinery.solutions.spark_state.stream_node import (
     Place,
     Relations,
@@ -67,6 +52,14 @@ from joinery.solutions.spark_state.stream_node import (
     own_after,
     slots_of,
     struct_of,
+)
+from joinery.solutions.spark_state.stream_program import (
+    Claim,
+    Entry,
+    MapEvents,
+    Onward,
+    Seen,
+    StreamNode,
 )
 
 Scope = dict[str, tuple[int, DataType]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from joinery.solutions.spark_state.assembler import Assembler, Slot
 from joinery.solutions.spark_state.describe import (
     aggregate_text,
     closing_text,
@@ -25,33 +26,32 @@ from joinery.solutions.spark_state.describe import (
     visible_row,
     window_text,
 )
+from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     Arm,
-    AsOf,
-    Assembler,
     ChildUse,
-    Claim,
-    Closing,
-    CurrentLookup,
     Fold,
-    Group,
     GroupUse,
     KernelNode,
     KernelProgram,
-    MapEvents,
     Match,
-    Onward,
     OwnUse,
     ParentUse,
     Retract,
-    Rolling,
     Route,
-    Seen,
-    Slot,
     ToOne,
     Upward,
     Use,
+)
+from joinery.solutions.spark_state.stream_program import (
+    AsOf,
+    Claim,
+    CurrentLookup,
+    MapEvents,
+    Onward,
+    Rolling,
+    Seen,
 )
 
 SINKS = -1

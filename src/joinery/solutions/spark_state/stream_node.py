@@ -17,21 +17,18 @@ from joinery.model.type import DOUBLE, Field, Struct
 from joinery.plan import stream as plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
+from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
 from joinery.solutions.spark_state.embedding import closed_columns, sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
-from joinery.solutions.spark_state.program import (
-    Address,
-    AggregateColumn,
+from joinery.solutions.spark_state.program import RelationProgram
+from joinery.solutions.spark_state.stream_program import (
     AsOf,
-    Assembler,
     Claim,
     CurrentLookup,
     Entry,
     MapEvents,
-    RelationProgram,
     Rolling,
     Seen,
-    Slot,
     StreamNode,
 )
 

@@ -19,21 +19,22 @@ from typing import TYPE_CHECKING
 from joinery.model.warning import RunWarning
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.program import (
-    AsOf,
-    Claim,
-    Closing,
-    CurrentLookup,
     Fold,
-    Group,
     KernelNode,
     KernelProgram,
-    MapEvents,
     Match,
     Retract,
+    ToOne,
+)
+from joinery.solutions.spark_state.stream_program import (
+    AsOf,
+    Claim,
+    CurrentLookup,
+    MapEvents,
     Rolling,
     Seen,
-    ToOne,
 )
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun

@@ -25,7 +25,8 @@ from joinery.model.progress import Counts, split_columns
 from joinery.plan.nodes import Relation
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.semantics.read_change import read_changes
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Slot
+from joinery.solutions.spark_state.assembler import Slot
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import class_of, formats_json, load_jar, reading_of
 from joinery.spark.source.source import BatchLabel, Topic

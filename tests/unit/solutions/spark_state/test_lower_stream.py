@@ -8,14 +8,9 @@ from pathlib import Path
 from joinery.plan.build import build_plan
 from joinery.project.load import load_spec
 from joinery.solutions.spark_state.lower_stream import LoweredStreams, lower_streams
-from joinery.solutions.spark_state.program import (
-    AsOf,
-    Claim,
-    CurrentLookup,
-    KernelProgram,
-    MapEvents,
-)
+from joinery.solutions.spark_state.program import KernelProgram
 from joinery.solutions.spark_state.render import render_program
+from joinery.solutions.spark_state.stream_program import AsOf, Claim, CurrentLookup, MapEvents
 
 RELATIONS = """\
 relations:
