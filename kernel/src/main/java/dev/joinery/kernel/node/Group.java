@@ -25,10 +25,7 @@ import java.util.function.Supplier;
  * by, and what an aggregate must know of them it keeps value by value.
  */
 public final class Group implements Node {
-  /** Of a group without rows: it is forgotten by the clock. */
-  private static final Slice WHOLE = Slice.EMPTY;
-
-  /** Of a window: it is forgotten by the watermark. */
+  /** Of a window: it is forgotten by the watermark, not as a {@link Retention} forgets. */
   private static final Slice WINDOW = Slice.of(new byte[] {1});
 
   private final int node;
@@ -36,12 +33,12 @@ public final class Group implements Node {
   private final NodeContext context;
   private final Kept kept;
   private final SentDocument last;
+  private final Retention retention;
   private final GroupKey keys;
   private final Windows windows;
   private final GroupDocument document;
   private final String product;
   private final boolean waits;
-  private long goneAt;
 
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
   private Group twin;
@@ -55,6 +52,7 @@ public final class Group implements Node {
     Aggregates aggregates = context.aggregates(node, 0);
     this.kept = new Kept(aggregates, aggregates.fresh(), context, product);
     this.last = new SentDocument(program.product(), context);
+    this.retention = new Retention(context);
     this.keys =
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
     this.windows = program.window() == null ? null : Windows.of(program.window());
@@ -89,8 +87,9 @@ public final class Group implements Node {
   private void forgetLater(Slice group, State state) {
     long end = endOf(keys.decode(group));
     long from = Math.max(end, state.watermark(program.relation()));
-    long retention = program.late().retentionMicros();
-    long over = waits ? Math.max(retention, program.late().allowedMicros()) : retention;
+    long retentionMicros = program.late().retentionMicros();
+    long over =
+        waits ? Math.max(retentionMicros, program.late().allowedMicros()) : retentionMicros;
     state.expireAtWatermark(program.relation(), from + over, WINDOW);
   }
 
@@ -106,7 +105,7 @@ public final class Group implements Node {
   private void open(byte[] stored, State state) {
     ByteReader in = stored == null ? null : new ByteReader(stored);
     last.read(in);
-    goneAt = in == null ? 0 : in.readLong();
+    retention.read(in);
     kept.read(in == null ? Slice.EMPTY : in.rest(), state);
     if (in == null) {
       last.beginAbove(state.highestForgotten());
@@ -174,17 +173,13 @@ public final class Group implements Node {
     }
     ByteWriter out = new ByteWriter(128);
     last.write(out);
-    goneAt = gone ? timestamp : 0;
-    out.writeLong(goneAt).writeRaw(kept.write());
+    retention.write(gone, timestamp, out);
+    out.writeRaw(kept.write());
     state.write(out.toBytes());
     if (gone && last.isIdle()) {
-      state.expireAfter(timestamp + retention(), WHOLE);
+      retention.expireLater(state);
     }
     return true;
-  }
-
-  private long retention() {
-    return context.program().tombstoneRetentionMicros();
   }
 
   @Override
@@ -199,13 +194,8 @@ public final class Group implements Node {
       state.forget(last.version());
       return;
     }
-    if (kept.size() > 0 || !last.isIdle()) {
-      return;
-    }
-    if (goneAt + retention() < timestamp) {
-      state.forget(last.version());
-    } else {
-      state.expireAfter(goneAt + retention(), WHOLE);
+    if (kept.size() == 0 && last.isIdle()) {
+      retention.expire(last.version(), timestamp, state);
     }
   }
 

@@ -35,7 +35,6 @@ import java.util.TreeSet;
  * to be remembered of a session that is gone.
  */
 public final class Session implements Node {
-  private static final Slice WHOLE = Slice.EMPTY;
   private static final int SESSIONS = 0;
   private static final int ROWS = 1;
 
@@ -46,13 +45,13 @@ public final class Session implements Node {
   private final GroupKey keys;
   private final GroupDocument document;
   private final SentDocument last;
+  private final Retention retention;
   private final Aggregates aggregates;
   private final Aggregates sums;
   private Sessions sessions;
   private RowsByTime rows;
   private final Deadlines deadlines;
   private long version;
-  private long goneAt;
 
   /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
   private long watermark;
@@ -79,6 +78,7 @@ public final class Session implements Node {
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
     this.document = new GroupDocument(program, context);
     this.last = new SentDocument(program.product(), context);
+    this.retention = new Retention(context);
     this.aggregates = context.aggregates(node, 0);
     this.sums = aggregates.fresh();
   }
@@ -128,7 +128,7 @@ public final class Session implements Node {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     version = in == null ? state.highestForgotten() : in.readLong();
-    goneAt = in == null ? 0 : in.readLong();
+    retention.read(in);
     watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
     sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
     rows = shape.divides() ? RowsByTime.read(in, state, ROWS, sums) : null;
@@ -140,8 +140,8 @@ public final class Session implements Node {
       state.clear();
       return;
     }
-    goneAt = gone ? timestamp : 0;
-    ByteWriter out = new ByteWriter(256).writeLong(version).writeLong(goneAt);
+    ByteWriter out = new ByteWriter(256).writeLong(version);
+    retention.write(gone, timestamp, out);
     if (deadlines != null) {
       out.writeLong(watermark);
     }
@@ -151,12 +151,8 @@ public final class Session implements Node {
     }
     state.write(out.toBytes());
     if (gone) {
-      state.expireAfter(timestamp + retention(), WHOLE);
+      retention.expireLater(state);
     }
-  }
-
-  private long retention() {
-    return context.program().tombstoneRetentionMicros();
   }
 
   @Override
@@ -165,13 +161,8 @@ public final class Session implements Node {
       return;
     }
     open(state);
-    if (!sessions.areNone()) {
-      return;
-    }
-    if (goneAt + retention() < timestamp) {
-      state.forget(version);
-    } else {
-      state.expireAfter(goneAt + retention(), WHOLE);
+    if (sessions.areNone()) {
+      retention.expire(version, timestamp, state);
     }
   }
 

@@ -22,7 +22,6 @@ import java.util.List;
  * counts again, so it is forgotten, and what is told of it passed over.
  */
 public final class Sliding implements Node {
-  private static final Slice WHOLE = Slice.EMPTY;
   private static final int ROWS = 0;
 
   private final Program.GroupProgram program;
@@ -34,8 +33,8 @@ public final class Sliding implements Node {
   private final SentDocument last;
   private final Aggregates aggregates;
   private final Aggregates sums;
+  private final Retention retention;
   private RowsByTime rows;
-  private long goneAt;
   private long watermark;
   private int failures;
 
@@ -48,6 +47,7 @@ public final class Sliding implements Node {
         new GroupKey(program, context.program().assemblers().get(program.input()).type());
     this.document = new GroupDocument(program, context);
     this.last = new SentDocument(program.product(), context);
+    this.retention = new Retention(context);
     this.aggregates = context.aggregates(node, 0);
     this.sums = aggregates.fresh();
   }
@@ -79,7 +79,7 @@ public final class Sliding implements Node {
     if (in == null) {
       last.beginAbove(state.highestForgotten());
     }
-    goneAt = in == null ? 0 : in.readLong();
+    retention.read(in);
     watermark = in == null ? Marks.UNKNOWN : in.readLong();
     failures = in == null ? 0 : in.readVarInt();
     rows = RowsByTime.read(in, state, ROWS, sums);
@@ -126,17 +126,13 @@ public final class Sliding implements Node {
     }
     ByteWriter out = new ByteWriter(256);
     last.write(out);
-    goneAt = isOver() ? timestamp : 0;
-    out.writeLong(goneAt).writeLong(watermark).writeVarInt(failures);
+    retention.write(isOver(), timestamp, out);
+    out.writeLong(watermark).writeVarInt(failures);
     rows.write(out);
     state.write(out.toBytes());
     if (isOver()) {
-      state.expireAfter(timestamp + retention(), WHOLE);
+      retention.expireLater(state);
     }
-  }
-
-  private long retention() {
-    return context.program().tombstoneRetentionMicros();
   }
 
   @Override
@@ -145,13 +141,8 @@ public final class Sliding implements Node {
       return;
     }
     open(state);
-    if (!isOver()) {
-      return;
-    }
-    if (goneAt + retention() < timestamp) {
-      state.forget(last.version());
-    } else {
-      state.expireAfter(goneAt + retention(), WHOLE);
+    if (isOver()) {
+      retention.expire(last.version(), timestamp, state);
     }
   }
 }
