@@ -33,8 +33,6 @@ WINDOW_SECONDS = "__window_seconds"
 """The name under which values find how long their window is."""
 RATE = "rate"
 """`rate(x)` is x divided by the seconds of the window."""
-
-
 MOST_VALUES = 100_000
 """Of how many different values of a group exact counts are told."""
 
@@ -78,7 +76,6 @@ class GroupFunction:
         of_nothing: The result without a value.
         numbers: What follows the argument.
         stays: Whether it is kept only where rows stay.
-        documented: What `docs/aggregates.md` says of it: over what, and what it gives.
     """
 
     name: str
@@ -86,7 +83,6 @@ class GroupFunction:
     needs: str
     gives: Callable[[DataType], DataType]
     fold: Callable[[Sequence[Any], Aggregate], Any]
-    documented: tuple[str, str]
     of_nothing: Any = None
     numbers: tuple[Number, ...] = ()
     stays: bool = False
@@ -97,8 +93,13 @@ def _simple(kind: DataType) -> bool:
 
 
 def _hashes(values: Sequence[Any], spec: Aggregate) -> set[int]:
+    kind = _argument_type(spec)
+    return {hash_of(each, kind) for each in values}
+
+
+def _argument_type(spec: Aggregate) -> DataType:
     assert spec.argument is not None  # as the lift sees to it
-    return {hash_of(each, spec.argument.type) for each in values}
+    return spec.argument.type
 
 
 def _told_distinct(values: Sequence[Any], spec: Aggregate) -> bytes | None:
@@ -117,14 +118,12 @@ def _distinct_sketch(values: Sequence[Any], spec: Aggregate) -> Distinct:
 def _approximate_count(values: Sequence[Any], spec: Aggregate) -> int | None:
     if not spec.goes:
         return _distinct_sketch(values, spec).count()
-    assert spec.argument is not None  # as the lift sees to it
-    exact = _distinct(values, spec.argument.type)
+    exact = _distinct(values, _argument_type(spec))
     return exact if exact <= MOST_VALUES else None
 
 
 def _top(values: Sequence[Any], spec: Aggregate) -> list[dict[str, Any]] | None:
-    assert spec.argument is not None  # as the lift sees to it
-    key = value_key(spec.argument.type)
+    key = value_key(_argument_type(spec))
     runs = [list(run) for _, run in groupby(sorted(values, key=key), key=key)]
     if len(runs) > MOST_VALUES:
         return None
@@ -166,69 +165,60 @@ def _merged_quantile(values: Sequence[Any], spec: Aggregate) -> float | None:
     return made.at(spec.numbers[0])
 
 
+_ANYTHING = (lambda kind: True), "anything"
+_SIMPLE = _simple, "values of a simple type"
+_NUMBERS = numeric, "numbers"
+_SKETCHES = (lambda kind: kind == BINARY), "sketches"
+
 _TABLE = (
     GroupFunction(
         "first",
-        takes=lambda kind: True,
-        needs="anything",
+        *_ANYTHING,
         gives=lambda kind: kind,
         fold=lambda values, spec: values[0],
-        documented=("anything", "its type: the value of the first row that has one"),
     ),
     GroupFunction(
         "last",
-        takes=lambda kind: True,
-        needs="anything",
+        *_ANYTHING,
         gives=lambda kind: kind,
         fold=lambda values, spec: values[-1],
-        documented=("anything", "its type: the value of the last row that has one"),
     ),
     GroupFunction(
         "collect",
-        takes=lambda kind: True,
-        needs="anything",
+        *_ANYTHING,
         gives=Array,
         fold=lambda values, spec: list(values[: int(spec.numbers[0])]),
-        documented=("anything, and how many", "a list of the first values"),
         of_nothing=[],
         numbers=(_HOW_MANY,),
     ),
     GroupFunction(
         "approx_count_distinct",
-        takes=_simple,
-        needs="values of a simple type",
+        *_SIMPLE,
         gives=lambda kind: LONG,
         fold=_approximate_count,
-        documented=("values of a simple type", "`long`"),
         of_nothing=0,
         numbers=(_DEVIATION,),
     ),
     GroupFunction(
         "approx_quantile",
-        takes=numeric,
-        needs="numbers",
+        *_NUMBERS,
         gives=lambda kind: DOUBLE,
         fold=_quantile,
-        documented=("numbers", "`double`"),
         numbers=(_PART, _ERROR),
     ),
     GroupFunction(
         "approx_top_k",
-        takes=_simple,
-        needs="values of a simple type",
+        *_SIMPLE,
         gives=lambda kind: Array(Struct((Field("item", kind), Field("count", LONG)))),
         fold=_top,
-        documented=("values of a simple type", "a list of `{item, count}`"),
         of_nothing=[],
         numbers=(_HOW_MANY,),
     ),
     GroupFunction(
         "bloom",
-        takes=_simple,
-        needs="values of a simple type",
+        *_SIMPLE,
         gives=lambda kind: BINARY,
         fold=_bloom,
-        documented=("values of a simple type", "bytes"),
         numbers=(
             Number("for how many values", 1, 1_000_000, whole=True),
             Number("the part of wrong answers", 0.0001, 0.5),
@@ -237,38 +227,30 @@ _TABLE = (
     ),
     GroupFunction(
         "distinct_sketch",
-        takes=_simple,
-        needs="values of a simple type",
+        *_SIMPLE,
         gives=lambda kind: BINARY,
         fold=_told_distinct,
-        documented=("values of a simple type", "bytes"),
         numbers=(_DEVIATION,),
     ),
     GroupFunction(
         "quantile_sketch",
-        takes=numeric,
-        needs="numbers",
+        *_NUMBERS,
         gives=lambda kind: BINARY,
         fold=lambda values, spec: _quantile_sketch(values, spec.numbers[0]).to_bytes(),
-        documented=("numbers", "bytes"),
         numbers=(_ERROR,),
     ),
     GroupFunction(
         "merge_distinct",
-        takes=lambda kind: kind == BINARY,
-        needs="sketches",
+        *_SKETCHES,
         gives=lambda kind: LONG,
         fold=_merged_count,
-        documented=("sketches", "`long`"),
         of_nothing=0,
     ),
     GroupFunction(
         "merge_quantile",
-        takes=lambda kind: kind == BINARY,
-        needs="sketches",
+        *_SKETCHES,
         gives=lambda kind: DOUBLE,
         fold=_merged_quantile,
-        documented=("sketches", "`double`"),
         numbers=(_PART,),
     ),
 )
