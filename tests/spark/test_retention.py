@@ -79,10 +79,11 @@ def starts(second: int, size_s: int) -> Iterator[int]:
     yield from range(last, last - size_s, -STEP_S)
 
 
-def write(folder: Path, number: int, views: Sequence[View]) -> None:
+def write(folder: Path, number: int, views: Sequence[View], *, padding: int = 0) -> None:
     data = folder / "data/views"
     data.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps({**each, "at": each["at"] * 1_000_000}) for each in views)
+    padded = {"padding": "x" * padding} if padding else {}
+    lines = (json.dumps({**each, "at": each["at"] * 1_000_000, **padded}) for each in views)
     (data / f"{number:04}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -124,6 +125,25 @@ def test_a_window_stays_as_it_was_when_its_retention_was_over(
         assert too_late == counters["too_late"]
 
     assert too_late > 20
+
+
+def test_rows_are_too_late_by_all_before_them_however_large_a_batch_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """So many bytes that tasks would share the topic, and one would read old rows alone."""
+    now = [{"id": each, "page": "p", "at": 1_700_003_600} for each in range(200)]
+    old = [{"id": each, "page": "p", "at": 1_700_000_000} for each in range(200)]
+    text = PROJECT.format(window="{tumbling: 1m}", late="correct")
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    for number, views in enumerate((now, old)):
+        write(tmp_path, number, views, padding=10_000)
+
+    run = jn.run(spark, jn.load(tmp_path / "joinery.yaml"), once=True)
+    run.await_termination(600)
+
+    parts, too_late = counted([*now, *old], 60)
+    assert parts == newest(tmp_path)
+    assert too_late == run.progress.counters["parts"]["too_late"] == 200
 
 
 def test_the_state_holds_no_more_windows_than_are_retained(

@@ -92,9 +92,17 @@ def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRe
     ordered = [
         each.form.relation
         for each in products
-        if isinstance(each.form, AggregateForm) and each.form.emit.late != "correct"
+        if isinstance(each.form, AggregateForm) and _goes_by_order(each.form)
     ]
     return tuple(_source_read(spec, name, relations, ordered) for name in names)
+
+
+def _goes_by_order(form: AggregateForm) -> bool:
+    """Return whether a row counts or not by the times before it in its log.
+
+    It does where late rows are left out, and where windows are forgotten.
+    """
+    return form.emit.late != "correct" or (form.window is not None and form.relation.append)
 
 
 def _source_read(
