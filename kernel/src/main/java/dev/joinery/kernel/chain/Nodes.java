@@ -12,6 +12,7 @@ import dev.joinery.kernel.node.Session;
 import dev.joinery.kernel.node.Sliding;
 import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
@@ -61,7 +62,7 @@ public final class Nodes {
         nodes[index] = new ToOne(toOne, context);
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
-      } else if (program instanceof Program.GroupProgram group) {
+      } else if (program instanceof GroupProgram group) {
         nodes[index] = group(index, group);
       } else if (program instanceof Program.ClosingProgram closing) {
         nodes[index] = new Closing(closing);
@@ -84,7 +85,7 @@ public final class Nodes {
     return nodes[index];
   }
 
-  private Node group(int index, Program.GroupProgram group) {
+  private Node group(int index, GroupProgram group) {
     if (group.session() != null) {
       return new Session(index, group, context);
     }

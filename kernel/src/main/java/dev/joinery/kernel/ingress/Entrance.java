@@ -15,6 +15,7 @@ import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.node.Grouping;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.LogClock;
 import dev.joinery.kernel.stream.Onward;
@@ -85,7 +86,7 @@ public final class Entrance implements Ingress.Destination {
   }
 
   private static boolean isGroup(Program program, Program.Route route) {
-    return program.nodes().get(route.node()) instanceof Program.GroupProgram;
+    return program.nodes().get(route.node()) instanceof GroupProgram;
   }
 
   private static List<Grouping> groupingsOf(NodeContext context) {
@@ -154,13 +155,13 @@ public final class Entrance implements Ingress.Destination {
 
   /** By which windows are forgotten for the row at hand. */
   private long watermarkOf(Grouping product) {
-    Program.LateProgram late = product.late();
+    GroupProgram.LateProgram late = product.late();
     return late == null ? Marks.UNKNOWN : late.watermark(origin.newestBefore(), origin.reached());
   }
 
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */
   private boolean isLeftOut(Grouping product, long timestamp, Outbox outbox) {
-    Program.LateProgram late = product.late();
+    GroupProgram.LateProgram late = product.late();
     if (late == null || origin.time() == Marks.UNKNOWN) {
       return false;
     }
@@ -175,13 +176,13 @@ public final class Entrance implements Ingress.Destination {
   private boolean leaveOut(
       Grouping product, String reason, long micros, long timestamp, Outbox outbox) {
     nodes.counters().product(product.product(), reason, 1);
-    if (product.late().rows() == Program.LateRows.DEAD_LETTER) {
+    if (product.late().rows() == GroupProgram.LateRows.DEAD_LETTER) {
       String seconds = BigDecimal.valueOf(micros, 6).stripTrailingZeros().toPlainString();
       String detail = "Its time is " + seconds + " s below what the watermark allows.";
       outbox.emit(
           origin.letter(reason, detail).put("product", product.product()).toMessage(timestamp));
     }
-    return product.late().rows() != Program.LateRows.CORRECT;
+    return product.late().rows() != GroupProgram.LateRows.CORRECT;
   }
 
   @Override

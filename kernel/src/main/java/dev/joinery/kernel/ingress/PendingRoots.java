@@ -13,6 +13,7 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.io.IOException;
 import java.io.Serializable;
@@ -96,7 +97,7 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       for (int i = 0; i < program.nodes().size(); i++) {
         Program.NodeProgram node = program.nodes().get(i);
         if (node instanceof Program.FoldProgram fold && fold.product() == product
-            || node instanceof Program.GroupProgram group && group.product() == product) {
+            || node instanceof GroupProgram group && group.product() == product) {
           return i;
         }
       }

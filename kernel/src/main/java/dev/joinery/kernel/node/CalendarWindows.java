@@ -1,6 +1,6 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -23,8 +23,8 @@ final class CalendarWindows extends Windows {
   private static final LocalDate DAY_ZERO = LocalDate.ofEpochDay(0);
   private static final LocalDate FIRST_MONDAY = LocalDate.of(1969, 12, 29);
 
-  private final Program.WindowShape shape;
-  private final Program.Span size;
+  private final GroupProgram.WindowShape shape;
+  private final GroupProgram.Span size;
   private final long offset;
   private final boolean zoned;
   private final ZoneRules rules;
@@ -32,20 +32,20 @@ final class CalendarWindows extends Windows {
   private final Starts steps;
   private final Starts days;
 
-  CalendarWindows(Program.WindowProgram program) {
+  CalendarWindows(GroupProgram.WindowProgram program) {
     this.shape = program.shape();
     this.size = program.size();
     this.offset = program.offsetMicros();
     this.zoned = program.zone() != null;
     this.rules = zoned ? ZoneId.of(program.zone()).getRules() : ZoneOffset.UTC.getRules();
-    this.days = new Starts(new Program.Span(1, Program.WindowUnit.DAYS));
+    this.days = new Starts(new GroupProgram.Span(1, GroupProgram.WindowUnit.DAYS));
     this.outer = new Starts(size);
     this.steps = new Starts(program.every());
   }
 
   @Override
   long sliceOf(long time) {
-    return shape == Program.WindowShape.TUMBLING ? outer.floor(time) : time;
+    return shape == GroupProgram.WindowShape.TUMBLING ? outer.floor(time) : time;
   }
 
   @Override
@@ -79,7 +79,7 @@ final class CalendarWindows extends Windows {
 
   @Override
   long endOf(long start) {
-    return shape == Program.WindowShape.HOPPING ? steps.endOf(start) : outer.after(start);
+    return shape == GroupProgram.WindowShape.HOPPING ? steps.endOf(start) : outer.after(start);
   }
 
   private long localOf(long time) {
@@ -98,7 +98,7 @@ final class CalendarWindows extends Windows {
     return ChronoUnit.MICROS.between(Instant.EPOCH, wall.toInstant(shown));
   }
 
-  private static LocalDate moved(LocalDate day, Program.Span span, long times) {
+  private static LocalDate moved(LocalDate day, GroupProgram.Span span, long times) {
     long count = span.count() * times;
     return switch (span.unit()) {
       case DAYS -> day.plusDays(count);
@@ -110,12 +110,12 @@ final class CalendarWindows extends Windows {
 
   /** The starts at each multiple of a length. */
   private final class Starts {
-    private final Program.Span span;
+    private final GroupProgram.Span span;
     private final boolean elapsed;
 
-    Starts(Program.Span span) {
+    Starts(GroupProgram.Span span) {
       this.span = span;
-      this.elapsed = span.unit() == Program.WindowUnit.MICROS;
+      this.elapsed = span.unit() == GroupProgram.WindowUnit.MICROS;
     }
 
     /** The last start that is not above a time. */
@@ -146,7 +146,7 @@ final class CalendarWindows extends Windows {
 
     /** Where the window ends that begins at a start. */
     long endOf(long start) {
-      if (size.unit() == Program.WindowUnit.MICROS) {
+      if (size.unit() == GroupProgram.WindowUnit.MICROS) {
         long end = start + size.count();
         return zoned ? Math.min(end, days.after(start)) : end;
       }

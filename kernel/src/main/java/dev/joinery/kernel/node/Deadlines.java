@@ -4,6 +4,7 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +22,7 @@ public final class Deadlines {
     this.program = (Program.ClosingProgram) program.nodes().get(node);
     this.buckets = program.buckets().get(node);
     this.slides =
-        program.nodes().get(this.program.target()) instanceof Program.GroupProgram group
+        program.nodes().get(this.program.target()) instanceof GroupProgram group
             && group.sliding() != null;
   }
 

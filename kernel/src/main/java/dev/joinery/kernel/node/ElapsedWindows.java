@@ -1,6 +1,6 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 
 /** Windows whose lengths are so many microseconds, whatever a calendar says. */
 final class ElapsedWindows extends Windows {
@@ -16,23 +16,23 @@ final class ElapsedWindows extends Windows {
   private final long base;
   private final long slice;
 
-  ElapsedWindows(Program.WindowProgram program) {
-    cumulative = program.shape() == Program.WindowShape.CUMULATIVE;
+  ElapsedWindows(GroupProgram.WindowProgram program) {
+    cumulative = program.shape() == GroupProgram.WindowShape.CUMULATIVE;
     size = microsOf(program.size());
     every = microsOf(program.every());
-    Program.Span aligned = cumulative ? program.size() : program.every();
-    long first = aligned.unit() == Program.WindowUnit.WEEKS ? FIRST_MONDAY : 0;
+    GroupProgram.Span aligned = cumulative ? program.size() : program.every();
+    long first = aligned.unit() == GroupProgram.WindowUnit.WEEKS ? FIRST_MONDAY : 0;
     base = first + program.offsetMicros();
     slice = gcd(size, every);
   }
 
-  static boolean canTell(Program.WindowProgram program) {
+  static boolean canTell(GroupProgram.WindowProgram program) {
     return program.zone() == null
-        && program.size().unit() != Program.WindowUnit.MONTHS
-        && program.every().unit() != Program.WindowUnit.MONTHS;
+        && program.size().unit() != GroupProgram.WindowUnit.MONTHS
+        && program.every().unit() != GroupProgram.WindowUnit.MONTHS;
   }
 
-  private static long microsOf(Program.Span span) {
+  private static long microsOf(GroupProgram.Span span) {
     return switch (span.unit()) {
       case MICROS -> span.count();
       case DAYS -> span.count() * DAY;

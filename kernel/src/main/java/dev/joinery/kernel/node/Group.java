@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -29,7 +29,7 @@ public final class Group implements Node {
   private static final Slice WINDOW = Slice.of(new byte[] {1});
 
   private final int node;
-  private final Program.GroupProgram program;
+  private final GroupProgram program;
   private final NodeContext context;
   private final Kept kept;
   private final SentDocument last;
@@ -43,7 +43,7 @@ public final class Group implements Node {
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
   private Group twin;
 
-  public Group(int node, Program.GroupProgram program, NodeContext context) {
+  public Group(int node, GroupProgram program, NodeContext context) {
     this.node = node;
     this.program = program;
     this.context = context;

@@ -2,6 +2,7 @@ package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.Arrays;
 import java.util.List;
@@ -22,7 +23,7 @@ final class GroupDocument {
   private final UnsafeProjection key;
   private final DataType[] inputs;
 
-  GroupDocument(Program.GroupProgram program, NodeContext context) {
+  GroupDocument(GroupProgram program, NodeContext context) {
     this.assembler = context.assembler(program.assembler());
     Program.AssemblerProgram document =
         context.program().assemblers().get(program.assembler());

@@ -4,7 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -24,12 +24,12 @@ final class GroupKey {
   private final boolean windowed;
   private final boolean ended;
 
-  GroupKey(Program.GroupProgram program, StructType input) {
+  GroupKey(GroupProgram program, StructType input) {
     DataType[] by =
         Arrays.stream(input.fields()).limit(program.by()).map(each -> each.dataType())
             .toArray(DataType[]::new);
     this.windowed = program.window() != null;
-    this.ended = windowed && program.window().shape() == Program.WindowShape.CUMULATIVE;
+    this.ended = windowed && program.window().shape() == GroupProgram.WindowShape.CUMULATIVE;
     List<DataType> types = new ArrayList<>(List.of(by));
     if (windowed) {
       types.add(DataTypes.TimestampType);

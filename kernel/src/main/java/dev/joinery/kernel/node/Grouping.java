@@ -6,7 +6,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -22,7 +22,7 @@ public final class Grouping {
   private static final String TOO_LATE = "too_late";
 
   private final int node;
-  private final Program.GroupProgram program;
+  private final GroupProgram program;
   private final NodeContext context;
   private final Assembler assembler;
   private final UnsafeRow visible;
@@ -37,7 +37,7 @@ public final class Grouping {
 
   public Grouping(int node, NodeContext context) {
     this.node = node;
-    this.program = (Program.GroupProgram) context.program().nodes().get(node);
+    this.program = (GroupProgram) context.program().nodes().get(node);
     this.context = context;
     this.assembler = context.assembler(program.input());
     this.product = context.productOf(program.input());
@@ -71,7 +71,7 @@ public final class Grouping {
   }
 
   /** What becomes of rows that come late; null where nothing tells their time. */
-  public Program.LateProgram late() {
+  public GroupProgram.LateProgram late() {
     return program.late();
   }
 

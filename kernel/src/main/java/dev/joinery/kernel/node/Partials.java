@@ -4,7 +4,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.PartialByTime;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -21,7 +21,7 @@ final class Partials {
 
   private final GroupKey keys;
   private final Windows windows;
-  private final Program.GroupProgram program;
+  private final GroupProgram program;
   private final Aggregates aggregates;
   private final ByteWriter out = new ByteWriter(128);
   private Map<Slice, Partial> bySlice = new LinkedHashMap<>();
@@ -45,7 +45,7 @@ final class Partials {
 
   /** {@code windows} is null where the time alone does not tell them, or there are none. */
   Partials(
-      GroupKey keys, Windows windows, Program.GroupProgram program, Aggregates aggregates) {
+      GroupKey keys, Windows windows, GroupProgram program, Aggregates aggregates) {
     this.keys = keys;
     this.windows = windows;
     this.program = program;

@@ -7,6 +7,7 @@ import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,7 +33,7 @@ public final class Routes {
       Program.NodeProgram node = program.nodes().get(route.node());
       if (route.relation() != relation
           || node instanceof Program.AsOfProgram
-          || node instanceof Program.GroupProgram) {
+          || node instanceof GroupProgram) {
         continue; // A log's time goes with its changes: see LogClock. Rows are added up: Grouping.
       }
       KeyCodec codec = route.address().codec(columns);

@@ -7,7 +7,7 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.PartialByTime;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -38,8 +38,8 @@ public final class Session implements Node {
   private static final int SESSIONS = 0;
   private static final int ROWS = 1;
 
-  private final Program.GroupProgram program;
-  private final Program.SessionProgram shape;
+  private final GroupProgram program;
+  private final GroupProgram.SessionProgram shape;
   private final NodeContext context;
   private final String product;
   private final GroupKey keys;
@@ -68,7 +68,7 @@ public final class Session implements Node {
   /** A session as it is now: a run, or the part of one that begins at {@code run}. */
   private record Piece(long start, long last, long run) {}
 
-  public Session(int node, Program.GroupProgram program, NodeContext context) {
+  public Session(int node, GroupProgram program, NodeContext context) {
     this.program = program;
     this.shape = program.session();
     this.context = context;

@@ -7,7 +7,7 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.PartialByTime;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.State;
 import java.util.Arrays;
 import java.util.List;
@@ -24,7 +24,7 @@ import java.util.List;
 public final class Sliding implements Node {
   private static final int ROWS = 0;
 
-  private final Program.GroupProgram program;
+  private final GroupProgram program;
   private final long size;
   private final NodeContext context;
   private final String product;
@@ -38,7 +38,7 @@ public final class Sliding implements Node {
   private long watermark;
   private int failures;
 
-  public Sliding(int node, Program.GroupProgram program, NodeContext context) {
+  public Sliding(int node, GroupProgram program, NodeContext context) {
     this.program = program;
     this.size = program.sliding().sizeMicros();
     this.context = context;

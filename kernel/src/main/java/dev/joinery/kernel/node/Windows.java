@@ -1,6 +1,6 @@
 package dev.joinery.kernel.node;
 
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.math.BigInteger;
 
 /**
@@ -13,7 +13,7 @@ abstract sealed class Windows permits ElapsedWindows, CalendarWindows {
     void take(long start, long end);
   }
 
-  static Windows of(Program.WindowProgram program) {
+  static Windows of(GroupProgram.WindowProgram program) {
     return ElapsedWindows.canTell(program)
         ? new ElapsedWindows(program)
         : new CalendarWindows(program);

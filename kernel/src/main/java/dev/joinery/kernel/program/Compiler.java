@@ -92,7 +92,7 @@ public final class Compiler {
     List<List<CompiledAggregate>> plans = new ArrayList<>();
     if (node instanceof Program.MatchProgram match) {
       match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates(), null)));
-    } else if (node instanceof Program.GroupProgram group) {
+    } else if (node instanceof GroupProgram group) {
       StructType input = program.assemblers().get(group.input()).type();
       plans.add(aggregates(group.aggregates(), input));
     } else if (node instanceof Program.RollingProgram rolling) {

@@ -134,7 +134,19 @@ public record Program(
     @Type(value = SeenProgram.class, name = "seen"),
     @Type(value = MapProgram.class, name = "map")
   })
-  public sealed interface NodeProgram extends Serializable {
+  public sealed interface NodeProgram extends Serializable
+      permits RetractProgram,
+          ToOneProgram,
+          MatchProgram,
+          FoldProgram,
+          GroupProgram,
+          ClosingProgram,
+          CurrentLookupProgram,
+          AsOfProgram,
+          ClaimProgram,
+          RollingProgram,
+          SeenProgram,
+          MapProgram {
     String name();
 
     int level();
@@ -250,62 +262,6 @@ public record Program(
       implements NodeProgram {}
 
   /**
-   * Groups of rows, and their aggregates.
-   *
-   * @param relation whose rows are grouped
-   * @param input the assembler, over a row as products see it: the columns that it is grouped by,
-   *     its time where there is a window, then what the aggregates read
-   * @param by how many columns it is grouped by
-   * @param window null where groups have none, and where they are sessions or slide
-   * @param session null where groups are no sessions
-   * @param sliding null where groups do not slide
-   * @param aggregates over {@code input}
-   * @param assembler the group's document, over the columns of its address and the aggregates
-   * @param late what becomes of rows that come late; null where nothing tells their time
-   */
-  public record GroupProgram(
-      String name,
-      int level,
-      int relation,
-      int input,
-      int by,
-      WindowProgram window,
-      SessionProgram session,
-      SlidingProgram sliding,
-      List<AggregateProgram> aggregates,
-      int assembler,
-      int product,
-      LateProgram late)
-      implements NodeProgram {
-    /** Whether what groups a row is in depends on its time. */
-    public boolean goesByTime() {
-      return window != null || isByKeyAlone();
-    }
-
-    /** Whether one address has the rows of all times. */
-    public boolean isByKeyAlone() {
-      return session != null || sliding != null;
-    }
-
-    /** Whether its windows are forgotten by the watermark of the relation. */
-    public boolean isForgetting() {
-      return late != null && late.retentionMicros() >= 0;
-    }
-  }
-
-  /**
-   * Rows whose neighbours are less than a gap apart are one session.
-   *
-   * @param maxMicros a session is cut at each multiple of it after its first row; 0 for never
-   * @param divides whether a session may fall apart: rows go, or cuts move
-   */
-  public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
-      implements Serializable {}
-
-  /** Groups hold the last while of a size up to the watermark. */
-  public record SlidingProgram(long sizeMicros) implements Serializable {}
-
-  /**
    * Who tells a node of deadlines that have come.
    *
    * @param relation whose watermark it is
@@ -323,95 +279,6 @@ public record Program(
       long allowedMicros,
       int buckets)
       implements NodeProgram {}
-
-  /** What becomes of rows that come late: they are counted, and but for the first left out. */
-  public enum LateRows {
-    CORRECT,
-    DEAD_LETTER,
-    DROP
-  }
-
-  /**
-   * When a row is late, and what becomes of it.
-   *
-   * @param delayMicros the watermark of a partition is its newest time less this
-   * @param allowedMicros how far below the watermark a row is not late yet
-   * @param retentionMicros how long after its end the watermark must be for a window to be
-   *     forgotten; -1 for groups without a window
-   */
-  public record LateProgram(
-      LateRows rows, long delayMicros, long allowedMicros, long retentionMicros)
-      implements Serializable {
-    /**
-     * The watermark by which a row forgets windows: that of its partition; of one that is new, or
-     * was waited for no longer, the relation's where that is higher.
-     *
-     * @param newest the newest time before the row in its partition, {@code reached} the watermark
-     *     of the relation before the batch; the least number where one is not known
-     */
-    public long watermark(long newest, long reached) {
-      return newest == Long.MIN_VALUE ? reached : Math.max(newest - delayMicros, reached);
-    }
-
-    /**
-     * By how much a row is below what the whole relation has reached; at most 0 where it is not.
-     *
-     * @param reached as above
-     */
-    public long overtakenBy(long time, long reached) {
-      return reached == Long.MIN_VALUE ? 0 : reached - allowedMicros - time;
-    }
-
-    /**
-     * Up to which end windows are forgotten; the least number for none.
-     *
-     * @param watermark the least number where it is not known
-     */
-    public long forgottenUpTo(long watermark) {
-      return retentionMicros < 0 || watermark < Long.MIN_VALUE + retentionMicros
-          ? Long.MIN_VALUE
-          : watermark - retentionMicros;
-    }
-
-    /**
-     * By how much a row is late; at most 0 where it is not.
-     *
-     * @param behind how far the row is behind the newest time before it in its partition
-     */
-    public long lateBy(long behind) {
-      return behind - delayMicros - allowedMicros;
-    }
-  }
-
-  /** How windows lie on the line of time. */
-  public enum WindowShape {
-    TUMBLING,
-    HOPPING,
-    CUMULATIVE
-  }
-
-  /** The unit of a window's lengths: of elapsed time, or of a calendar. */
-  public enum WindowUnit {
-    MICROS,
-    DAYS,
-    WEEKS,
-    MONTHS
-  }
-
-  /** So much of a unit. */
-  public record Span(long count, WindowUnit unit) implements Serializable {}
-
-  /**
-   * Which windows hold a time.
-   *
-   * @param every from one start to the next of hopping windows, from one end to the next of
-   *     cumulative ones; of tumbling windows their size
-   * @param offsetMicros by how much all starts are moved
-   * @param zone whose midnights windows are aligned to; null for elapsed time since 1970 in UTC
-   */
-  public record WindowProgram(
-      WindowShape shape, Span size, Span every, long offsetMicros, String zone)
-      implements Serializable {}
 
   /** Where the events of a relation enter; without a key, they are told by their places. */
   public record EntryProgram(int relation, List<Onward> onward) implements Serializable {}

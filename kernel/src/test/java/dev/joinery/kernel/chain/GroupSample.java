@@ -1,5 +1,6 @@
 package dev.joinery.kernel.chain;
 
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -24,11 +25,11 @@ import org.apache.spark.sql.types.StructType;
  */
 record GroupSample(
     String name,
-    Program.WindowProgram window,
-    Program.SessionProgram session,
+    GroupProgram.WindowProgram window,
+    GroupProgram.SessionProgram session,
     List<String> functions,
     boolean where,
-    Program.LateProgram late) {
+    GroupProgram.LateProgram late) {
   static final Table TABLE =
       Table.of("payment", 1, "id bigint, kind string, at timestamp, amount bigint, shown boolean");
   private static final String PRODUCT = "totals";
@@ -39,31 +40,31 @@ record GroupSample(
   private static final long WEEK = 7L * 24 * 3600 * 1_000_000;
 
   GroupSample(
-      String name, Program.WindowProgram window, List<String> functions, boolean where) {
+      String name, GroupProgram.WindowProgram window, List<String> functions, boolean where) {
     this(name, window, null, functions, where);
   }
 
   GroupSample(
       String name,
-      Program.WindowProgram window,
-      Program.SessionProgram session,
+      GroupProgram.WindowProgram window,
+      GroupProgram.SessionProgram session,
       List<String> functions,
       boolean where) {
     this(name, window, session, functions, where, null);
   }
 
   GroupSample forgetting(long retention) {
-    Program.LateProgram late =
-        new Program.LateProgram(Program.LateRows.CORRECT, 0, 0, retention);
+    GroupProgram.LateProgram late =
+        new GroupProgram.LateProgram(GroupProgram.LateRows.CORRECT, 0, 0, retention);
     return new GroupSample(name, window, session, functions, where, late);
   }
 
-  static Program.WindowProgram window(Program.WindowShape shape, long size, long every) {
-    return new Program.WindowProgram(shape, micros(size), micros(every), 0, null);
+  static GroupProgram.WindowProgram window(GroupProgram.WindowShape shape, long size, long every) {
+    return new GroupProgram.WindowProgram(shape, micros(size), micros(every), 0, null);
   }
 
-  private static Program.Span micros(long count) {
-    return new Program.Span(count, Program.WindowUnit.MICROS);
+  private static GroupProgram.Span micros(long count) {
+    return new GroupProgram.Span(count, GroupProgram.WindowUnit.MICROS);
   }
 
   @Override
@@ -81,7 +82,7 @@ record GroupSample(
   }
 
   private boolean isEnded() {
-    return window != null && window.shape() == Program.WindowShape.CUMULATIVE;
+    return window != null && window.shape() == GroupProgram.WindowShape.CUMULATIVE;
   }
 
   private static Program.Slot slot(String name, DataType type) {
@@ -123,8 +124,8 @@ record GroupSample(
               new int[0], new double[0]));
       inputs.add(slot(function, DataTypes.LongType));
     }
-    Program.GroupProgram group =
-        new Program.GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late);
+    GroupProgram group =
+        new GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late);
     Program.RetractProgram retract =
         new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
     int[] key = {0};

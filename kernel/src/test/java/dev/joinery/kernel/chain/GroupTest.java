@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.joinery.kernel.message.Message;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -24,12 +24,12 @@ class GroupTest {
   private static final long MINUTE = 60_000_000L;
 
   static Stream<GroupSample> samples() {
-    Program.WindowProgram tumbling =
-        GroupSample.window(Program.WindowShape.TUMBLING, 10 * MINUTE, 10 * MINUTE);
-    Program.WindowProgram hopping =
-        GroupSample.window(Program.WindowShape.HOPPING, 10 * MINUTE, 4 * MINUTE);
-    Program.WindowProgram cumulative =
-        GroupSample.window(Program.WindowShape.CUMULATIVE, 12 * MINUTE, 4 * MINUTE);
+    GroupProgram.WindowProgram tumbling =
+        GroupSample.window(GroupProgram.WindowShape.TUMBLING, 10 * MINUTE, 10 * MINUTE);
+    GroupProgram.WindowProgram hopping =
+        GroupSample.window(GroupProgram.WindowShape.HOPPING, 10 * MINUTE, 4 * MINUTE);
+    GroupProgram.WindowProgram cumulative =
+        GroupSample.window(GroupProgram.WindowShape.CUMULATIVE, 12 * MINUTE, 4 * MINUTE);
     return Stream.of(
         new GroupSample("sums", null, List.of("sum"), false),
         new GroupSample("sums of some", null, List.of("sum"), true),
@@ -52,8 +52,8 @@ class GroupTest {
 
   private static GroupSample session(
       String name, long maxMinutes, boolean divides, List<String> functions, boolean where) {
-    Program.SessionProgram session =
-        new Program.SessionProgram(4 * MINUTE, maxMinutes * MINUTE, divides);
+    GroupProgram.SessionProgram session =
+        new GroupProgram.SessionProgram(4 * MINUTE, maxMinutes * MINUTE, divides);
     return new GroupSample(name, null, session, functions, where);
   }
 

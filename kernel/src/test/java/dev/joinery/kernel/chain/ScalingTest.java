@@ -9,7 +9,7 @@ import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -109,7 +109,7 @@ class ScalingTest {
   private static final long SECOND = 1_000_000;
 
   private static GroupSample sessions(String... functions) {
-    Program.SessionProgram session = new Program.SessionProgram(2 * SECOND, 0, true);
+    GroupProgram.SessionProgram session = new GroupProgram.SessionProgram(2 * SECOND, 0, true);
     return new GroupSample("sessions", null, session, List.of(functions), false);
   }
 

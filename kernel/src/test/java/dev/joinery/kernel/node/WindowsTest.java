@@ -2,7 +2,7 @@ package dev.joinery.kernel.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.GroupProgram;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -50,7 +50,7 @@ class WindowsTest {
   @MethodSource("cases")
   void aSliceIsHeldByTheSameWindowsAsItsTimeAndAWindowEndsWhereItWasSaidTo(String line) {
     String[] parts = line.split(" \\| ");
-    Program.WindowProgram program = program(parts[0]);
+    GroupProgram.WindowProgram program = program(parts[0]);
     Windows windows = Windows.of(program);
     long time = micros(parts[1]);
     TreeSet<String> ofTime = new TreeSet<>();
@@ -60,12 +60,12 @@ class WindowsTest {
     windows.holding(windows.sliceOf(time), (start, end) -> ofSlice.add(start + "/" + end));
 
     assertEquals(ofTime, ofSlice);
-    if (program.shape() != Program.WindowShape.CUMULATIVE) {
+    if (program.shape() != GroupProgram.WindowShape.CUMULATIVE) {
       windows.holding(time, (start, end) -> assertEquals(end, windows.endOf(start)));
     }
   }
 
-  private static Program.WindowProgram program(String text) {
+  private static GroupProgram.WindowProgram program(String text) {
     Map<String, String> options = new HashMap<>();
     for (String each : text.substring(1, text.length() - 1).split(", ")) {
       options.put(each.split(": ")[0], each.split(": ")[1]);
@@ -75,17 +75,17 @@ class WindowsTest {
             .filter(options::containsKey)
             .findFirst()
             .orElseThrow();
-    Program.Span size = span(options.get(shape));
+    GroupProgram.Span size = span(options.get(shape));
     String offset = options.get("offset");
-    return new Program.WindowProgram(
-        Program.WindowShape.valueOf(shape.toUpperCase()),
+    return new GroupProgram.WindowProgram(
+        GroupProgram.WindowShape.valueOf(shape.toUpperCase()),
         size,
         options.containsKey("every") ? span(options.get("every")) : size,
         offset == null ? 0 : microsOf(span(offset)),
         options.get("zone"));
   }
 
-  private static long microsOf(Program.Span span) {
+  private static long microsOf(GroupProgram.Span span) {
     return switch (span.unit()) {
       case MICROS -> span.count();
       case DAYS -> span.count() * DAY;
@@ -93,21 +93,21 @@ class WindowsTest {
     };
   }
 
-  private static Program.Span span(String text) {
+  private static GroupProgram.Span span(String text) {
     Matcher found = LENGTH.matcher(text);
     if (!found.matches()) {
       throw new IllegalArgumentException(text);
     }
     long count = Long.parseLong(found.group(1));
     return switch (found.group(2)) {
-      case "us" -> new Program.Span(count, Program.WindowUnit.MICROS);
-      case "ms" -> new Program.Span(count * 1_000, Program.WindowUnit.MICROS);
-      case "s" -> new Program.Span(count * 1_000_000, Program.WindowUnit.MICROS);
-      case "m" -> new Program.Span(count * 60_000_000, Program.WindowUnit.MICROS);
-      case "h" -> new Program.Span(count * 3_600_000_000L, Program.WindowUnit.MICROS);
-      case "d", "day", "days" -> new Program.Span(count, Program.WindowUnit.DAYS);
-      case "w", "week", "weeks" -> new Program.Span(count, Program.WindowUnit.WEEKS);
-      case "month", "months" -> new Program.Span(count, Program.WindowUnit.MONTHS);
+      case "us" -> new GroupProgram.Span(count, GroupProgram.WindowUnit.MICROS);
+      case "ms" -> new GroupProgram.Span(count * 1_000, GroupProgram.WindowUnit.MICROS);
+      case "s" -> new GroupProgram.Span(count * 1_000_000, GroupProgram.WindowUnit.MICROS);
+      case "m" -> new GroupProgram.Span(count * 60_000_000, GroupProgram.WindowUnit.MICROS);
+      case "h" -> new GroupProgram.Span(count * 3_600_000_000L, GroupProgram.WindowUnit.MICROS);
+      case "d", "day", "days" -> new GroupProgram.Span(count, GroupProgram.WindowUnit.DAYS);
+      case "w", "week", "weeks" -> new GroupProgram.Span(count, GroupProgram.WindowUnit.WEEKS);
+      case "month", "months" -> new GroupProgram.Span(count, GroupProgram.WindowUnit.MONTHS);
       default -> throw new IllegalArgumentException(text);
     };
   }

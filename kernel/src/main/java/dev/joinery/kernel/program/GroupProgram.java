@@ -1,0 +1,149 @@
+package dev.joinery.kernel.program;
+
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * Groups of rows, and their aggregates.
+ *
+ * @param relation whose rows are grouped
+ * @param input the assembler, over a row as products see it: the columns that it is grouped by,
+ *     its time where there is a window, then what the aggregates read
+ * @param by how many columns it is grouped by
+ * @param window null where groups have none, and where they are sessions or slide
+ * @param session null where groups are no sessions
+ * @param sliding null where groups do not slide
+ * @param aggregates over {@code input}
+ * @param assembler the group's document, over the columns of its address and the aggregates
+ * @param late what becomes of rows that come late; null where nothing tells their time
+ */
+public record GroupProgram(
+    String name,
+    int level,
+    int relation,
+    int input,
+    int by,
+    WindowProgram window,
+    SessionProgram session,
+    SlidingProgram sliding,
+    List<Program.AggregateProgram> aggregates,
+    int assembler,
+    int product,
+    LateProgram late)
+    implements Program.NodeProgram {
+  /** Whether what groups a row is in depends on its time. */
+  public boolean goesByTime() {
+    return window != null || isByKeyAlone();
+  }
+
+  /** Whether one address has the rows of all times. */
+  public boolean isByKeyAlone() {
+    return session != null || sliding != null;
+  }
+
+  /** Whether its windows are forgotten by the watermark of the relation. */
+  public boolean isForgetting() {
+    return late != null && late.retentionMicros() >= 0;
+  }
+
+  /** How windows lie on the line of time. */
+  public enum WindowShape {
+    TUMBLING,
+    HOPPING,
+    CUMULATIVE
+  }
+
+  /** The unit of a window's lengths: of elapsed time, or of a calendar. */
+  public enum WindowUnit {
+    MICROS,
+    DAYS,
+    WEEKS,
+    MONTHS
+  }
+
+  /** So much of a unit. */
+  public record Span(long count, WindowUnit unit) implements Serializable {}
+
+  /**
+   * Which windows hold a time.
+   *
+   * @param every from one start to the next of hopping windows, from one end to the next of
+   *     cumulative ones; of tumbling windows their size
+   * @param offsetMicros by how much all starts are moved
+   * @param zone whose midnights windows are aligned to; null for elapsed time since 1970 in UTC
+   */
+  public record WindowProgram(
+      WindowShape shape, Span size, Span every, long offsetMicros, String zone)
+      implements Serializable {}
+
+  /**
+   * Rows whose neighbours are less than a gap apart are one session.
+   *
+   * @param maxMicros a session is cut at each multiple of it after its first row; 0 for never
+   * @param divides whether a session may fall apart: rows go, or cuts move
+   */
+  public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
+      implements Serializable {}
+
+  /** Groups hold the last while of a size up to the watermark. */
+  public record SlidingProgram(long sizeMicros) implements Serializable {}
+
+  /** What becomes of rows that come late: they are counted, and but for the first left out. */
+  public enum LateRows {
+    CORRECT,
+    DEAD_LETTER,
+    DROP
+  }
+
+  /**
+   * When a row is late, and what becomes of it.
+   *
+   * @param delayMicros the watermark of a partition is its newest time less this
+   * @param allowedMicros how far below the watermark a row is not late yet
+   * @param retentionMicros how long after its end the watermark must be for a window to be
+   *     forgotten; -1 for groups without a window
+   */
+  public record LateProgram(
+      LateRows rows, long delayMicros, long allowedMicros, long retentionMicros)
+      implements Serializable {
+    /**
+     * The watermark by which a row forgets windows: that of its partition; of one that is new, or
+     * was waited for no longer, the relation's where that is higher.
+     *
+     * @param newest the newest time before the row in its partition, {@code reached} the watermark
+     *     of the relation before the batch; the least number where one is not known
+     */
+    public long watermark(long newest, long reached) {
+      return newest == Long.MIN_VALUE ? reached : Math.max(newest - delayMicros, reached);
+    }
+
+    /**
+     * By how much a row is below what the whole relation has reached; at most 0 where it is not.
+     *
+     * @param reached as above
+     */
+    public long overtakenBy(long time, long reached) {
+      return reached == Long.MIN_VALUE ? 0 : reached - allowedMicros - time;
+    }
+
+    /**
+     * Up to which end windows are forgotten; the least number for none.
+     *
+     * @param watermark the least number where it is not known
+     */
+    public long forgottenUpTo(long watermark) {
+      return retentionMicros < 0 || watermark < Long.MIN_VALUE + retentionMicros
+          ? Long.MIN_VALUE
+          : watermark - retentionMicros;
+    }
+
+    /**
+     * By how much a row is late; at most 0 where it is not.
+     *
+     * @param behind how far the row is behind the newest time before it in its partition
+     */
+    public long lateBy(long behind) {
+      return behind - delayMicros - allowedMicros;
+    }
+  }
+}
