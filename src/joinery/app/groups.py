@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
+from joinery.app.arguments import listed, sinks_given
 from joinery.app.declarations import Declarations
 from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import nodes
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import Explanation, explain
-from joinery.project.declare import Document, aggregate
+from joinery.project.declare import Document, aggregate, given
 from joinery.project.product import ProductSpec
 from joinery.project.typing import (
     ConsoleSinkMap,
@@ -104,10 +105,9 @@ class Groups:
             >>> [each.name for each in views.group_by().window(tumbling="1h").plan.key.fields]
             ['window_start']
         """
-        given = {"tumbling": tumbling, "hopping": hopping, "cumulative": cumulative}
-        given |= {"session": session, "sliding": sliding, "every": every, "max": max_}
-        given |= {"zone": zone, "offset": offset}
-        told = {name: each for name, each in given.items() if each is not None}
+        parts: dict[str, object] = {"tumbling": tumbling, "hopping": hopping}
+        parts |= {"cumulative": cumulative, "session": session, "sliding": sliding}
+        told = given(parts | {"every": every, "max": max_, "zone": zone, "offset": offset})
         if named is not None and told:
             raise SpecError(
                 "a window is named, or told by its parts, and not both", code="SPEC_VALUE"
@@ -150,9 +150,8 @@ class Groups:
         Raises:
             ProjectErrors: One of them cannot be.
         """
-        given = {"when": when, "late": late, "allowed": allowed}
-        given |= {"retention": retention, "settle": settle}
-        told = {name: each for name, each in given.items() if each is not None}
+        parts: dict[str, object] = {"when": when, "late": late, "allowed": allowed}
+        told = given(parts | {"retention": retention, "settle": settle})
         return self._with(replace(self, emitted=cast("EmitMap", {**(self.emitted or {}), **told})))
 
     def group_by(self, *names: str | Fields, **computed: str) -> Groups:
@@ -239,12 +238,9 @@ class Groups:
         """
         kinds: dict[str, object] = {"files": files, "kafka": kafka, "postgres": postgres}
         kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
-        named = {**kinds, "foreach": foreach, "console": console, **plugins}
-        given = [*sinks, *({kind: each} for kind, each in named.items() if each is not None)]
-        if not given:
-            hint = 'Write one such as files={"path": "out"}.'
-            raise SpecError("the groups need a sink", code="SPEC_MISSING_KEY", hint=hint)
-        made = replace(self, sinks=tuple(given))
+        kinds |= {"foreach": foreach, "console": console, **plugins}
+        found = sinks_given(sinks, kinds, needing="the groups need")
+        made = replace(self, sinks=tuple(found))
         return made.named(name or self.name or self._default_name, group=group)
 
     @property
@@ -315,14 +311,3 @@ def begun(
     made = Groups(declared, relation, by=by, where=where, group=group)
     made._document(relation)
     return made
-
-
-def listed(names: Iterable[str | Fields]) -> list[str | Mapping[str, str]]:
-    """Return names and maps as one list, given as arguments, lists or maps."""
-    found: list[str | Mapping[str, str]] = []
-    for each in names:
-        if isinstance(each, str | Mapping):
-            found.append(each)
-        else:
-            found += each
-    return found

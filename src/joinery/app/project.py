@@ -26,7 +26,7 @@ from joinery.plan.explain.page import (
     explain,
     explain_stream,
 )
-from joinery.project.declare import Document
+from joinery.project.declare import Document, given
 from joinery.project.kinds import with_solution
 from joinery.project.load import dump_spec, load_spec
 from joinery.project.product import ProductSpec, ProjectSpec, RelationSpec
@@ -199,14 +199,12 @@ class Project:
         run: RunMap | None = None,
         folder: str | Path = ".",
     ) -> None:
-        given = [*relations, *(each for made in products for each in made.relations)]
-        known, made = tuple(_distinct(given)), tuple(_products(products))
+        told = [*relations, *(each for made in products for each in made.relations)]
+        known, made = tuple(_distinct(told)), tuple(_products(products))
         sections: dict[str, object] = {"streams": streams, "sources": sources, "defaults": defaults}
         sections |= {"sinks": sinks, "run": run}
-        data = {key: value for key, value in sections.items() if value is not None}
-        read = read_project(
-            tree_of({"name": name, "relations": {}, "products": {}, **data}), folder=Path(folder)
-        )
+        data: dict[str, object] = {"name": name, "relations": {}, "products": {}}
+        read = read_project(tree_of(data | given(sections)), folder=Path(folder))
         self.spec = replace(read, relations=known, products=made)
         self._analyser: Analyser = _SparkWhenAsked()
 

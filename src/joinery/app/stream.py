@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from joinery.app.arguments import listed, sinks_given
 from joinery.app.declarations import Declarations, Table
-from joinery.app.groups import Groups, begun, listed
+from joinery.app.groups import Groups, begun
 from joinery.app.live import Shown, dataframe_of, show, shown_of, shown_of_files, taken
 from joinery.errors import SpecError, suggesting_methods
 from joinery.plan import stream as plan
 from joinery.plan.build import build_plan
 from joinery.plan.explain.page import StreamExplanation, explain_stream
+from joinery.project.declare import given
 from joinery.project.product import SinkSpec
 from joinery.project.read import raise_all
 from joinery.project.read_kind import read_sinks
@@ -309,8 +311,8 @@ class Stream:
             ['card', 'at', 'n']
         """
         data: dict[str, object] = {"by": listed([by] if isinstance(by, str) else by)}
-        data |= {"over": over, "values": {**(values or {}), **computed}}
-        return self._step({"rolling": data | ({"retention": retention} if retention else {})})
+        data |= {"over": over, "values": {**(values or {}), **computed}, "retention": retention}
+        return self._step({"rolling": given(data)})
 
     def branch(self, *conditions: str) -> tuple[Stream, ...]:
         """Return a stream for each condition, and one of the events that meet none.
@@ -361,9 +363,8 @@ class Stream:
                 detail="Filters alone may stand between the two.",
                 hint="Derive columns where the log is declared (derive=…), or group a table.",
             )
-        where = " and ".join(f"({each})" for each in wheres) if len(wheres) > 1 else None
-        where = wheres[0] if len(wheres) == 1 else where
-        return begun(self.declared, self.origin, names, computed, where=where)
+        where = wheres[0] if len(wheres) == 1 else " and ".join(f"({each})" for each in wheres)
+        return begun(self.declared, self.origin, names, computed, where=where or None)
 
     def union(self, other: Stream) -> Stream:
         """Add the events of another stream of the same app, with the same columns."""
@@ -427,20 +428,12 @@ class Stream:
             >>> orders.sink(files={"path": "out"}, name="copied")
             <stream copied: 0 steps>
         """
-        kinds: dict[str, object] = {
-            "files": files,
-            "kafka": kafka,
-            "postgres": postgres,
-            "sqlite": sqlite,
-        }
-        kinds |= {"opensearch": opensearch, "redis": redis, "foreach": foreach}
-        named = {**kinds, "console": console, **plugins}
-        given = [*sinks, *({kind: each} for kind, each in named.items() if each is not None)]
-        if not given:
-            hint = 'Write one such as files={"path": "out"}.'
-            raise SpecError("the stream needs a sink", code="SPEC_MISSING_KEY", hint=hint)
+        kinds: dict[str, object] = {"files": files, "kafka": kafka, "postgres": postgres}
+        kinds |= {"sqlite": sqlite, "opensearch": opensearch, "redis": redis}
+        kinds |= {"foreach": foreach, "console": console, **plugins}
+        found = sinks_given(sinks, kinds, needing="the stream needs")
         reader = Reader()
-        read = read_sinks(reader, tree_of(given), "the stream", ("sink",))
+        read = read_sinks(reader, tree_of(found), "the stream", ("sink",))
         raise_all(tuple(reader.problems))
         made = replace(self, sinks=read, group=group, correction=correction)
         given_name = name or self.name
@@ -533,10 +526,9 @@ class Stream:
         return self._with(self._read(data))
 
     def _read(self, data: Mapping[str, Any]) -> StepSpec:
-        given = {name: value for name, value in data.items() if value is not None}
         reader = Reader()
         what = f'step {len(self.steps) + 1} of stream "{self.name or self.origin}"'
-        step = read_step(reader, tree_of(given), what, ("steps", len(self.steps)))
+        step = read_step(reader, tree_of(given(data)), what, ("steps", len(self.steps)))
         raise_all(tuple(reader.problems))
         assert step is not None  # what is none is a problem
         return step

@@ -233,8 +233,8 @@ def relation_of(name: str, parts: Mapping[str, object]) -> RelationSpec:
     """
     reader = Reader()
     key = parts.get("key")
-    given = _given({**parts, "key": [key] if isinstance(key, str) else key})
-    spec = read_relation(reader, Entry(name, tree_of(given)), ("relations", name))
+    told = given({**parts, "key": [key] if isinstance(key, str) else key})
+    spec = read_relation(reader, Entry(name, tree_of(told)), ("relations", name))
     raise_all(tuple(reader.problems))
     return spec
 
@@ -323,7 +323,7 @@ def outbox(
         'id'
     """
     parts = {"relation": _name(relation), "key": key, "value": value, "headers": headers}
-    spec = _product(name, {"outbox": _given(parts), "sink": sink})
+    spec = _product(name, {"outbox": given(parts), "sink": sink})
     return Document(spec, _objects(relation))
 
 
@@ -465,20 +465,20 @@ def _embed(
     name: str = "",
 ) -> Embed:
     """Return an embed; in messages it goes by its name, else by its relation's."""
-    given = _given(parts)
+    told = given(parts)
     if isinstance(relation, Embed):
-        if given or relation.spec.cardinality != cardinality:
+        if told or relation.spec.cardinality != cardinality:
             raise SpecError(
                 f'a finished embed cannot be given as a "{cardinality}" with further parts',
                 code="SPEC_VALUE",
                 hint=f"Use embed_{relation.spec.cardinality} with its name alone.",
             )
         return relation
-    below = given.pop("embed", {})
+    below = told.pop("embed", {})
     assert isinstance(below, Mapping)  # as both callers have it
     reader = Reader()
     called = name or _name(relation)
-    entry = Entry(called, tree_of({cardinality: _name(relation), **given}))
+    entry = Entry(called, tree_of({cardinality: _name(relation), **told}))
     spec = read_embed(reader, entry, ("embed",))
     raise_all(tuple(reader.problems))
     made = Embed(spec, _objects(relation))
@@ -489,7 +489,7 @@ def _embed(
 
 def _product(name: str, parts: Mapping[str, object]) -> ProductSpec:
     reader = Reader()
-    spec = read_product(reader, Entry(name, tree_of(_given(parts))), ("products", name))
+    spec = read_product(reader, Entry(name, tree_of(given(parts))), ("products", name))
     raise_all(tuple(reader.problems))
     return spec
 
@@ -504,7 +504,8 @@ def _attached(parent: NodeSpec, name: str, embed: Embed) -> NodeSpec:
     return replace(parent, embed=(*parent.embed, replace(embed.spec, name=name)))
 
 
-def _given(parts: Mapping[str, object]) -> dict[str, object]:
+def given(parts: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a call that were not left out, which are those that are not None."""
     return {name: value for name, value in parts.items() if value is not None}
 
 
