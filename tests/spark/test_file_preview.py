@@ -254,3 +254,20 @@ def test_a_preview_counts_rows_that_are_late_and_rows_without_a_time(
     run_preview(PreviewArguments("minutes", tmp_path / "joinery.yaml"))
 
     assert "1 document, 1 without a time, 2 late, 1 too late; " in capsys.readouterr().err
+
+
+def test_a_preview_shows_open_windows_where_logs_are_to_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = GROUPS.replace("    sink:", "    emit: {when: closed}\n    sink:")
+    (tmp_path / "joinery.yaml").write_text(text)
+    times = ("2026-03-01T10:00:05Z", "2026-03-01T10:01:04Z")
+    write(tmp_path / "data" / "view", *({"page": "home", "at": each} for each in times))
+
+    shown = []
+    for ends in (False, True):
+        run_preview(PreviewArguments("", tmp_path / "joinery.yaml", until_closed=ends))
+        lines = [json.loads(each)["value"] for each in capsys.readouterr().out.splitlines()]
+        shown.append([each["window_end"] for each in lines if each["final"]])
+
+    assert [["2026-03-01T10:01:00Z"], ["2026-03-01T10:01:00Z", "2026-03-01T10:02:00Z"]] == shown

@@ -287,11 +287,14 @@ def preview(
         int,
         typer.Option("--records", help="The most records to read of a topic, from its beginning."),
     ] = 50_000,
+    until_closed: Annotated[
+        bool, typer.Option("--until-closed", help="Show windows that are still open, too, closed.")
+    ] = False,
 ) -> None:
     """Show the documents of the change files, without Spark; nothing is written."""
     from joinery.cli.preview import PreviewArguments, run_preview
 
-    arguments = PreviewArguments(name, file, tuple(key or ()), limit, records)
+    arguments = PreviewArguments(name, file, tuple(key or ()), limit, records, until_closed)
     raise typer.Exit(run_preview(arguments))
 
 

@@ -104,6 +104,7 @@ class PreviewArguments:
         keys: Only documents with these keys; all where empty.
         limit: The most documents that are shown.
         records: The most records that are read of a topic.
+        until_closed: Whether all logs end with them, so that no window stays open.
     """
 
     name: str
@@ -111,6 +112,7 @@ class PreviewArguments:
     keys: Sequence[str] = ()
     limit: int = 20
     records: int = 50_000
+    until_closed: bool = False
 
 
 def run_preview(arguments: PreviewArguments) -> int:
@@ -127,7 +129,9 @@ def run_preview(arguments: PreviewArguments) -> int:
     sys.path.insert(0, str(spec.folder))  # for the functions of streams
     check_project(spec)
     target = _target(spec, arguments.name or _only(spec))
-    found = preview_files(spec, target.plan, most=arguments.records)
+    found = preview_files(
+        spec, target.plan, most=arguments.records, until_closed=arguments.until_closed
+    )
     chosen = _chosen(found.documents, target, arguments.keys)
     for each in islice(chosen, arguments.limit):
         _write_document(each, target)

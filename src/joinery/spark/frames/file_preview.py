@@ -63,13 +63,16 @@ class FilePreview:
     seconds: float = 0.0
 
 
-def preview_files(spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST) -> FilePreview:
+def preview_files(
+    spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST, until_closed: bool = False
+) -> FilePreview:
     """Return what a product or a stream makes of its change files.
 
     Args:
         spec: The project, whose sources name the folders.
         plan: Of the product or stream; its expressions are portable.
         most: How many records of a topic are read, the first ones.
+        until_closed: Whether all logs end with them, so that no window stays open.
 
     Raises:
         PreviewError: A source is no folder of change files.
@@ -80,10 +83,11 @@ def preview_files(spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST
     records = read_files(spec, relations, most=most)
     time_us = time.time_ns() // 1000
     if isinstance(plan, Product):
-        emitted = ReferenceSolution(plan, max_document_bytes=spec.run.max_document_bytes).apply(
-            records.changes, time_us
-        )
+        solution = ReferenceSolution(plan, max_document_bytes=spec.run.max_document_bytes)
+        emitted = solution.apply(records.changes, time_us)
         found = FilePreview(emitted.documents, records, emitted.dead_letters, emitted.counters)
+        if until_closed:
+            found = _ended(found, solution.until_closed(time_us + 1))
     else:
         found = _streamed(plan, records, time_us)
     return replace(
@@ -92,6 +96,13 @@ def preview_files(spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST
         warnings=tuple(_warnings(spec, relations, records)),
         seconds=time.monotonic() - started_at,
     )
+
+
+def _ended(found: FilePreview, emitted: Emissions) -> FilePreview:
+    """Return a preview with what the end of all logs sends."""
+    newest = {tuple(each.key.values()): each for each in (*found.documents, *emitted.documents)}
+    stand = tuple(each for each in newest.values() if each.value is not None)
+    return replace(found, documents=stand, dead=(*found.dead, *emitted.dead_letters))
 
 
 def previewable(spec: ProjectSpec, stream: Stream) -> bool:
