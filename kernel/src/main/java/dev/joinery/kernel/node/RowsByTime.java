@@ -136,17 +136,17 @@ final class RowsByTime {
   }
 
   boolean has(long time) {
-    return at(time) == time;
+    return firstFrom(time) == time;
   }
 
   /** The first time that has rows, from a time on; the greatest number where there is none. */
-  long at(long time) {
+  long firstFrom(long time) {
     Iterator<EntryMap.Entry> all = byTime.from(TimeCode.of(time));
     return all.hasNext() ? TimeCode.of(all.next().key()) : Long.MAX_VALUE;
   }
 
   /** The last time below one that has rows; there must be one. */
-  long before(long time) {
+  long lastBelow(long time) {
     return TimeCode.of(byTime.lastBelow(TimeCode.of(time)).key());
   }
 

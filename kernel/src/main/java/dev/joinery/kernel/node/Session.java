@@ -7,18 +7,19 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.PartialByTime;
+import dev.joinery.kernel.node.SessionPieces.Piece;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 
 /**
  * Remembers, under the columns that rows are grouped by, the sessions of the rows: maximal runs
@@ -59,15 +60,6 @@ public final class Session implements Node {
   /** Sessions that end until then are waited for no more, though the watermark is not there. */
   private long endedUntil;
 
-  /** What comes and goes from one time to another. */
-  private record Change(long first, long last, long rows, Slice added) {}
-
-  /** Times without a gap between them. */
-  private record Run(long first, long last) {}
-
-  /** A session as it is now: a run, or the part of one that begins at {@code run}. */
-  private record Piece(long start, long last, long run) {}
-
   public Session(int node, GroupProgram program, NodeContext context) {
     this.program = program;
     this.shape = program.session();
@@ -87,7 +79,7 @@ public final class Session implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
     open(state);
-    NavigableMap<Long, List<Change>> changes = new TreeMap<>();
+    NavigableMap<Long, List<PartialByTime>> changes = new TreeMap<>();
     long watermarkBefore = watermark;
     endedUntil = Marks.UNKNOWN;
     for (byte[] message : messages) {
@@ -95,7 +87,7 @@ public final class Session implements Node {
         hear(Message.body(message));
         continue;
       }
-      Change change = changeOf(message);
+      PartialByTime change = changeOf(message);
       changes.computeIfAbsent(change.first(), any -> new ArrayList<>(1)).add(change);
     }
     NavigableMap<Long, Sessions.Kept> before = new TreeMap<>();
@@ -105,7 +97,7 @@ public final class Session implements Node {
     if (Math.max(watermark, endedUntil) > watermarkBefore) {
       sessions.findEnding(watermarkBefore, Math.max(watermark, endedUntil), before);
     }
-    List<Piece> after = piecesOf(runs(before.values(), changes), before, changes);
+    List<Piece> after = new SessionPieces(shape, rows, before, changes).find();
     Sending sending = new Sending(keys.decode(key), watermarkBefore, timestamp, outbox);
     sending.sendGone(before, after);
     sending.sendChanged(before, after, changes);
@@ -166,125 +158,16 @@ public final class Session implements Node {
     }
   }
 
-  // What came and went
-
   /** Adds what a message changes to the rows that are kept. */
-  private Change changeOf(byte[] message) {
+  private PartialByTime changeOf(byte[] message) {
     if (Message.kind(message) != Message.PARTIAL_BY_TIME) {
       throw Message.unexpected(message);
     }
-    PartialByTime told = PartialByTime.read(message);
+    PartialByTime change = PartialByTime.read(message);
     if (rows != null) {
-      rows.add(told.first(), told.rows(), told.aggregates());
+      rows.add(change.first(), change.rows(), change.aggregates());
     }
-    return new Change(told.first(), told.last(), told.rows(), told.aggregates());
-  }
-
-  // Where sessions are now
-
-  /** The runs of rows that stand now near what changed, in order. */
-  private List<Run> runs(
-      Collection<Sessions.Kept> before, NavigableMap<Long, List<Change>> changes) {
-    TreeSet<Long> empty = new TreeSet<>();
-    List<Run> parts = new ArrayList<>();
-    for (List<Change> ofTime : changes.values()) {
-      long first = ofTime.get(0).first();
-      if (rows != null && !rows.has(first)) {
-        empty.add(first);
-      } else {
-        ofTime.forEach(each -> parts.add(new Run(each.first(), each.last())));
-      }
-    }
-    before.forEach(session -> addWhatStands(session, empty, parts));
-    parts.sort(Comparator.comparingLong(Run::first));
-    return joined(parts);
-  }
-
-  /** Adds the parts of a session between the times that have no rows any more. */
-  private void addWhatStands(Sessions.Kept session, TreeSet<Long> empty, List<Run> parts) {
-    long from = session.start();
-    for (long gone : empty.subSet(from, true, session.last(), true)) {
-      if (gone < from) {
-        continue;
-      }
-      if (gone > from) {
-        parts.add(new Run(from, rows.before(gone)));
-      }
-      from = rows.at(gone);
-    }
-    if (from <= session.last()) {
-      parts.add(new Run(from, session.last()));
-    }
-  }
-
-  private List<Run> joined(List<Run> parts) {
-    List<Run> runs = new ArrayList<>();
-    for (Run part : parts) {
-      Run open = runs.isEmpty() ? null : runs.get(runs.size() - 1);
-      if (open != null && part.first() - open.last() < shape.gapMicros()) {
-        long last = Math.max(open.last(), part.last());
-        runs.set(runs.size() - 1, new Run(open.first(), last));
-      } else {
-        runs.add(part);
-      }
-    }
-    return runs;
-  }
-
-  private List<Piece> piecesOf(
-      List<Run> runs,
-      NavigableMap<Long, Sessions.Kept> before,
-      NavigableMap<Long, List<Change>> changes) {
-    List<Piece> pieces = new ArrayList<>(runs.size());
-    for (Run run : runs) {
-      long start = run.first();
-      while (cutOf(start, run.first()) <= run.last()) {
-        long cut = cutOf(start, run.first());
-        pieces.add(new Piece(start, lastBelow(cut, before, changes), run.first()));
-        start = firstFrom(cut, before, changes);
-      }
-      pieces.add(new Piece(start, run.last(), run.first()));
-    }
-    return pieces;
-  }
-
-  /** The last time below one that has rows: where nothing changed, that of a session before. */
-  private long lastBelow(
-      long time,
-      NavigableMap<Long, Sessions.Kept> before,
-      NavigableMap<Long, List<Change>> changes) {
-    Map.Entry<Long, Sessions.Kept> session = before.lowerEntry(time);
-    Long changed = changes.lowerKey(time);
-    boolean known =
-        session != null
-            && session.getValue().last() < time
-            && (changed == null || changed < session.getValue().last());
-    return known ? session.getValue().last() : rows.before(time);
-  }
-
-  /** The same for the first time that has rows, from a time on. */
-  private long firstFrom(
-      long time,
-      NavigableMap<Long, Sessions.Kept> before,
-      NavigableMap<Long, List<Change>> changes) {
-    Map.Entry<Long, Sessions.Kept> open = before.lowerEntry(time);
-    Long session = before.ceilingKey(time);
-    Long changed = changes.ceilingKey(time);
-    boolean known =
-        session != null
-            && (open == null || open.getValue().last() < time)
-            && (changed == null || changed > session);
-    return known ? session : rows.at(time);
-  }
-
-  /** Where the piece ends at most that begins at a time, in the run of another. */
-  private long cutOf(long start, long run) {
-    long max = shape.maxMicros();
-    return max == 0 ? Long.MAX_VALUE : run + ((start - run) / max + 1) * max;
-  }
-
-  private long endOf(Piece piece) {
-    return Math.min(piece.last() + shape.gapMicros(), cutOf(piece.start(), piece.run()));
+    return change;
   }
 
   /** Sends what one batch changed of one address. */
@@ -303,10 +186,10 @@ public final class Session implements Node {
     }
 
     void sendGone(NavigableMap<Long, Sessions.Kept> before, List<Piece> after) {
-      Map<Long, Piece> starts = new HashMap<>();
-      after.forEach(each -> starts.put(each.start(), each));
+      Set<Long> starts = new HashSet<>();
+      after.forEach(each -> starts.add(each.start()));
       for (Sessions.Kept each : before.values()) {
-        if (!starts.containsKey(each.start())) {
+        if (!starts.contains(each.start())) {
           read(each);
           last.sendGone(() -> keyOf(each.start()), timestamp, outbox);
           highest = Math.max(highest, last.version());
@@ -328,16 +211,16 @@ public final class Session implements Node {
     void sendChanged(
         NavigableMap<Long, Sessions.Kept> before,
         List<Piece> after,
-        NavigableMap<Long, List<Change>> changes) {
-      Map<Sessions.Kept, Integer> parts = new HashMap<>();
+        NavigableMap<Long, List<PartialByTime>> changes) {
+      Map<Long, Integer> parts = new HashMap<>();
       List<List<Sessions.Kept>> met = after.stream().map(each -> meeting(each, before)).toList();
-      met.forEach(olds -> olds.forEach(old -> parts.merge(old, 1, Integer::sum)));
+      met.forEach(olds -> olds.forEach(old -> parts.merge(old.start(), 1, Integer::sum)));
       for (int i = 0; i < after.size(); i++) {
         Piece piece = after.get(i);
         List<Sessions.Kept> olds = met.get(i);
         Sessions.Kept known = before.get(piece.start());
-        boolean whole = olds.stream().allMatch(old -> parts.get(old) == 1);
-        List<Change> ofPiece = changesOf(piece, olds, changes);
+        boolean whole = olds.stream().allMatch(old -> parts.get(old.start()) == 1);
+        List<PartialByTime> ofPiece = changesOf(piece, olds, changes);
         if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece, known)) {
           long count = aggregate(piece, whole ? olds : null, ofPiece);
           send(piece, count, known, olds);
@@ -358,13 +241,13 @@ public final class Session implements Node {
     }
 
     private boolean closes(Piece piece, Sessions.Kept known) {
-      boolean before = endOf(piece) <= watermarkBefore || known != null && known.ended();
-      return !before && (endOf(piece) <= watermark || hasEnded(piece, known));
+      boolean before = piece.end() <= watermarkBefore || known != null && known.ended();
+      return !before && (piece.end() <= watermark || hasEnded(piece, known));
     }
 
     /** Once ended, what begins at the same time stays so. */
     private boolean hasEnded(Piece piece, Sessions.Kept known) {
-      return endOf(piece) <= endedUntil || known != null && known.ended();
+      return piece.end() <= endedUntil || known != null && known.ended();
     }
 
     private static boolean isThere(Piece piece, List<Sessions.Kept> olds) {
@@ -375,8 +258,8 @@ public final class Session implements Node {
     }
 
     /** What came into a piece, and what went from the sessions that it is made of. */
-    private static List<Change> changesOf(
-        Piece piece, List<Sessions.Kept> olds, NavigableMap<Long, List<Change>> changes) {
+    private static List<PartialByTime> changesOf(
+        Piece piece, List<Sessions.Kept> olds, NavigableMap<Long, List<PartialByTime>> changes) {
       long from = piece.start();
       long to = piece.last();
       for (Sessions.Kept old : olds) {
@@ -389,7 +272,7 @@ public final class Session implements Node {
     }
 
     /** {@code olds} is null where only the rows tell what a piece adds up to. */
-    private long aggregate(Piece piece, List<Sessions.Kept> olds, List<Change> changes) {
+    private long aggregate(Piece piece, List<Sessions.Kept> olds, List<PartialByTime> changes) {
       aggregates.clear();
       if (olds == null) {
         return rows.addUp(piece.start(), piece.last(), aggregates);
@@ -399,9 +282,9 @@ public final class Session implements Node {
         count += old.rows();
         aggregates.merge(new ByteReader(old.aggregates()));
       }
-      for (Change each : changes) {
+      for (PartialByTime each : changes) {
         count += each.rows();
-        aggregates.merge(new ByteReader(each.added()));
+        aggregates.merge(new ByteReader(each.aggregates()));
       }
       return aggregates.keepEnds()
           ? count
@@ -412,7 +295,7 @@ public final class Session implements Node {
       read(known);
       int failures = 0;
       boolean ended = hasEnded(piece, known);
-      if (ended || endOf(piece) <= watermark) {
+      if (ended || piece.end() <= watermark) {
         failures = sendDocument(piece, olds);
       } else {
         last.sendGone(() -> keyOf(piece.start()), timestamp, outbox);
@@ -425,10 +308,9 @@ public final class Session implements Node {
 
     /** Returns how many expressions failed over it. */
     private int sendDocument(Piece piece, List<Sessions.Kept> olds) {
-      long end = endOf(piece);
       columns[program.by()] = piece.start();
-      columns[program.by() + 1] = end;
-      columns[program.by() + 2] = (end - piece.start()) / 1e6;
+      columns[program.by() + 1] = piece.end();
+      columns[program.by() + 2] = (piece.end() - piece.start()) / 1e6;
       Slice content = document.row(columns, aggregates.result());
       int failures = document.failures() + aggregates.overflows();
       int failedBefore = olds.stream().mapToInt(Sessions.Kept::failures).sum();

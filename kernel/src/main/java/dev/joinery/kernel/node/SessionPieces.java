@@ -1,0 +1,147 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.message.PartialByTime;
+import dev.joinery.kernel.program.GroupProgram;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeSet;
+
+/**
+ * Where the sessions near what a batch changed are now: joins times without a gap to runs, and cuts
+ * the runs that are too long. It remembers nothing.
+ *
+ * <p>Rows are looked at only where one fell apart or a cut moved: else the sessions before tell.
+ */
+final class SessionPieces {
+  private final GroupProgram.SessionProgram shape;
+  private final RowsByTime rows;
+  private final NavigableMap<Long, Sessions.Kept> before;
+  private final NavigableMap<Long, List<PartialByTime>> changes;
+
+  /** Times without a gap between them. */
+  private record Run(long first, long last) {}
+
+  /**
+   * A session as it is now: a run, or the part of one that begins at {@code run}.
+   *
+   * @param end what its window is shown to end at, after {@code last}
+   */
+  record Piece(long start, long last, long run, long end) {}
+
+  /**
+   * Makes it for one batch.
+   *
+   * @param rows as they are now; null where sessions never fall apart
+   * @param before the sessions near what changed, by their starts
+   * @param changes by their first times
+   */
+  SessionPieces(
+      GroupProgram.SessionProgram shape,
+      RowsByTime rows,
+      NavigableMap<Long, Sessions.Kept> before,
+      NavigableMap<Long, List<PartialByTime>> changes) {
+    this.shape = shape;
+    this.rows = rows;
+    this.before = before;
+    this.changes = changes;
+  }
+
+  /** The sessions near what changed, in order. */
+  List<Piece> find() {
+    List<Run> runs = runs();
+    List<Piece> pieces = new ArrayList<>(runs.size());
+    for (Run run : runs) {
+      long start = run.first();
+      while (cutOf(start, run.first()) <= run.last()) {
+        long cut = cutOf(start, run.first());
+        pieces.add(pieceOf(start, lastBelow(cut), run.first()));
+        start = firstFrom(cut);
+      }
+      pieces.add(pieceOf(start, run.last(), run.first()));
+    }
+    return pieces;
+  }
+
+  private List<Run> runs() {
+    TreeSet<Long> empty = new TreeSet<>();
+    List<Run> parts = new ArrayList<>();
+    for (List<PartialByTime> ofTime : changes.values()) {
+      long first = ofTime.get(0).first();
+      if (rows != null && !rows.has(first)) {
+        empty.add(first);
+      } else {
+        ofTime.forEach(each -> parts.add(new Run(each.first(), each.last())));
+      }
+    }
+    before.values().forEach(session -> addWhatStands(session, empty, parts));
+    parts.sort(Comparator.comparingLong(Run::first));
+    return joined(parts);
+  }
+
+  /** Adds the parts of a session between the times that have no rows any more. */
+  private void addWhatStands(Sessions.Kept session, TreeSet<Long> empty, List<Run> parts) {
+    long from = session.start();
+    for (long gone : empty.subSet(from, true, session.last(), true)) {
+      if (gone < from) {
+        continue;
+      }
+      if (gone > from) {
+        parts.add(new Run(from, rows.lastBelow(gone)));
+      }
+      from = rows.firstFrom(gone);
+    }
+    if (from <= session.last()) {
+      parts.add(new Run(from, session.last()));
+    }
+  }
+
+  private List<Run> joined(List<Run> parts) {
+    List<Run> runs = new ArrayList<>();
+    for (Run part : parts) {
+      Run open = runs.isEmpty() ? null : runs.get(runs.size() - 1);
+      if (open != null && part.first() - open.last() < shape.gapMicros()) {
+        long last = Math.max(open.last(), part.last());
+        runs.set(runs.size() - 1, new Run(open.first(), last));
+      } else {
+        runs.add(part);
+      }
+    }
+    return runs;
+  }
+
+  /** The last time below one that has rows: where nothing changed, that of a session before. */
+  private long lastBelow(long time) {
+    Map.Entry<Long, Sessions.Kept> session = before.lowerEntry(time);
+    Long changed = changes.lowerKey(time);
+    boolean known =
+        session != null
+            && session.getValue().last() < time
+            && (changed == null || changed < session.getValue().last());
+    return known ? session.getValue().last() : rows.lastBelow(time);
+  }
+
+  /** The same for the first time that has rows, from a time on. */
+  private long firstFrom(long time) {
+    Map.Entry<Long, Sessions.Kept> open = before.lowerEntry(time);
+    Long session = before.ceilingKey(time);
+    Long changed = changes.ceilingKey(time);
+    boolean known =
+        session != null
+            && (open == null || open.getValue().last() < time)
+            && (changed == null || changed > session);
+    return known ? session : rows.firstFrom(time);
+  }
+
+  private Piece pieceOf(long start, long last, long run) {
+    return new Piece(start, last, run, Math.min(last + shape.gapMicros(), cutOf(start, run)));
+  }
+
+  /** Where the piece ends at most that begins at a time, in the run of another. */
+  private long cutOf(long start, long run) {
+    long max = shape.maxMicros();
+    return max == 0 ? Long.MAX_VALUE : run + ((start - run) / max + 1) * max;
+  }
+}
