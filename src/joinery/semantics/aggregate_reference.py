@@ -15,65 +15,24 @@ there, never on how they were cut into batches, nor on how partitions were mixed
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, assert_never
+from typing import Any
 
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
-from joinery.plan.aggregate import FINAL, WINDOW_END, WINDOW_SECONDS, WINDOW_START, AggregateForm
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product
-from joinery.project.window import (
-    Cumulative,
-    Hopping,
-    Session,
-    Sliding,
-    Tumbling,
-)
-from joinery.semantics.document import (
-    NEVER_SENT,
-    Aggregating,
-    Built,
-    SentDocument,
-    judged,
-    next_sent,
-)
+from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
+from joinery.semantics.groups import Groups, Slot
 from joinery.semantics.lateness import Watermarks, in_log_order
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import renderer
-from joinery.semantics.rows import Findings, guarded
-from joinery.semantics.window import Bounds, windows_of
+from joinery.semantics.rows import Findings
+from joinery.semantics.window import Bounds
 from joinery.solutions.protocol import DeadDocument
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICRO = timedelta(microseconds=1)
-_YEARS = range(1001, 9000)
-"""Years whose times tell when a row happened: others stand for something, such as never; and so no
-window leaves the years that documents can show. The kernel has them in `EventTime`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where rows are kept: a group, with its window where the time alone tells it."""
-
-    group: Key
-    bounds: Bounds | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A row in a group."""
-
-    row: Row
-    time_us: int | None
-
-
-Members = dict[Any, _Member]
-"""The rows of a group, by what identifies a row."""
 
 
 @dataclass(slots=True)
@@ -88,7 +47,7 @@ class AggregateReference:
     """Keeps the groups of one product.
 
     Args:
-        product: Its name.
+        product: Whose groups they are.
         form: What it aggregates.
         max_bytes: Above it a group's document is a dead letter; None sets no bound.
     """
@@ -98,12 +57,13 @@ class AggregateReference:
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(form.relation, self._findings)
         self._clock = RowMerge(form.relation, Findings())
-        self._groups = _Groups(form, self._findings)
+        self._groups = Groups(form, self._findings)
         self.watermarks = Watermarks(form.relation.watermark)
         self._rows: dict[Any, _Seen] = {}
         self._letters: list[DeadDocument] = []
         self._sent: dict[Key, tuple[Row, SentDocument]] = {}
         self._ended: set[Key] = set()
+        self._ended_bounds: set[Bounds] = set()
         self._text = renderer(form.output)
         self._rank = row_key([(each.type, False) for each in form.key.fields])
 
@@ -223,18 +183,17 @@ class AggregateReference:
 
     def _in_ended(self, time_us: int) -> bool:
         return bool(self._ended) and any(
-            start <= time_us < end for start, end in self._groups.ended_bounds
+            start <= time_us < end for start, end in self._ended_bounds
         )
 
     def _move(self, identity: Any, seen: _Seen, row: Row | None, watermark: int | None) -> bool:
         """Take a row from where it counts to where it should; return whether it is too late."""
-        visible = row is not None and self._merge.visible(row)
-        wanted = self._groups.slots_of(row) if visible and row is not None else ()
-        time_us = self._groups.time_of(row) if row is not None else None
+        wanted: Sequence[Slot] = ()
+        if row is not None and self._merge.visible(row):
+            wanted = self._groups.slots_of(row)
         old = seen.slots
         if not old and not wanted:
             return False
-        member = _Member(row or {}, time_us)
         open_old = {each for each in old if not self._groups.forgotten(each, identity, watermark)}
         for slot in open_old:
             self._groups.remove(slot, identity)
@@ -242,7 +201,8 @@ class AggregateReference:
         for slot in wanted:
             if slot in old - open_old:
                 continue
-            self._groups.put(slot, identity, member)
+            assert row is not None  # as it has slots
+            self._groups.put(slot, identity, row)
             if self._groups.forgotten(slot, identity, watermark):
                 self._groups.remove(slot, identity)
             else:
@@ -261,7 +221,7 @@ class AggregateReference:
                 due = watermark is not None and watermark >= bounds[1] + allowed_us
                 if until_closed and not due:
                     self._ended.add(key)
-                    self._groups.ended_bounds.add(bounds)
+                    self._ended_bounds.add(bounds)
                 if not due and key not in self._ended:
                     continue
             yield key, self._groups.value(group, bounds, members)
@@ -269,204 +229,3 @@ class AggregateReference:
     def _key_row(self, key: Key, value: Row | None) -> Row:
         names = [each.name for each in self._form.key.fields]
         return dict(zip(names, key, strict=True)) if value is None else {n: value[n] for n in names}
-
-
-class _Groups:
-    """The rows of each group, and what groups show."""
-
-    def __init__(self, form: AggregateForm, findings: Findings) -> None:
-        self._form = form
-        self._by = [(each.name, guarded(each.expression, findings)) for each in form.by]
-        self._where = guarded(form.where, findings) if form.where else None
-        self._aggregates = [Aggregating(each, findings) for each in form.aggregates]
-        self._values = [(each.name, guarded(each.expression, findings)) for each in form.values]
-        self._members: dict[Slot, Members] = {}
-        self._shown: dict[Key, Row] = {}
-        kinds = [(form.relation.type_of(each), False) for each in form.relation.key]
-        self._rank = row_key(kinds)
-        self.ended_bounds: set[Bounds] = set()
-
-    def time_of(self, row: Row) -> int | None:
-        """Return the time of a row in microseconds; None also where it tells none."""
-        name = self._form.relation.time
-        moment = None if name is None else row[name]
-        return None if moment is None or moment.year not in _YEARS else micros_of(moment)
-
-    def slots_of(self, row: Row) -> Sequence[Slot]:
-        """Return where a visible row counts."""
-        if self._where is not None and self._where(row) is not True:
-            return ()
-        group = self._group(row)
-        time_us = self.time_of(row)
-        window = self._form.window
-        match window:
-            case None:
-                return (Slot(group),)
-            case Session() | Sliding():
-                return () if time_us is None else (Slot(group),)
-            case Tumbling() | Hopping() | Cumulative():
-                bounds = [] if time_us is None else windows_of(window, time_us)
-                return [Slot(group, each) for each in bounds]
-            case _:
-                assert_never(window)
-
-    def put(self, slot: Slot, identity: Any, member: _Member) -> None:
-        """Put a row into a group, or replace it there."""
-        self._members.setdefault(slot, {})[identity] = member
-
-    def remove(self, slot: Slot, identity: Any) -> None:
-        """Take a row out of a group."""
-        members = self._members.get(slot, {})
-        members.pop(identity, None)
-        if not members:
-            self._members.pop(slot, None)
-
-    def forgotten(self, slot: Slot, identity: Any, watermark: int | None) -> bool:
-        """Return whether what a row touches in a group can no longer change."""
-        window, emit = self._form.window, self._form.emit
-        if watermark is None:
-            return False
-        match window:
-            case None:
-                return False
-            case Tumbling() | Hopping() | Cumulative():
-                assert slot.bounds is not None  # as `slots_of` gives it
-                end = slot.bounds[1]
-            case Session():
-                end = self._session_end(slot, identity)
-            case Sliding():
-                member = self._members.get(slot, {}).get(identity)
-                time_us = member.time_us if member else None
-                return time_us is not None and time_us < (
-                    watermark - emit.allowed_us - emit.retention_us
-                )
-            case _:
-                assert_never(window)
-        return watermark >= end + emit.retention_us
-
-    def _session_end(self, slot: Slot, identity: Any) -> int:
-        assert isinstance(self._form.window, Session)  # as `forgotten` asks
-        members = self._members.get(slot, {})
-        for (_, end), inside in self._sessions(members, self._form.window):
-            if identity in inside:
-                return end
-        raise AssertionError("a row of a session group is in one of its sessions")
-
-    def windows(self, watermark: int | None) -> Iterator[tuple[Key, Key, Bounds | None, Members]]:
-        """Yield the key, the group, the window and the rows of all that has rows."""
-        window = self._form.window
-        for slot, members in self._members.items():
-            match window:
-                case None:
-                    yield slot.group, slot.group, None, members
-                case Tumbling() | Hopping():
-                    assert slot.bounds is not None  # as `slots_of` gives it
-                    start = _moment(slot.bounds[0])
-                    yield (*slot.group, start), slot.group, slot.bounds, members
-                case Cumulative():
-                    assert slot.bounds is not None  # as `slots_of` gives it
-                    both = tuple(map(_moment, slot.bounds))
-                    yield (*slot.group, *both), slot.group, slot.bounds, members
-                case Session():
-                    for bounds, inside in self._sessions(members, window):
-                        yield (*slot.group, _moment(bounds[0])), slot.group, bounds, inside
-                case Sliding(size_us):
-                    inside = _within(members, watermark, size_us)
-                    if inside:
-                        yield slot.group, slot.group, None, inside
-                case _:
-                    assert_never(window)
-
-    def _sessions(self, members: Members, window: Session) -> Iterator[tuple[Bounds, Members]]:
-        """Yield the runs of a group's rows, cut where they are longer than the most."""
-        rows = sorted(members.items(), key=lambda each: each[1].time_us or 0)
-        run: Members = {}
-        first = last = start = 0
-        for identity, member in rows:
-            time_us = member.time_us or 0
-            cut = None if window.max_us is None else _cut(first, start, window.max_us)
-            ended = time_us - last >= window.gap_us
-            if run and (ended or (cut is not None and time_us >= cut)):
-                end = last + window.gap_us
-                yield (start, end if cut is None else min(end, cut)), run
-                run, start = {}, time_us
-                first = time_us if ended else first
-            elif not run:
-                first = start = time_us
-            run[identity] = member
-            last = time_us
-        if run:
-            cut = None if window.max_us is None else _cut(first, start, window.max_us)
-            end = last + window.gap_us
-            yield (start, end if cut is None else min(end, cut)), run
-
-    def value(self, group: Key, bounds: Bounds | None, members: Members) -> dict[str, Any]:
-        """Return what a group shows."""
-        form = self._form
-        rows = self._in_order(members)
-        shown = dict(self._shown[group])
-        if bounds is not None:
-            shown |= {WINDOW_START.name: _moment(bounds[0]), WINDOW_END.name: _moment(bounds[1])}
-        scope = dict(shown)
-        seconds = self._seconds(bounds)
-        if seconds is not None:
-            scope[WINDOW_SECONDS.name] = seconds
-        for each in self._aggregates:
-            scope[each.name] = each.over(rows)
-        for name, evaluate in self._values:
-            shown[name] = scope[name] = evaluate(scope)
-        return shown | ({FINAL.name: True} if form.emit.when == "closed" else {})
-
-    def _seconds(self, bounds: Bounds | None) -> float | None:
-        if isinstance(self._form.window, Sliding):
-            return self._form.window.size_us / 1_000_000
-        return None if bounds is None else (bounds[1] - bounds[0]) / 1_000_000
-
-    def _in_order(self, members: Members) -> list[Row]:
-        """Return rows by time, those without one first, then by key or place."""
-        key = self._form.relation.key
-
-        def rank(entry: tuple[Any, _Member]) -> Any:
-            identity, member = entry
-            time = (member.time_us is not None, member.time_us or 0)
-            return time, self._rank([member.row[each] for each in key]), identity
-
-        return [member.row for _, member in sorted(members.items(), key=rank)]
-
-    def _group(self, row: Row) -> Key:
-        values = {name: evaluate(row) for name, evaluate in self._by}
-        group = tuple(_equal(each) for each in values.values())
-        self._shown.setdefault(group, values)
-        return group
-
-
-def _within(members: Members, watermark: int | None, size_us: int) -> Members:
-    """Return the rows of the last `size_us` up to the watermark."""
-    if watermark is None:
-        return {}
-    return {
-        identity: each
-        for identity, each in members.items()
-        if each.time_us is not None and watermark - size_us < each.time_us <= watermark
-    }
-
-
-def _cut(first: int, start: int, max_us: int) -> int:
-    """Return where the piece of a run ends at most that begins at `start`."""
-    return first + ((start - first) // max_us + 1) * max_us
-
-
-def _equal(value: Any) -> Any:
-    """Return one value for all that are one group: NaN is the same object, zero has no sign."""
-    if isinstance(value, float):
-        return math.nan if math.isnan(value) else value + 0.0
-    return value
-
-
-def micros_of(moment: datetime | None) -> int | None:
-    """Return a time in microseconds since 1970."""
-    return None if moment is None else (moment - _EPOCH) // _MICRO
-
-
-def _moment(micros: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=micros)

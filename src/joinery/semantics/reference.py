@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from joinery.expression.convert import micros_of
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import CLOCK, Product, Relation
-from joinery.semantics.aggregate_reference import AggregateReference, micros_of
+from joinery.semantics.aggregate_reference import AggregateReference
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge, Standing
@@ -194,7 +195,8 @@ class _Table:
         if self._relation.time is not None and change.after is not None:
             row = standing.row if verdict == "applied" else None
             whole = self._times.first(change) if row is None else self._times.derived(row)
-            self.watermarks.note(change, micros_of(whole[self._relation.time]), now_us)
+            at = whole[self._relation.time]
+            self.watermarks.note(change, None if at is None else micros_of(at), now_us)
         return verdict
 
     def begin(self) -> None:

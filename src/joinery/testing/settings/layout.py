@@ -17,6 +17,7 @@ from typing import Any
 
 from joinery.app.project import Project
 from joinery.clients.kafka import Brokers, create_topic, make_producer
+from joinery.expression.convert import micros_of
 from joinery.files import write_whole
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import FORMATS
@@ -119,7 +120,7 @@ def event_time_us(change: RowChange, relation: Relation) -> int | None:
         return None
     row = RowMerge(relation, Findings()).first(change.change(relation))
     moment = row[relation.time]
-    return None if moment is None else round(moment.timestamp() * 1_000_000)
+    return None if moment is None else micros_of(moment)
 
 
 def _in_folder(

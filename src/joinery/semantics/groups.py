@@ -1,0 +1,238 @@
+"""The rows of each group, in which windows they are, and what groups show of them.
+
+It is slow and plain: nothing is kept but rows, and a group shows what follows from all it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from joinery.expression.convert import micros_of, moment_of
+from joinery.expression.order import row_key
+from joinery.model.change import Key, Row
+from joinery.plan.aggregate import FINAL, WINDOW_END, WINDOW_SECONDS, WINDOW_START, AggregateForm
+from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling
+from joinery.semantics.document import Aggregating
+from joinery.semantics.rows import Findings, guarded
+from joinery.semantics.window import Bounds, windows_of
+
+_YEARS = range(1001, 9000)
+"""Years whose times tell when a row happened: others stand for something, such as never; and so no
+window leaves the years that documents can show. The kernel has them in `EventTime`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where rows are kept: a group, with its window where the time alone tells it."""
+
+    group: Key
+    bounds: Bounds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A row in a group."""
+
+    row: Row
+    time_us: int | None
+
+
+Members = dict[Any, _Member]
+"""The rows of a group, by what identifies a row."""
+
+
+class Groups:
+    """The rows of each group, and what groups show."""
+
+    def __init__(self, form: AggregateForm, findings: Findings) -> None:
+        self._form = form
+        self._by = [(each.name, guarded(each.expression, findings)) for each in form.by]
+        self._where = guarded(form.where, findings) if form.where else None
+        self._aggregates = [Aggregating(each, findings) for each in form.aggregates]
+        self._values = [(each.name, guarded(each.expression, findings)) for each in form.values]
+        self._members: dict[Slot, Members] = {}
+        self._shown: dict[Key, Row] = {}
+        kinds = [(form.relation.type_of(each), False) for each in form.relation.key]
+        self._rank = row_key(kinds)
+
+    def time_of(self, row: Row) -> int | None:
+        """Return the time of a row in microseconds; None also where it tells none."""
+        name = self._form.relation.time
+        moment = None if name is None else row[name]
+        return None if moment is None or moment.year not in _YEARS else micros_of(moment)
+
+    def slots_of(self, row: Row) -> Sequence[Slot]:
+        """Return where a visible row counts."""
+        if self._where is not None and self._where(row) is not True:
+            return ()
+        group = self._group(row)
+        time_us = self.time_of(row)
+        window = self._form.window
+        match window:
+            case None:
+                return (Slot(group),)
+            case Session() | Sliding():
+                return () if time_us is None else (Slot(group),)
+            case Tumbling() | Hopping() | Cumulative():
+                bounds = [] if time_us is None else windows_of(window, time_us)
+                return [Slot(group, each) for each in bounds]
+            case _:
+                assert_never(window)
+
+    def put(self, slot: Slot, identity: Any, row: Row) -> None:
+        """Put a row into a group, or replace it there."""
+        self._members.setdefault(slot, {})[identity] = _Member(row, self.time_of(row))
+
+    def remove(self, slot: Slot, identity: Any) -> None:
+        """Take a row out of a group."""
+        members = self._members.get(slot, {})
+        members.pop(identity, None)
+        if not members:
+            self._members.pop(slot, None)
+
+    def forgotten(self, slot: Slot, identity: Any, watermark: int | None) -> bool:
+        """Return whether what a row touches in a group can no longer change."""
+        window, emit = self._form.window, self._form.emit
+        if watermark is None:
+            return False
+        match window:
+            case None:
+                return False
+            case Tumbling() | Hopping() | Cumulative():
+                assert slot.bounds is not None  # as `slots_of` gives it
+                end = slot.bounds[1]
+            case Session():
+                end = self._session_end(slot, identity)
+            case Sliding():
+                member = self._members.get(slot, {}).get(identity)
+                time_us = member.time_us if member else None
+                return time_us is not None and time_us < (
+                    watermark - emit.allowed_us - emit.retention_us
+                )
+            case _:
+                assert_never(window)
+        return watermark >= end + emit.retention_us
+
+    def _session_end(self, slot: Slot, identity: Any) -> int:
+        assert isinstance(self._form.window, Session)  # as `forgotten` asks
+        members = self._members.get(slot, {})
+        for (_, end), inside in self._sessions(members, self._form.window):
+            if identity in inside:
+                return end
+        raise AssertionError("a row of a session group is in one of its sessions")
+
+    def windows(self, watermark: int | None) -> Iterator[tuple[Key, Key, Bounds | None, Members]]:
+        """Yield the key, the group, the window and the rows of all that has rows."""
+        window = self._form.window
+        for slot, members in self._members.items():
+            match window:
+                case None:
+                    yield slot.group, slot.group, None, members
+                case Tumbling() | Hopping():
+                    assert slot.bounds is not None  # as `slots_of` gives it
+                    start = moment_of(slot.bounds[0])
+                    yield (*slot.group, start), slot.group, slot.bounds, members
+                case Cumulative():
+                    assert slot.bounds is not None  # as `slots_of` gives it
+                    both = tuple(map(moment_of, slot.bounds))
+                    yield (*slot.group, *both), slot.group, slot.bounds, members
+                case Session():
+                    for bounds, inside in self._sessions(members, window):
+                        yield (*slot.group, moment_of(bounds[0])), slot.group, bounds, inside
+                case Sliding(size_us):
+                    inside = _within(members, watermark, size_us)
+                    if inside:
+                        yield slot.group, slot.group, None, inside
+                case _:
+                    assert_never(window)
+
+    def _sessions(self, members: Members, window: Session) -> Iterator[tuple[Bounds, Members]]:
+        """Yield the runs of a group's rows, cut where they are longer than the most."""
+        rows = sorted(members.items(), key=lambda each: each[1].time_us or 0)
+        run: Members = {}
+        first = last = start = 0
+        for identity, member in rows:
+            time_us = member.time_us or 0
+            cut = None if window.max_us is None else _cut(first, start, window.max_us)
+            ended = time_us - last >= window.gap_us
+            if run and (ended or (cut is not None and time_us >= cut)):
+                end = last + window.gap_us
+                yield (start, end if cut is None else min(end, cut)), run
+                run, start = {}, time_us
+                first = time_us if ended else first
+            elif not run:
+                first = start = time_us
+            run[identity] = member
+            last = time_us
+        if run:
+            cut = None if window.max_us is None else _cut(first, start, window.max_us)
+            end = last + window.gap_us
+            yield (start, end if cut is None else min(end, cut)), run
+
+    def value(self, group: Key, bounds: Bounds | None, members: Members) -> dict[str, Any]:
+        """Return what a group shows."""
+        form = self._form
+        rows = self._in_order(members)
+        shown = dict(self._shown[group])
+        if bounds is not None:
+            shown |= {
+                WINDOW_START.name: moment_of(bounds[0]),
+                WINDOW_END.name: moment_of(bounds[1]),
+            }
+        scope = dict(shown)
+        seconds = self._seconds(bounds)
+        if seconds is not None:
+            scope[WINDOW_SECONDS.name] = seconds
+        for each in self._aggregates:
+            scope[each.name] = each.over(rows)
+        for name, evaluate in self._values:
+            shown[name] = scope[name] = evaluate(scope)
+        return shown | ({FINAL.name: True} if form.emit.when == "closed" else {})
+
+    def _seconds(self, bounds: Bounds | None) -> float | None:
+        if isinstance(self._form.window, Sliding):
+            return self._form.window.size_us / 1_000_000
+        return None if bounds is None else (bounds[1] - bounds[0]) / 1_000_000
+
+    def _in_order(self, members: Members) -> list[Row]:
+        """Return rows by time, those without one first, then by key or place."""
+        key = self._form.relation.key
+
+        def rank(entry: tuple[Any, _Member]) -> Any:
+            identity, member = entry
+            time = (member.time_us is not None, member.time_us or 0)
+            return time, self._rank([member.row[each] for each in key]), identity
+
+        return [member.row for _, member in sorted(members.items(), key=rank)]
+
+    def _group(self, row: Row) -> Key:
+        values = {name: evaluate(row) for name, evaluate in self._by}
+        group = tuple(_equal(each) for each in values.values())
+        self._shown.setdefault(group, values)
+        return group
+
+
+def _within(members: Members, watermark: int | None, size_us: int) -> Members:
+    """Return the rows of the last `size_us` up to the watermark."""
+    if watermark is None:
+        return {}
+    return {
+        identity: each
+        for identity, each in members.items()
+        if each.time_us is not None and watermark - size_us < each.time_us <= watermark
+    }
+
+
+def _cut(first: int, start: int, max_us: int) -> int:
+    """Return where the piece of a run ends at most that begins at `start`."""
+    return first + ((start - first) // max_us + 1) * max_us
+
+
+def _equal(value: Any) -> Any:
+    """Return one value for all that are one group: NaN is the same object, zero has no sign."""
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else value + 0.0
+    return value
