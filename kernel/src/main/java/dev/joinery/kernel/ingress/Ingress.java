@@ -100,8 +100,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     }
 
     /**
-     * The newest time in each partition of a relation's log that the task has read of, the batches
-     * before included.
+     * The newest time in each partition of a relation's log of which the task has read a row with a
+     * time, the batches before included.
      */
     default Map<Long, Long> newest(int relation) {
       return Map.of();
@@ -225,7 +225,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private final long[] times = new long[program.relations().size()];
     private final Counters counters = new Counters();
     private final List<Decoded> decoded = new ArrayList<>(2);
-    private final TaskTimes taskTimes = 
+    private final TaskTimes taskTimes =
         new TaskTimes(program, clocks, timesBefore(), shared, destination::rows);
     private String reason;
     private String detail;
@@ -235,7 +235,6 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private long number;
     private int decoding;
     private long behind = Marks.UNKNOWN;
-    private long newest = Marks.UNKNOWN;
     private boolean timed;
 
     Sender(Outbox outbox) {
@@ -361,7 +360,6 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     private void takeTime(int relation, Decoded each) {
       long log = partitionOf(each.change());
-      newest = taskTimes.newestIn(relation, log, this::partitionName);
       behind = taskTimes.take(relation, log, this::partitionName, each.row());
     }
 
@@ -377,7 +375,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     @Override
     public long newestBefore() {
-      return timed ? newest : Marks.UNKNOWN;
+      return timed ? taskTimes.newestBefore(decoding) : Marks.UNKNOWN;
     }
 
     @Override

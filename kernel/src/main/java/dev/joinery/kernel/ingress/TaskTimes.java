@@ -91,7 +91,10 @@ final class TaskTimes {
     return relations[relation].take(partition, name, row);
   }
 
-  /** The newest time in each partition that was read of; empty for a relation without a clock. */
+  /**
+   * The newest time in each partition of which a row with a time was read; empty for a relation
+   * without a clock.
+   */
   Map<Long, Long> newest(int relation) {
     Map<Long, Long> newest = new HashMap<>();
     if (has(relation)) {
@@ -100,14 +103,14 @@ final class TaskTimes {
     return newest;
   }
 
-  /** The newest time read so far in a partition; {@link Marks#UNKNOWN} for none. */
-  long newestIn(int relation, long partition, Supplier<String> name) {
-    return relations[relation].partition(partition, name).newest;
-  }
-
   /** The time of the row that was taken last; {@link Marks#UNKNOWN} where it had none. */
   long time(int relation) {
     return relations[relation].time;
+  }
+
+  /** The newest time before that row in its partition; {@link Marks#UNKNOWN} as for {@link #take}. */
+  long newestBefore(int relation) {
+    return relations[relation].newestBefore;
   }
 
   /** The relation's watermark before the batch; {@link Marks#UNKNOWN} for none. */
@@ -173,6 +176,7 @@ final class TaskTimes {
     private final DeviceClocks devices;
     private boolean counted;
     private long time = Marks.UNKNOWN;
+    private long newestBefore = Marks.UNKNOWN;
 
     OfRelation(int relation, Clock clock, JsonNode newest, BatchWatermarks watermarks) {
       Program.RelationProgram declared = program.relations().get(relation);
@@ -189,16 +193,18 @@ final class TaskTimes {
     long take(long number, Supplier<String> called, Slice taken) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
       time = EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
+      newestBefore = Marks.UNKNOWN;
       if (time == Marks.UNKNOWN) {
         return Marks.UNKNOWN;
       }
       Partition partition = partition(number, called);
-      long before = partition.newest;
-      long distance = before == Marks.UNKNOWN ? Marks.UNKNOWN : distance(before, time);
+      newestBefore = partition.newest;
+      long distance =
+          newestBefore == Marks.UNKNOWN ? Marks.UNKNOWN : distance(newestBefore, time);
       behind[bucket(distance)]++;
       counted = true;
       partition.heard = true;
-      partition.newest = Math.max(before, time);
+      partition.newest = Math.max(newestBefore, time);
       return distance;
     }
 

@@ -29,7 +29,9 @@ import dev.joinery.kernel.program.Compiler;
 import dev.joinery.kernel.program.Program;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.junit.jupiter.api.Test;
@@ -129,6 +131,38 @@ class IngressTest {
             record(null, 0, 6, null, update(null, 2, 2, 300)));
 
     assertEquals(json(bytes("{\"user\":{\"0\":300}}")), newest);
+  }
+
+  /** What a task knows of the newest times once it has read all. */
+  private record NewestOnceRead(Ingress.Origin origin, Map<Long, Long> newest)
+      implements Ingress.Destination {
+    @Override
+    public boolean insertsOnly(int relation) {
+      return false;
+    }
+
+    @Override
+    public void send(int relation, Change change, Slice row, long timestamp, Outbox outbox) {}
+
+    @Override
+    public void close(Outbox outbox, long timestamp) {
+      newest.putAll(origin.newest(0));
+    }
+  }
+
+  @Test
+  void aPartitionOfWhichNoRowTellsATimeHasNoNewestOne() {
+    Map<Long, Long> newest = new HashMap<>();
+    String timeless = update(null, 1, 1, 500).replace(",\"at\":500", ",\"at\":null");
+
+    run(
+        ingress(debezium(), "user")
+            .timedBy(AT)
+            .sendingTo(origin -> new NewestOnceRead(origin, newest)),
+        record(null, 0, 5, null, timeless),
+        record(null, 1, 5, null, update(null, 2, 2, 300)));
+
+    assertEquals(Map.of(1L, 300L), newest);
   }
 
   private void run(Ingress ingress, Row... records) {
