@@ -323,9 +323,7 @@ def step_text(step: Step) -> str:
             asked = where.sql.replace(SEEN, f"seen({column}, for => '{micros_text(for_us)}')")
             return f"Filter {asked}"
         case Rolling(by, _, over_us):
-            values = computed_text(step.values)
-            for each in reversed(step.aggregates):
-                values = values.replace(each.name, aggregate_text(each))
+            values = values_text(step.values, step.aggregates)
             return f"Rolling {micros_text(over_us)} by {', '.join(by)} -> {values}"
         case Lookup():
             on = ", ".join(f"{pair.child} = {pair.parent}" for pair in step.on)

@@ -51,6 +51,27 @@ def test_the_text_has_the_steps_in_the_order_of_the_file(explained: StreamExplan
     ]
 
 
+def test_rolling_columns_are_told_in_the_words_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(
+        "relations: {orders: {append: true, fields: {id: long, at: timestamp}, time: at}}\n"
+        "streams:\n"
+        "  s:\n"
+        "    from: orders\n"
+        "    steps:\n"
+        "      - rolling: {by: [id], over: 1m, values: {n: count(*), fast: rate(sum(id))}}\n"
+        "    sink: {console: {}}\n",
+        encoding="utf-8",
+    )
+
+    (stream,) = build_plan(load_spec(file)).streams
+
+    assert (
+        "Rolling 1m by id -> n = count(*), fast = ((sum(id)) / window_seconds)"
+        in str(explain_stream(stream)).splitlines()
+    )
+
+
 def test_how_it_runs_and_why_is_told_where_it_is_asked(explained: StreamExplanation) -> None:
     _, _, how = str(explain_stream(explained.stream, why=True)).partition("-- how it runs\n")
 
