@@ -104,16 +104,20 @@ class Relation:
         return Struct(self.columns + derived)
 
     @property
+    def delay_ms(self) -> int:
+        """How far below the newest time a row may come without being late."""
+        return self.watermark.delay_ms if self.watermark else 0
+
+    @property
     def clock(self) -> tuple[Relation, int]:
         """The changelog by whose times its watermark goes, and how far below them, in ms.
 
         Of a product it is that of what the product groups, or of its root.
         """
-        delay_ms = self.watermark.delay_ms if self.watermark else 0
         if self.product is None:
-            return self, delay_ms
+            return self, self.delay_ms
         changelog, before_ms = self.product.form.relation.clock
-        return changelog, before_ms + delay_ms
+        return changelog, before_ms + self.delay_ms
 
     def type_of(self, column: str) -> DataType:
         """Return the type of a declared or derived column."""

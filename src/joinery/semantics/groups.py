@@ -5,7 +5,6 @@ It is slow and plain: nothing is kept but rows, and a group shows what follows f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -16,7 +15,7 @@ from joinery.model.change import Key, Row
 from joinery.plan.aggregate import FINAL, WINDOW_END, WINDOW_SECONDS, WINDOW_START, AggregateForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling
 from joinery.semantics.document import Aggregating
-from joinery.semantics.rows import Findings, guarded
+from joinery.semantics.rows import Findings, equal_value, guarded
 from joinery.semantics.window import Bounds, windows_of
 
 _YEARS = range(1001, 9000)
@@ -210,7 +209,7 @@ class Groups:
 
     def _group(self, row: Row) -> Key:
         values = {name: evaluate(row) for name, evaluate in self._by}
-        group = tuple(_equal(each) for each in values.values())
+        group = tuple(equal_value(each) for each in values.values())
         self._shown.setdefault(group, values)
         return group
 
@@ -229,10 +228,3 @@ def _within(members: Members, watermark: int | None, size_us: int) -> Members:
 def _cut(first: int, start: int, max_us: int) -> int:
     """Return where the piece of a run ends at most that begins at `start`."""
     return first + ((start - first) // max_us + 1) * max_us
-
-
-def _equal(value: Any) -> Any:
-    """Return one value for all that are one group: NaN is the same object, zero has no sign."""
-    if isinstance(value, float):
-        return math.nan if math.isnan(value) else value + 0.0
-    return value

@@ -13,10 +13,8 @@ that it was last sent with.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from joinery.expression.convert import micros_of
@@ -24,14 +22,13 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.expression.order import row_key
 from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
-from joinery.plan.nodes import Relation
 from joinery.plan.stream import Rolling
 from joinery.semantics.document import Aggregating
-from joinery.semantics.event import DeadEvent, Event, Findings, Identity
-from joinery.semantics.merge import RowMerge
+from joinery.semantics.event import Event, Findings, Identity
+from joinery.semantics.log_watermark import LogWatermark, still_counts
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
-from joinery.semantics.rows import guarded
+from joinery.semantics.rows import equal_value, guarded
 
 Key = tuple[Any, ...]
 
@@ -72,7 +69,8 @@ class RollingColumns:
         last = {each.identity: each for each in arrived}
         for identity in last:
             self._members.pop(identity, None)
-        told = [each for each in arrived if self._may_count(each, horizon_us, found)]
+        time = self._step.time
+        told = [each for each in arrived if still_counts(each, time, horizon_us, found)]
         for each in told:
             if last[each.identity] is each:
                 self._members[each.identity] = self._member(each)
@@ -92,19 +90,6 @@ class RollingColumns:
         over = [name for name, each in self._members.items() if each.time_us <= oldest]
         for name in over:
             del self._members[name]
-
-    def _may_count(self, event: Event, horizon_us: int | None, found: Findings) -> bool:
-        """Return whether an event has a time that still counts; else it is a dead letter."""
-        at = event.row[self._step.time]
-        if not isinstance(at, datetime):
-            detail = f"Its column {self._step.time} is null."
-            found.dead.append(DeadEvent(event, "event_without_time", detail))
-            return False
-        if horizon_us is not None and micros_of(at) < horizon_us:
-            detail = "It is further below the watermark than events still count."
-            found.dead.append(DeadEvent(event, "event_too_late", detail))
-            return False
-        return True
 
     def _member(self, event: Event) -> _Member:
         key = tuple(equal_value(event.row[name]) for name in self._step.by)
@@ -158,42 +143,3 @@ class RollingColumns:
 
     def _text(self, values: Row) -> str:
         return document_json(values, self._type)
-
-
-class LogWatermark:
-    """The least watermark of logs, of which each is one partition."""
-
-    def __init__(self, logs: Sequence[Relation], failed: ExpressionFindings) -> None:
-        self._logs = {each.name: (each, RowMerge(each, failed)) for each in logs}
-        self._newest_us: dict[str, int] = {}
-
-    @property
-    def micros(self) -> int | None:
-        """Before it nothing more is expected; None before each log has told a time."""
-        if self._newest_us.keys() != self._logs.keys():
-            return None
-        return min(self._newest_us[name] - _delay_us(log) for name, (log, _) in self._logs.items())
-
-    def take(self, changes: Iterable[Change]) -> None:
-        """Take what a batch tells of the time."""
-        for change in changes:
-            if change.relation not in self._logs or change.after is None:
-                continue
-            log, merge = self._logs[change.relation]
-            told = {**change.after, **change.key}
-            row = merge.derived({each.name: told.get(each.name) for each in log.columns})
-            at = row[log.time or ""]
-            if isinstance(at, datetime):
-                newest_us = self._newest_us.get(log.name, micros_of(at))
-                self._newest_us[log.name] = max(newest_us, micros_of(at))
-
-
-def _delay_us(log: Relation) -> int:
-    return log.watermark.delay_ms * 1000 if log.watermark else 0
-
-
-def equal_value(value: Any) -> Any:
-    """Return one value for all that are one key: NaN is the same object, zero has no sign."""
-    if isinstance(value, float):
-        return math.nan if math.isnan(value) else value + 0.0
-    return value

@@ -97,6 +97,13 @@ def _index(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[JoinValue, lis
     return dict(index)
 
 
+def equal_value(value: Any) -> Any:
+    """Return one value for all that are one key: NaN is the same object, zero has no sign."""
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else value + 0.0
+    return value
+
+
 def _comparable(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 

@@ -11,17 +11,16 @@ cut into batches.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change
 from joinery.plan.seen import SEEN
 from joinery.plan.stream import SeenFilter
-from joinery.semantics.event import DeadEvent, Event, Findings
-from joinery.semantics.rolling import LogWatermark, equal_value
+from joinery.semantics.event import Event, Findings
+from joinery.semantics.log_watermark import LogWatermark, still_counts
 from joinery.semantics.rows import Findings as ExpressionFindings
-from joinery.semantics.rows import guarded
+from joinery.semantics.rows import equal_value, guarded
 
 Run = tuple[int, int]
 
@@ -44,17 +43,14 @@ class SeenTimes:
         self, changes: Iterable[Change], events: Iterable[Event], time_us: int, found: Findings
     ) -> list[Event]:
         """Return what one batch sends on; see `CurrentLookup.process`."""
-        watermark_us = self._watermark.micros
+        time, watermark_us = self._step.time, self._watermark.micros
+        horizon_us = None if watermark_us is None else watermark_us - self._step.for_us
         out: list[Event] = []
         for each in sorted(events, key=lambda each: each.place):
-            at = each.row[self._step.time]
-            if not isinstance(at, datetime):
-                detail = f"Its column {self._step.time} is null."
-                found.dead.append(DeadEvent(each, "event_without_time", detail))
-            elif watermark_us is not None and micros_of(at) < watermark_us - self._step.for_us:
-                detail = "It is further below the watermark than events still count."
-                found.dead.append(DeadEvent(each, "event_too_late", detail))
-            elif self._where({**each.row, SEEN: self._seen(each, micros_of(at))}) is True:
+            if not still_counts(each, time, horizon_us, found):
+                continue
+            seen = self._seen(each, micros_of(each.row[time]))
+            if self._where({**each.row, SEEN: seen}) is True:
                 out.append(each)
         self._watermark.take(changes)
         return out

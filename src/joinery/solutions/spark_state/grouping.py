@@ -175,7 +175,8 @@ def late_program(form: AggregateForm) -> LateProgram | None:
         return None
     forgets = isinstance(form.window, Tumbling | Hopping | Cumulative)
     retention_us = form.emit.retention_us if forgets else -1
-    return LateProgram(form.emit.late, _delay_micros(form), form.emit.allowed_us, retention_us)
+    delay_us = relation.delay_ms * 1000
+    return LateProgram(form.emit.late, delay_us, form.emit.allowed_us, retention_us)
 
 
 def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:
@@ -201,11 +202,6 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         allowed_micros=0 if slides else form.emit.allowed_us,
         buckets=CLOSING_BUCKETS,
     )
-
-
-def _delay_micros(form: AggregateForm) -> int:
-    watermark = form.relation.watermark
-    return watermark.delay_ms * 1000 if watermark else 0
 
 
 def window_program(window: Window | None) -> WindowProgram | None:

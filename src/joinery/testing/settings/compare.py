@@ -188,7 +188,7 @@ def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
     if not isinstance(form, AggregateForm) or form.emit.late != "dead_letter":
         return []
     relation, allowed_us = form.relation, form.emit.allowed_us
-    delay_us = relation.watermark.delay_ms * 1000 if relation.watermark else 0
+    delay_us = relation.delay_ms * 1000
     newest, late = dict[int, int](), list[str]()
     for each in changes:
         time_us = event_time_us(each, relation) if each.relation == relation.name else None

@@ -83,7 +83,7 @@ def shuffled(
         if relation is None or relation.time is None:
             arrivals.append((each.relation, float(number), number))
             continue
-        delay_us = relation.watermark.delay_ms * 1000 if relation.watermark else 0
+        delay_us = relation.delay_ms * 1000
         time_us = event_time_us(each, relation)
         newest = clock.get(each.relation, -float("inf"))
         arrival = newest + delay_us
