@@ -13,7 +13,7 @@ KERNEL = ROOT / "kernel/src/main/java/dev/joinery/kernel/node/Aggregate.java"
 
 
 def test_the_kernel_has_each_aggregate_under_its_name() -> None:
-    (body,) = re.findall(r"enum Function \{(.*?);\n", KERNEL.read_text(encoding="utf-8"), re.S)
+    (body,) = re.findall(r"enum Kind \{(.*?);\n", KERNEL.read_text(encoding="utf-8"), re.S)
 
     assert list(EMBED_AGGREGATES) == [
         name.lower() for name in re.findall(r"^ *([A-Z_]+)\(", body, re.M)

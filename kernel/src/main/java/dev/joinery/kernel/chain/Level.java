@@ -42,8 +42,8 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   private transient Nodes nodes;
   private transient ValueState<byte[]> values;
   private transient Expiry expiry;
-  private transient Windows[] windows;
-  private transient Windows[] forgetful;
+  private transient WindowExpiry[] windows;
+  private transient WindowExpiry[] forgetful;
 
   public Level(Broadcast<SharedProgram> shared, int level, Counting counting) {
     this.shared = shared;
@@ -86,11 +86,11 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   }
 
   /** The windows of one relation that this level keeps, and how far its time had come. */
-  private record Windows(Expiry expiry, long watermark) {}
+  private record WindowExpiry(Expiry expiry, long watermark) {}
 
   private void forgetWindows(int messages) {
     windows();
-    for (Windows each : forgetful) {
+    for (WindowExpiry each : forgetful) {
       if (each.watermark() != Marks.UNKNOWN) {
         each.expiry()
             .advance(
@@ -103,20 +103,20 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   }
 
   /** By relation, null where none of the level's nodes forgets by its watermark. */
-  private Windows[] windows() {
+  private WindowExpiry[] windows() {
     if (windows == null) {
       Program program = nodes.program();
       BatchWatermarks watermarks = BatchWatermarks.here();
-      Windows[] opened = new Windows[program.relations().size()];
+      WindowExpiry[] opened = new WindowExpiry[program.relations().size()];
       for (int i = 0; i < opened.length; i++) {
         long retention = program.windowRetentionMicros(level, i);
         if (retention >= 0) {
           Expiry expiry = new Expiry(new Store(values), Address.WINDOWS - i, retention);
-          opened[i] = new Windows(expiry, watermarks.of(program.relations().get(i).name()));
+          opened[i] = new WindowExpiry(expiry, watermarks.of(program.relations().get(i).name()));
         }
       }
       windows = opened;
-      forgetful = Arrays.stream(opened).filter(Objects::nonNull).toArray(Windows[]::new);
+      forgetful = Arrays.stream(opened).filter(Objects::nonNull).toArray(WindowExpiry[]::new);
     }
     return windows;
   }
@@ -203,7 +203,7 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
       Store store,
       Expiry expiry,
       Expiry forgetting,
-      Windows[] windows,
+      WindowExpiry[] windows,
       StatefulProcessorHandle handle,
       byte[] address)
       implements State {
@@ -231,7 +231,7 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
     @Override
     public long highestForgotten() {
       long highest = expiry.highest();
-      for (Windows each : windows) {
+      for (WindowExpiry each : windows) {
         highest = each == null ? highest : Math.max(highest, each.expiry().highest());
       }
       return highest;

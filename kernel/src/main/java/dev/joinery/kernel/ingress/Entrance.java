@@ -44,7 +44,7 @@ public final class Entrance implements Ingress.Destination {
   private final List<LogClock> clocks;
   private final List<Grouping> groupings;
   private final List<Deadlines> deadlines;
-  private final List<Boolean> appended = new ArrayList<>();
+  private final List<Boolean> grouped = new ArrayList<>();
   private final boolean summing;
   private final Ingress.Origin origin;
 
@@ -64,7 +64,7 @@ public final class Entrance implements Ingress.Destination {
     deadlines = Deadlines.all(context.program());
     for (int i = 0; i < context.program().relations().size(); i++) {
       int relation = i;
-      appended.add(groupings.stream().anyMatch(each -> each.relation() == relation));
+      grouped.add(groupings.stream().anyMatch(each -> each.relation() == relation));
     }
   }
 
@@ -106,7 +106,7 @@ public final class Entrance implements Ingress.Destination {
 
   @Override
   public boolean insertsOnly(int relation) {
-    return gates.get(relation) != null || appended.get(relation);
+    return gates.get(relation) != null || grouped.get(relation);
   }
 
   @Override
@@ -117,7 +117,7 @@ public final class Entrance implements Ingress.Destination {
   @Override
   public void send(
       int relation, Change change, Slice row, long timestamp, Outbox outbox) {
-    if (appended.get(relation)) {
+    if (grouped.get(relation)) {
       group(relation, change, row, timestamp, outbox);
     }
     Gate gate = gates.get(relation);

@@ -10,6 +10,7 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -36,23 +37,23 @@ abstract class Aggregate {
   abstract void write(ByteWriter out);
 
   /** The aggregates, each named as {@code expression/aggregate.py} has it, in upper case. */
-  enum Function {
+  enum Kind {
     COUNT(type -> new Count()),
     SUM(type -> new Sum(type, false)),
     MIN(type -> new Extreme(type, false)),
     MAX(type -> new Extreme(type, true)),
     AVG(type -> new Sum(type, true));
 
-    private final java.util.function.Function<DataType, Aggregate> state;
+    private final Function<DataType, Aggregate> state;
 
-    Function(java.util.function.Function<DataType, Aggregate> state) {
+    Kind(Function<DataType, Aggregate> state) {
       this.state = state;
     }
   }
 
   /** The state of a function before any value, for results of a type. */
   static Aggregate of(String function, DataType type) {
-    return Function.valueOf(function.toUpperCase(Locale.ROOT)).state.apply(type);
+    return Kind.valueOf(function.toUpperCase(Locale.ROOT)).state.apply(type);
   }
 
   private static final class Count extends Aggregate {

@@ -9,6 +9,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.PriorityQueue;
+import java.util.Set;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -23,17 +24,17 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class AggregatePlans {
   private static final int MOST_SETS = 255;
-  private static final java.util.Set<String> ENDS = java.util.Set.of("min", "max", "first", "last");
+  private static final Set<String> ENDS = Set.of("min", "max", "first", "last");
 
   /** A set, and what puts a row into it: its code, under each filter that is true; null always is. */
-  record Set(int number, RowCode code, List<Expression> filters, CompiledAggregate first) {}
+  record ValueSet(int number, RowCode code, List<Expression> filters, CompiledAggregate first) {}
 
   private interface Reading {
     Object of(Multisets sets);
   }
 
   private final List<CompiledAggregate> plans;
-  private final List<Set> sets = new ArrayList<>();
+  private final List<ValueSet> sets = new ArrayList<>();
   /** The numbers of the sets of which more is read than the ends. */
   private final BitSet readWhole = new BitSet();
   private final RowCode[] codes;
@@ -74,7 +75,7 @@ final class AggregatePlans {
     return plans.stream().map(CompiledAggregate::type).toList();
   }
 
-  List<Set> sets() {
+  List<ValueSet> sets() {
     return sets;
   }
 
@@ -173,7 +174,7 @@ final class AggregatePlans {
 
   private Reading reading(CompiledAggregate plan) {
     if (plan.function().equals("count_distinct")) {
-      Set set = setOf(plan, true);
+      ValueSet set = setOf(plan, true);
       readWhole.set(set.number());
       int lane = laneOf(set, plan.filter());
       long most = plan.numbers().length == 0 ? Long.MAX_VALUE : (long) plan.numbers()[0];
@@ -182,7 +183,7 @@ final class AggregatePlans {
         return size > most ? null : (Object) size;
       };
     }
-    Set set = setOf(plan, false);
+    ValueSet set = setOf(plan, false);
     if (!ENDS.contains(plan.function())) {
       readWhole.set(set.number());
     }
@@ -286,8 +287,8 @@ final class AggregatePlans {
   }
 
   /** The set of an aggregate: that of another of the same values, if only with the same filter. */
-  private Set setOf(CompiledAggregate plan, boolean anyFilter) {
-    for (Set each : sets) {
+  private ValueSet setOf(CompiledAggregate plan, boolean anyFilter) {
+    for (ValueSet each : sets) {
       CompiledAggregate known = each.first();
       if (known.function().equals("count_distinct") == anyFilter
           && known.argument().equals(plan.argument())
@@ -302,12 +303,12 @@ final class AggregatePlans {
     }
     List<Expression> filters = new ArrayList<>();
     filters.add(plan.filter());
-    Set made = new Set(sets.size(), new RowCode(plan), filters, plan);
+    ValueSet made = new ValueSet(sets.size(), new RowCode(plan), filters, plan);
     sets.add(made);
     return made;
   }
 
-  private static int laneOf(Set set, Expression filter) {
+  private static int laneOf(ValueSet set, Expression filter) {
     int known = set.filters().indexOf(filter);
     if (known < 0) {
       set.filters().add(filter);

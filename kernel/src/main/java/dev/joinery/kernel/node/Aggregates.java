@@ -197,7 +197,7 @@ public final class Aggregates {
   }
 
   private void change(UnsafeRow row, Slice place, int by) {
-    for (AggregatePlans.Set set : plans.sets()) {
+    for (AggregatePlans.ValueSet set : plans.sets()) {
       if (set.code().isNull(row)) {
         continue;
       }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 /**
  * The first or the last rows of a group whose rows never go: remembers the codes of as many as are
@@ -15,11 +16,11 @@ import java.util.TreeMap;
 final class Ends extends Aggregate {
   private final int most;
   private final boolean last;
-  private final java.util.function.Function<List<Slice>, Object> result;
+  private final Function<List<Slice>, Object> result;
   private final TreeMap<Slice, Long> codes = new TreeMap<>();
 
   /** {@code result} makes it of the codes, of which there may be none, in their order. */
-  Ends(int most, boolean last, java.util.function.Function<List<Slice>, Object> result) {
+  Ends(int most, boolean last, Function<List<Slice>, Object> result) {
     this.most = most;
     this.last = last;
     this.result = result;
@@ -31,14 +32,17 @@ final class Ends extends Aggregate {
   }
 
   private void add(Slice code, long count) {
-    if (codes.size() >= most && (last ? code.compareTo(codes.firstKey()) < 0
-        : code.compareTo(codes.lastKey()) > 0)) {
+    if (codes.size() >= most && isBeyond(code)) {
       return;
     }
     codes.merge(code, count, Long::sum);
     if (codes.size() > most) {
       codes.remove(last ? codes.firstKey() : codes.lastKey());
     }
+  }
+
+  private boolean isBeyond(Slice code) {
+    return last ? code.compareTo(codes.firstKey()) < 0 : code.compareTo(codes.lastKey()) > 0;
   }
 
   @Override

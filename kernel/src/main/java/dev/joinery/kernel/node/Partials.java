@@ -30,15 +30,15 @@ final class Partials {
   /** Rows that came less those that went, and the aggregates over them. */
   private static final class Partial {
     private final Slice by;
-    private final long time;
+    private final long slice;
     private final Aggregates aggregates;
     private long first = Long.MAX_VALUE;
     private long last = Long.MIN_VALUE;
     private long rows;
 
-    Partial(Slice by, long time, Aggregates aggregates) {
+    Partial(Slice by, long slice, Aggregates aggregates) {
       this.by = by;
-      this.time = time;
+      this.slice = slice;
       this.aggregates = aggregates;
     }
   }
@@ -162,7 +162,7 @@ final class Partials {
     Map<Slice, Partial> groups = new LinkedHashMap<>(byWindow);
     for (Partial each : bySlice.values()) {
       windows.holding(
-          each.time,
+          each.slice,
           (start, end) -> {
             Slice key = Slice.of(keys.of(each.by.array(), start, end));
             Partial known = groups.putIfAbsent(key, each);

@@ -3,6 +3,8 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import java.util.Arrays;
+import java.util.function.Function;
 import org.apache.spark.sql.types.Decimal;
 
 /** Sketches as aggregates: each remembers one, and what is shown of it. */
@@ -11,18 +13,18 @@ final class Sketch {
 
   /** Different values, or where {@code merges} the sketches of such, which may be of any kind. */
   static final class OfDistinct extends Aggregate {
-    private final java.util.function.Function<Distinct, Object> result;
+    private final Function<Distinct, Object> result;
     private final boolean merges;
     private Distinct sketch;
     private boolean broken;
 
-    OfDistinct(int precision, java.util.function.Function<Distinct, Object> result) {
+    OfDistinct(int precision, Function<Distinct, Object> result) {
       this.sketch = new Distinct(precision);
       this.merges = false;
       this.result = result;
     }
 
-    OfDistinct(java.util.function.Function<Distinct, Object> result) {
+    OfDistinct(Function<Distinct, Object> result) {
       this.merges = true;
       this.result = result;
     }
@@ -84,18 +86,18 @@ final class Sketch {
 
   /** Numbers, or where {@code merges} the sketches of such; both may be taken back. */
   static final class OfQuantiles extends Aggregate {
-    private final java.util.function.Function<Quantiles, Object> result;
+    private final Function<Quantiles, Object> result;
     private final boolean merges;
     private Quantiles sketch;
     private long broken;
 
-    OfQuantiles(long steps, java.util.function.Function<Quantiles, Object> result) {
+    OfQuantiles(long steps, Function<Quantiles, Object> result) {
       this.sketch = new Quantiles(steps);
       this.merges = false;
       this.result = result;
     }
 
-    OfQuantiles(java.util.function.Function<Quantiles, Object> result) {
+    OfQuantiles(Function<Quantiles, Object> result) {
       this.merges = true;
       this.result = result;
     }
@@ -226,7 +228,8 @@ final class Sketch {
 
     @Override
     void read(ByteReader in) {
-      bits = in.readBlob().toBytes().clone();
+      Slice blob = in.readBlob();
+      bits = Arrays.copyOfRange(blob.array(), blob.offset(), blob.offset() + blob.length());
     }
 
     @Override
