@@ -5,6 +5,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;

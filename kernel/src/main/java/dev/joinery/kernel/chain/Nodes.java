@@ -1,6 +1,7 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Closing;
 import dev.joinery.kernel.node.Fold;
 import dev.joinery.kernel.node.Group;

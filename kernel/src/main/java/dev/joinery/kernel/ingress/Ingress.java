@@ -16,7 +16,6 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RecordLetter;
 import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.message.Tally;
-import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
@@ -206,7 +205,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
   private static String timesBefore() {
     TaskContext task = TaskContext.get();
-    return task == null ? null : task.getLocalProperty(NodeContext.NEWEST);
+    return task == null ? null : task.getLocalProperty(TaskTimes.PROPERTY);
   }
 
   /** A change that a decoder told of the record at hand. */

@@ -5,13 +5,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.Slice;
-import dev.joinery.kernel.chain.BatchWatermarks;
 import dev.joinery.kernel.chain.Nodes;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
-import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
@@ -29,6 +28,9 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * files), each begins with what the batches before it had.
  */
 final class TaskTimes {
+  /** By which the driver tells a task the newest times before its batch. */
+  static final String PROPERTY = "joinery.newest";
+
   /** Buckets for each doubling of a distance, so that a bucket is at most a quarter wide. */
   private static final int PART_BITS = 2;
 
@@ -72,7 +74,7 @@ final class TaskTimes {
     try {
       return new ObjectMapper().readTree(json == null ? "{}" : json);
     } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException(NodeContext.NEWEST + " is not JSON", notJson);
+      throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
     }
   }
 

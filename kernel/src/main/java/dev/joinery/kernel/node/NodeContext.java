@@ -17,16 +17,13 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** What the nodes of a program share: compiled assemblers, relations and counters. */
 public final class NodeContext {
-  /** The property by which the driver tells a task the newest times before its batch. */
-  public static final String NEWEST = "joinery.newest";
-
   private final CompiledProgram compiled;
   private final Supplier<String> watermarks;
   private final Counters counters = new Counters();
   private final Map<Integer, Assembler> assemblers = new HashMap<>();
   private final Map<Integer, RelationRows> relations = new HashMap<>();
 
-  /** {@code watermarks} gives those before a batch: {@code {relation: micros}}, or null. */
+  /** {@code watermarks} gives those before a batch, as {@link BatchWatermarks#told} does. */
   public NodeContext(CompiledProgram compiled, Supplier<String> watermarks) {
     this.compiled = compiled;
     this.watermarks = watermarks;

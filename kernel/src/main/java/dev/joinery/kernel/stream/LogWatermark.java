@@ -1,9 +1,7 @@
 package dev.joinery.kernel.stream;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.NodeContext;
 import java.util.Objects;
 
@@ -12,8 +10,6 @@ import java.util.Objects;
  * of them. Remembers what it last read.
  */
 final class LogWatermark {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private final NodeContext context;
   private final int[] logs;
   private String read;
@@ -41,16 +37,11 @@ final class LogWatermark {
   }
 
   private long least(String told) {
-    try {
-      JsonNode byRelation = JSON.readTree(told);
-      long least = Long.MAX_VALUE;
-      for (int log : logs) {
-        String name = context.program().relations().get(log).name();
-        least = Math.min(least, byRelation.path(name).asLong(Marks.UNKNOWN));
-      }
-      return least;
-    } catch (JsonProcessingException notJson) {
-      throw new IllegalArgumentException("watermarks are not JSON", notJson);
+    BatchWatermarks watermarks = BatchWatermarks.read(told);
+    long least = Long.MAX_VALUE;
+    for (int log : logs) {
+      least = Math.min(least, watermarks.of(context.program().relations().get(log).name()));
     }
+    return least;
   }
 }

@@ -1,4 +1,4 @@
-package dev.joinery.kernel.chain;
+package dev.joinery.kernel.node;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -9,7 +9,9 @@ import org.apache.spark.TaskContext;
 /** How far relations had come in time before a batch, as the driver tells the batch's tasks. */
 public final class BatchWatermarks {
   /** {@code {relation: micros}}: what never falls, and waits for no partition that is idle. */
-  static final String PROPERTY = "joinery.watermarks";
+  private static final String PROPERTY = "joinery.watermarks";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final JsonNode byRelation;
 
@@ -19,16 +21,20 @@ public final class BatchWatermarks {
 
   /** Of the batch of the task at work; none where there is no task. */
   public static BatchWatermarks here() {
-    String told = told();
+    return read(told());
+  }
+
+  /** As {@link #told} gives them. */
+  public static BatchWatermarks read(String told) {
     try {
-      return new BatchWatermarks(new ObjectMapper().readTree(told == null ? "{}" : told));
+      return new BatchWatermarks(JSON.readTree(told == null ? "{}" : told));
     } catch (JsonProcessingException notJson) {
       throw new IllegalArgumentException(PROPERTY + " is not JSON", notJson);
     }
   }
 
   /** As the driver told them; null for nothing. */
-  static String told() {
+  public static String told() {
     TaskContext task = TaskContext.get();
     return task == null ? null : task.getLocalProperty(PROPERTY);
   }
