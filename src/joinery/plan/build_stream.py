@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from joinery.expression.problem import ExpressionError
-from joinery.expression.typed import Aggregate
-from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field, Struct, parse_type
+from joinery.model.type import DataType, Field, Struct, parse_type
 from joinery.plan.build_lookup import Events, build_lookup
+from joinery.plan.build_rolling import TimedEvents, asked_of_seen, build_rolling, build_seen
 from joinery.plan.context import Context
-from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
-from joinery.plan.seen import SEEN, SeenCall, read_seen
 from joinery.plan.sink import Owner, build_sink
 from joinery.plan.stream import (
     Filter,
@@ -29,7 +26,6 @@ from joinery.plan.stream import (
     Stream,
     Union,
     WithColumns,
-    rolling_scope,
     stage_of,
 )
 from joinery.project.product import Pairs
@@ -200,9 +196,9 @@ class _Streams:
                 return self.checked(step, begun, path) if step else None
             case FilterSpec(where):
                 place = (*path, "filter")
-                seen = _seen(where)
-                if seen is not None:
-                    return self.seen(begun, seen, stream, place)
+                call = asked_of_seen(where)
+                if call is not None:
+                    return build_seen(self.context, call, place, _timed(begun, stream))
                 found = self.context.condition(where, place, begun.scope, begun.lost, word="filter")
                 return Filter(found) if found else None
             case SelectSpec(fields):
@@ -215,7 +211,8 @@ class _Streams:
             case UnionSpec(name):
                 return self.union(begun, name, stream, (*path, "union"))
             case RollingSpec():
-                return self.rolling(begun, spec, stream, (*path, "rolling"))
+                place = (*path, "rolling")
+                return build_rolling(self.context, spec, place, _timed(begun, stream))
 
     def computed(self, begun: _Begun, pairs: Pairs, path: Path) -> tuple[Computed, ...]:
         made: dict[str, Computed] = {}
@@ -243,122 +240,6 @@ class _Streams:
             self.context.refuse("PLAN_LOOKUP", message, path, detail=detail, hint=hint)
         return step
 
-    def rolling(
-        self, begun: _Begun, spec: RollingSpec, stream: StreamSpec, path: Path
-    ) -> Rolling | None:
-        """Return the step, or None where a column it counts by is not there."""
-        known = len(self.context.problems)
-        logs = _logs(begun.relation, begun.steps)
-        self.check_time(begun, logs, stream, path, step="rolling")
-        for index, name in enumerate(spec.by):
-            self.check_by(begun, name, (*path, "by", index))
-        values, aggregates = self.rolling_values(begun, spec, path)
-        time = begun.relation.time
-        if len(self.context.problems) > known or time is None or begun.lost:
-            return None
-        step = Rolling(spec.by, time, spec.over_us, aggregates, values, logs, spec.retention_us)
-        moving = sorted({*spec.by, time} & begun.volatile)
-        if moving:
-            message = f'the rolling columns remember events by "{moving[0]}"'
-            detail = f'A correction of an earlier step may change "{moving[0]}".'
-            hint = "Put the step before the one that corrects."
-            self.context.refuse("PLAN_STREAM", message, path, detail=detail, hint=hint)
-        return step
-
-    def rolling_values(
-        self, begun: _Begun, spec: RollingSpec, path: Path
-    ) -> tuple[tuple[Computed, ...], tuple[Aggregate, ...]]:
-        columns, lost = begun.scope, set(begun.lost)
-        scope = rolling_scope(columns)
-        values: dict[str, Computed] = {}
-        aggregates: list[Aggregate] = []
-        for name, text in spec.values:
-            place = (*path, "values", name)
-            found = self.context.expression(
-                text,
-                place,
-                scope,
-                failed=lost,
-                rows=columns,
-                first_aggregate=len(aggregates),
-            )
-            if name in values:
-                message = f'column "{name}" is there twice'
-                self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
-            elif found is None:
-                lost.add(name)
-            else:
-                values[name] = Computed(name, found[0])
-                aggregates += (replace(each, goes=True) for each in found[1])
-                scope[name] = found[0].type
-        return tuple(values.values()), tuple(aggregates)
-
-    def seen(
-        self, begun: _Begun, call: SeenCall, stream: StreamSpec, path: Path
-    ) -> SeenFilter | None:
-        """Return a filter that asks what was seen, or None where it cannot."""
-        known = len(self.context.problems)
-        if call.problem:
-            hint = "Write seen(column, for => '1d')."
-            self.context.refuse("PLAN_STREAM", call.problem, path, hint=hint)
-            return None
-        logs = _logs(begun.relation, begun.steps)
-        self.check_time(begun, logs, stream, path, step="seen")
-        self.check_by(begun, call.column, path)
-        if _remember(begun.steps):
-            message = 'an event that a step remembers would be met by "seen" out of its place'
-            hint = "Put the filter before that step."
-            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
-        scope = {**begun.scope, SEEN: BOOLEAN}
-        where = self.context.condition(call.condition, path, scope, begun.lost, word="filter")
-        time = begun.relation.time
-        if len(self.context.problems) > known or where is None or time is None or begun.lost:
-            return None
-        return SeenFilter(call.column, time, call.for_us, where, logs)
-
-    def check_by(self, begun: _Begun, name: str, path: Path) -> None:
-        """Refuse what events cannot be counted by."""
-        if name in begun.lost:
-            return
-        if name not in begun.scope:
-            message = f'the event has no column "{name}"'
-            self.context.unknown("PLAN_UNKNOWN_COLUMN", message, path, name=name, known=begun.scope)
-        elif not comparable(begun.scope[name]):
-            message = f'events cannot be counted by "{name}", which is {begun.scope[name]}'
-            hint = "Name columns of simple types."
-            self.context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
-
-    def check_time(
-        self,
-        begun: _Begun,
-        logs: Sequence[Relation],
-        stream: StreamSpec,
-        path: Path,
-        *,
-        step: str,
-    ) -> None:
-        """Refuse events whose time is not there, or not what their logs say it is."""
-        for each in logs:
-            if each.time is None:
-                message = f'"{step}" needs a time, and relation "{each.name}" has none'
-                hint = f'Name its column: "time" of relation "{each.name}".'
-                self.context.refuse("PLAN_STREAM", message, path, hint=hint)
-                return
-        times = sorted({each.time for each in logs if each.time is not None})
-        if len(times) > 1:
-            message = f'the events of stream "{stream.name}" have their times in two columns'
-            detail = f'They are "{times[0]}" and "{times[1]}".'
-            hint = "Give the relations a time column of one name, with derive."
-            self.context.refuse("PLAN_STREAM", message, path, detail=detail, hint=hint)
-        elif times[0] not in begun.lost and _replaces(begun.steps, times[0]):
-            message = f'a step before "{step}" replaces the time "{times[0]}"'
-            hint = "Keep the column, and compute under another name."
-            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
-        elif times[0] not in begun.lost and begun.scope.get(times[0]) != TIMESTAMP:
-            message = f'the event has lost its time "{times[0]}"'
-            hint = "Keep the column until after the step."
-            self.context.refuse("PLAN_STREAM", message, path, hint=hint)
-
     def union(self, begun: _Begun, name: str, stream: StreamSpec, path: Path) -> Step | None:
         if name not in self.specs:
             message = f'there is no stream "{name}"'
@@ -377,6 +258,12 @@ class _Streams:
         return Union(replace(other, sinks=(), group=None))
 
 
+def _timed(begun: _Begun, stream: StreamSpec) -> TimedEvents:
+    return TimedEvents(
+        stream.name, begun.relation, begun.scope, begun.steps, begun.lost, begun.volatile
+    )
+
+
 def _declared(spec: StepSpec) -> set[str] | None:
     """Return the columns that a step names as its own; None where the table's row has them."""
     match spec:
@@ -390,47 +277,12 @@ def _declared(spec: StepSpec) -> set[str] | None:
             return set()
 
 
-def _seen(text: str) -> SeenCall | None:
-    """Return what a condition asks of `seen`; what is no expression asks nothing."""
-    try:
-        return read_seen(text)
-    except ExpressionError:
-        return None
-
-
 def _corrects(steps: Sequence[Step]) -> bool:
     """Return whether an event may come again from one of `steps`, with other columns."""
     return any(
         isinstance(each, Rolling)
         or (isinstance(each, Lookup) and each.corrects)
         or (isinstance(each, Union) and _corrects(each.other.steps))
-        for each in steps
-    )
-
-
-def _remember(steps: Sequence[Step]) -> bool:
-    """Return whether an event may come from one of `steps` in a later batch than its own."""
-    return any(
-        isinstance(each, Rolling)
-        or (isinstance(each, Lookup) and each.remembers)
-        or (isinstance(each, Union) and _remember(each.other.steps))
-        for each in steps
-    )
-
-
-def _logs(relation: Relation, steps: Sequence[Step]) -> tuple[Relation, ...]:
-    """Return the relations whose events have come through `steps`, each once."""
-    logs = [relation]
-    for each in steps:
-        if isinstance(each, Union):
-            logs += _logs(each.other.relation, each.other.steps)
-    return tuple(dict.fromkeys(logs))
-
-
-def _replaces(steps: Sequence[Step], column: str) -> bool:
-    """Return whether a column may be another than the log's after `steps`."""
-    return any(
-        _replaces(each.other.steps, column) if isinstance(each, Union) else column in each.made
         for each in steps
     )
 
