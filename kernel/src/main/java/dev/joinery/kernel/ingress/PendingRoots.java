@@ -28,7 +28,8 @@ import org.apache.spark.sql.types.StructType;
  * The roots whose documents a sink was given by a batch that was never committed: real-time mode
  * sends before it commits, and what it sent may be what no later batch would send.
  *
- * <p>One batch tells their Folds and Groups, and each sends its document again, above the version it had.
+ * <p>One batch tells their Folds and Groups, and each sends its document again, above the version it
+ * had.
  *
  * @param batch the batch that tells them: the first after the last commit
  */

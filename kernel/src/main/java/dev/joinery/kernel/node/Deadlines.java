@@ -10,7 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 
-/** The way to one {@link Closing}: tells it deadlines, and how far the log of its relation has come. */
+/**
+ * The way to one {@link Closing}: tells it deadlines, and how far the log of its relation has come.
+ */
 public final class Deadlines {
   private final int node;
   private final Program.ClosingProgram program;

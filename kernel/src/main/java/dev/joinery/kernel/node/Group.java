@@ -83,7 +83,10 @@ public final class Group implements Node {
     }
   }
 
-  /** Where it waits, once it is closed; and a row of a snapshot may come to a window whose time is over. */
+  /**
+   * Where it waits, once it is closed; and not before what the watermark has reached, since a row of
+   * a snapshot may come to a window whose time is over.
+   */
   private void forgetLater(Slice group, State state) {
     long end = endOf(keys.decode(group));
     long from = Math.max(end, state.watermark(program.relation()));

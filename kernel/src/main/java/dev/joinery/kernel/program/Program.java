@@ -440,12 +440,7 @@ public record Program(
       long forMicros,
       int[] logs,
       List<Onward> onward)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return false;
-    }
-  }
+      implements NodeProgram {}
 
   /**
    * Before a node that remembers events: where each of them is remembered.

@@ -18,10 +18,10 @@ import java.util.TreeMap;
  * clock, windows by the watermark of their relation.
  *
  * <p>A delete or a window is noted in a list of a few, and a list stands under an address of its
- * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention; a head holds
- * the number of lists of each period, some of which may not be there yet, and the highest number
- * that was forgotten. So a note costs one small write, a task one small read, and nothing is ever
- * searched for.
+ * own, beside the state it tells of. Lists are kept by period, a thirty-second of the retention; a
+ * head holds the number of lists of each period, some of which may not be there yet, and the highest
+ * number that was forgotten. So a note costs one small write, a task one small read, and nothing is
+ * ever searched for.
  *
  * <p>Each message that is handled pays for two notes whose time has come. So state never holds much
  * more than what was noted within the retention, and no batch has much more to do than its

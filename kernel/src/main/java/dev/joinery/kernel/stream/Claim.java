@@ -36,7 +36,8 @@ public final class Claim implements Node {
 
   public Claim(Program.ClaimProgram program, NodeContext context) {
     this.program = program;
-    this.address = new JoinAddress(context.program(), program.target(), program.on(), program.event());
+    this.address =
+        new JoinAddress(context.program(), program.target(), program.on(), program.event());
     this.event = new UnsafeRow(program.event().length());
     this.forgotten = forgotten(program, context);
   }
