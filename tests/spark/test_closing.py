@@ -139,5 +139,5 @@ def test_a_query_that_has_read_nothing_ends(project: Project) -> None:
 def test_only_a_run_that_ends_closes_what_is_open(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
 
-    with pytest.raises(JoineryError, match="goes on from its checkpoint"):
+    with pytest.raises(JoineryError, match="until_closed needs once"):
         jn.run(spark, jn.load(tmp_path / "joinery.yaml"), until_closed=True)

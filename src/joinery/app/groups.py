@@ -46,7 +46,7 @@ class Groups:
         where: Only rows for which it is true are in a group.
         in_window: A window, or the name of one of the project.
         values: What a group shows, by name.
-        emitted: When groups are sent, and what late rows do.
+        emitted: When groups are sent, and what happens to late rows.
         name: What `named` or `sink` called it.
         sinks: Where groups go.
         group: Products of one group share a query, and may read each other.
@@ -82,7 +82,7 @@ class Groups:
         zone: str | None = None,
         offset: str | None = None,
     ) -> Groups:
-        """Put rows into windows of time, too.
+        """Also group by windows of time.
 
         Args:
             named: The name of a window of the project, or a window as a map.
@@ -97,7 +97,7 @@ class Groups:
             offset: How long after midnight, or 1970, windows begin.
 
         Raises:
-            ProjectErrors: It is no window.
+            ProjectErrors: It is not a window.
 
         Example:
             >>> import joinery as jn
@@ -110,7 +110,7 @@ class Groups:
         told = given(parts | {"every": every, "max": max_, "zone": zone, "offset": offset})
         if named is not None and told:
             raise SpecError(
-                "a window is named, or told by its parts, and not both", code="SPEC_VALUE"
+                "a window is given by name or by its parts, and not both", code="SPEC_VALUE"
             )
         return self._with(replace(self, in_window=named or cast("WindowMap", told)))
 
@@ -118,7 +118,7 @@ class Groups:
         """Add to what a group shows: expressions over aggregates of its rows, under names.
 
         Raises:
-            ProjectErrors: A name or an expression cannot be.
+            ProjectErrors: A name or an expression is not allowed.
 
         Example:
             >>> import joinery as jn
@@ -138,24 +138,24 @@ class Groups:
         retention: str | None = None,
         settle: str | None = None,
     ) -> Groups:
-        """Say when groups are sent, and what late rows do.
+        """Say when groups are sent, and what happens to late rows.
 
         Args:
             when: `closed` sends a window once it is closed; by default after each change.
-            late: What a row does that comes below the watermark; by default it corrects.
-            allowed: How far below the watermark a row is not late yet.
+            late: What happens to a late row; by default it corrects what was sent.
+            allowed: How far below the watermark a row may be before it is late.
             retention: How long after its end a window may still change.
-            settle: Send a group once it has not changed for so long.
+            settle: Send a group once it has not changed for this long.
 
         Raises:
-            ProjectErrors: One of them cannot be.
+            ProjectErrors: One of them is not allowed.
         """
         parts: dict[str, object] = {"when": when, "late": late, "allowed": allowed}
         told = given(parts | {"retention": retention, "settle": settle})
         return self._with(replace(self, emitted=cast("EmitMap", {**(self.emitted or {}), **told})))
 
     def group_by(self, *names: str | Fields, **computed: str) -> Groups:
-        """Begin groups of these groups: of days into weeks, say. Both run in one query.
+        """Group these groups in turn, such as days into weeks. Both run in one query.
 
         Args:
             *names: Columns of these groups.
@@ -176,7 +176,7 @@ class Groups:
         """
         if self.name is None or self.group is None:
             raise SpecError(
-                "groups that are read by others need a name, and a group that shares a query",
+                "groups that others read need a name, and a group to share a query",
                 code="SPEC_MISSING_KEY",
                 hint='Write .named("days", group="traffic") before .group_by(…).',
             )
@@ -305,7 +305,7 @@ def begun(
     """Return groups of a relation by names, and by expressions under names.
 
     Raises:
-        ProjectErrors: One of them cannot be.
+        ProjectErrors: One of them is not allowed.
     """
     by = (*listed(names), *({name: text} for name, text in computed.items()))
     made = Groups(declared, relation, by=by, where=where, group=group)

@@ -281,7 +281,7 @@ def run(
         project: As `load` gives it.
         solution: Instead of what its products name.
         once: Read what there is, then end; else go on as changes arrive.
-        until_closed: With `once`: then treat every log as ended, and send windows that are open.
+        until_closed: With `once`: at the end, send the windows that are still open, too.
         products: The names of those to run; empty means all.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.

@@ -295,7 +295,7 @@ class Stream:
             by: Columns of the event.
             over: How far back from an event's time, such as `10m`; the event itself counts.
             values: Names and expressions with aggregates, over the columns of the events.
-            retention: How far an event may be below the watermark, and still counts; by
+            retention: How far below the watermark an event still counts; by
                 default `7d`.
             computed: Further values.
 
@@ -358,9 +358,9 @@ class Stream:
         wheres = [each.where for each in self.steps if isinstance(each, FilterSpec)]
         if len(wheres) != len(self.steps):
             raise SpecError(
-                "groups are made of the rows of a log, and this stream has steps",
+                "only the rows of a log can be grouped, and this stream has steps",
                 code="PLAN_STREAM",
-                detail="Filters alone may stand between the two.",
+                detail="Only filters may stand in between.",
                 hint="Derive columns where the log is declared (derive=…), or group a table.",
             )
         where = wheres[0] if len(wheres) == 1 else " and ".join(f"({each})" for each in wheres)

@@ -165,7 +165,7 @@ def run(
         bool,
         typer.Option(
             "--until-closed",
-            help="With --once: treat every log as ended then, and send windows that are open.",
+            help="With --once: at the end, send the windows that are still open, too.",
         ),
     ] = False,
     wait: Annotated[
@@ -288,7 +288,7 @@ def preview(
         typer.Option("--records", help="The most records to read of a topic, from its beginning."),
     ] = 50_000,
     until_closed: Annotated[
-        bool, typer.Option("--until-closed", help="Show windows that are still open, too, closed.")
+        bool, typer.Option("--until-closed", help="Show windows that are still open, too.")
     ] = False,
 ) -> None:
     """Show the documents of the change files, without Spark; nothing is written."""

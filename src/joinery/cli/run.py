@@ -380,7 +380,7 @@ def _check(arguments: RunArguments) -> None:
         raise RunArgumentError("--until-closed says how --once ends, so it needs --once")
     if arguments.until_closed and arguments.rebuild:
         raise RunArgumentError(
-            "--until-closed cannot go with --rebuild",
+            "--until-closed cannot be combined with --rebuild",
             hint="Rebuild first, then run --once --until-closed.",
         )
     if arguments.wait is not None and not arguments.once:

@@ -34,7 +34,7 @@ WINDOW_SECONDS = "__window_seconds"
 RATE = "rate"
 """`rate(x)` is x divided by the seconds of the window."""
 MOST_VALUES = 100_000
-"""Of how many different values of a group exact counts are told."""
+"""Exact counts keep as many different values of a group; above, the result is null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class Number:
         most: The greatest.
         default: What it is where it is left out; None where it must be there.
         whole: Whether it is a whole number.
+        example: One for the error; of those that must be there.
     """
 
     name: str
@@ -54,11 +55,12 @@ class Number:
     most: float
     default: float | None = None
     whole: bool = False
+    example: float = 10
 
 
-_HOW_MANY = Number("how many", 1, 10_000, whole=True)
+_HOW_MANY = Number("the number of items", 1, 10_000, whole=True)
 _DEVIATION = Number("the relative standard deviation", 0.00205, 0.26, default=0.01)
-_PART = Number("the part", 0, 1)
+_PART = Number("the quantile", 0, 1, example=0.5)
 _ERROR = Number("the relative error", 0.001, 0.5, default=0.01)
 
 
@@ -71,8 +73,8 @@ class GroupFunction:
         takes: Whether it takes an argument of a type.
         needs: What it takes, for the error.
         gives: From the type of the argument to that of the result.
-        fold: From values in the order of the group, of which there is one at least, and the
-            aggregate that is asked for.
+        fold: From the aggregate and its values in the order of the group, one at least, to
+            the result.
         of_nothing: The result without a value.
         numbers: What follows the argument.
         stays: Whether it is kept only where rows stay.
@@ -154,14 +156,14 @@ def _bloom(values: Sequence[Any], spec: Aggregate) -> bytes:
 def _merged_count(values: Sequence[Any], spec: Aggregate) -> int | None:
     made = merged_distinct(values)
     if made is None:
-        raise EvaluationError("these are no sketches of distinct values, of one deviation")
+        raise EvaluationError("these are not distinct sketches of one deviation")
     return made.count()
 
 
 def _merged_quantile(values: Sequence[Any], spec: Aggregate) -> float | None:
     made = merged_quantiles(values)
     if made is None:
-        raise EvaluationError("these are no sketches of quantiles, of one error")
+        raise EvaluationError("these are not quantile sketches of one error")
     return made.at(spec.numbers[0])
 
 
@@ -220,8 +222,8 @@ _TABLE = (
         gives=lambda kind: BINARY,
         fold=_bloom,
         numbers=(
-            Number("for how many values", 1, 1_000_000, whole=True),
-            Number("the part of wrong answers", 0.0001, 0.5),
+            Number("the number of values", 1, 1_000_000, whole=True, example=1000),
+            Number("the false-positive rate", 0.0001, 0.5, example=0.01),
         ),
         stays=True,
     ),

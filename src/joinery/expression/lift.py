@@ -192,10 +192,12 @@ def _numbers(
 ) -> tuple[float, ...]:
     """Return the numbers that follow the argument, those that are left out too."""
     taken = function.numbers if isinstance(function, GroupFunction) else ()
-    needed = sum(each.default is None for each in taken)
-    if not needed < len(call.arguments) <= 1 + len(taken):
-        wanted = " and ".join(("a value", *(each.name for each in taken if each.default is None)))
-        hint = f"Write {call.function}(column, 10)." if taken[:1] and needed else ""
+    needed = [each for each in taken if each.default is None]
+    if not len(needed) < len(call.arguments) <= 1 + len(taken):
+        names = ["a value", *(each.name for each in needed)]
+        wanted = " and ".join((", ".join(names[:-1]) or names[0], *names[1:][-1:]))
+        numbers = ", ".join(f"{each.example:g}" for each in needed)
+        hint = f"Write {call.function}(column, {numbers})." if needed else ""
         raise problem(
             f'"{call.function}" over a group takes {wanted if taken else "one argument"}', hint
         )

@@ -196,7 +196,7 @@ def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
     )
     drift = GaugeMetricFamily(
         "joinery_clock_drift_seconds",
-        "How far the clocks of that share of the rows' devices were at most from the receiver's.",
+        "How far, for that share of the rows, the device's clock was at most from the receiver's.",
         labels=["query", "relation", "quantile"],
     )
     for batch in batches:

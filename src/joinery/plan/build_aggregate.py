@@ -148,8 +148,8 @@ def _check_stays(
     for each in aggregates:
         function = GROUP_AGGREGATES.get(each.function)
         if goes and function is not None and function.stays:
-            message = f'"{each.function}" cannot take back a row, and rows of this group may go'
-            hint = "Aggregate a relation that is append, in windows that do not slide."
+            message = f'"{each.function}" cannot take rows back, and rows may leave this group'
+            hint = "Use a relation that is append, and a window that does not slide."
             context.refuse("PLAN_AGGREGATE", message, (*path, "values"), hint=hint)
 
 

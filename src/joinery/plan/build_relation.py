@@ -93,7 +93,7 @@ def _told_by_clocks(
     for name in (CLOCK, EVENT_TIME):
         if name in scope:
             message = f'relation "{spec.name}" has a field "{name}" already'
-            hint = "Give the field another name: three clocks make one of this name."
+            hint = "Rename the field: the three clocks add a column of this name."
             context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
     if len(context.problems) > before or not failed.isdisjoint(
         (clocks.event, clocks.sent, clocks.received)
@@ -172,15 +172,17 @@ def _check_readable(context: Context, product: Product) -> None:
     """Refuse a product whose key is not in its value as it is, or that has no documents."""
     path = ("products", product.name)
     if product.outbox is not None:
-        message = f'product "{product.name}" has an outbox, and no rows that could be read'
+        message = f'product "{product.name}" is an outbox, and has no rows to read'
         context.refuse("PLAN_PRODUCT", message, path, key=True)
     if not isinstance(product.form, DocumentForm):
         return
     key = {each.name for each in product.key.fields}
     for name, shown in product.root.shown:
         if name in key and not (isinstance(shown, Computed) and shown.kept):
-            message = f'product "{product.name}" is read, and shows "{name}" as something else'
-            detail = f'"{name}" is in its key, whose columns its readers see.'
+            message = (
+                f'product "{product.name}" is read by others, and "{name}" is not its key column'
+            )
+            detail = f'"{name}" is in its key, and readers see the columns of the key.'
             hint = "Give the output another name."
             context.refuse(
                 "PLAN_DUPLICATE_OUTPUT", message, path, key=True, detail=detail, hint=hint

@@ -118,7 +118,7 @@ def build_seen(
     _check_time(context, "seen", path, events)
     _check_by(context, call.column, path, events)
     if _remember(events.steps):
-        message = 'an event that a step remembers would be met by "seen" out of its place'
+        message = '"seen" cannot follow a step that remembers events'
         hint = "Put the filter before that step."
         context.refuse("PLAN_STREAM", message, path, hint=hint)
     scope = {**events.row, SEEN: BOOLEAN}
@@ -161,7 +161,7 @@ def _check_time(context: Context, step: str, path: Path, events: TimedEvents) ->
         hint = "Keep the column, and compute under another name."
         context.refuse("PLAN_STREAM", message, path, hint=hint)
     elif times[0] not in events.lost and events.row.get(times[0]) != TIMESTAMP:
-        message = f'the event has lost its time "{times[0]}"'
+        message = f'the event no longer has its time "{times[0]}"'
         hint = "Keep the column until after the step."
         context.refuse("PLAN_STREAM", message, path, hint=hint)
 

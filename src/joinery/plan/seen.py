@@ -52,16 +52,16 @@ def read_seen(text: str) -> SeenCall | None:
     if not starts:
         return None
     if len(starts) > 1:
-        return SeenCall(problem="a filter asks once what was seen")
+        return SeenCall(problem='a filter may use "seen" only once')
     call = tokens[starts[0] : starts[0] + 8]
     written = [each.word or each.value for each in call]
     whole = len(call) == 8 and [written[at] for at in (3, 4, 5, 7)] == [",", "for", "=>", ")"]
     if not whole or call[2].kind not in ("name", "quoted") or call[6].kind != "string":
-        return SeenCall(problem='"seen" takes a column, and for how long')
+        return SeenCall(problem='"seen" takes a column and a duration')
     length = span_of(call[6].value)
     for_us = None if length is None else length.elapsed_us
     if not for_us:
-        return SeenCall(problem=f'"{call[6].value}" is no length of time above nothing')
+        return SeenCall(problem=f'"{call[6].value}" is not a duration above zero')
     start, end = call[0].start, call[-1].end
     condition = text[:start] + SEEN.ljust(end - start) + text[end:]
     return SeenCall(call[2].value, for_us, condition)

@@ -24,7 +24,6 @@ from joinery.project.window import AS_CHANGED, Session, Sliding
 _GROUPS = "spark-state"
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
 _KEPT = frozenset({*_TAKEN_BACK, *GROUP_AGGREGATES, "count(distinct …)"})
-REFERENCE_ALONE = "the test driver, joinery test and joinery preview compute it already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def _of_reads(product: Product) -> Missing | None:
     for relation in product.relations:
         refused = relation.clocks is not None and relation.clocks.suspect == "dead_letter"
         if refused and product.solution != _GROUPS:
-            return Missing(f'"{relation.name}", whose time refuses events (suspect)', ())
+            return Missing(f'relation "{relation.name}" with suspect: dead_letter', ())
     word = "aggregate" if isinstance(product.form, AggregateForm) else "root"
     for each in product.reads:
         told = f'reading product "{each.name}"'
@@ -93,7 +92,7 @@ def _of_sliding(form: AggregateForm) -> Missing | None:
     if form.relation.product is not None:
         return Missing("sliding windows over a product", ("window",))
     if watermark is not None and watermark.idle_ms is not None:
-        what = "sliding windows where a partition may be idle (watermark)"
+        what = "sliding windows, where a partition may be idle (watermark)"
         return Missing(what, ("window",))
     return None
 
@@ -102,12 +101,12 @@ def _of_emit(form: AggregateForm) -> Missing | None:
     emit, watermark = form.emit, form.relation.clock[0].watermark
     cut = isinstance(form.window, Session) and form.window.max_us is not None
     if emit.when == "closed" and cut:
-        return Missing("sessions with max that are sent once they are closed", ("emit", "when"))
+        return Missing("sessions with max, sent once closed", ("emit", "when"))
     if emit.when == "closed" and watermark is not None and watermark.idle_ms is not None:
-        what = "windows that are sent once closed where a partition may be idle (watermark)"
+        what = "windows sent once closed, where a partition may be idle (watermark)"
         return Missing(what, ("emit", "when"))
     if emit.late != "correct" and not form.relation.append:
-        return Missing("late rows of a relation that is not append, left out", ("emit", "late"))
+        return Missing("leaving out late rows of a relation that is not append", ("emit", "late"))
     return _of_retention(form)
 
 
@@ -115,12 +114,12 @@ def _of_retention(form: AggregateForm) -> Missing | None:
     if form.emit.retention_us == AS_CHANGED.retention_us:
         return None
     if not form.relation.append:
-        what = "retention of windows over a relation that is not append"
+        what = "a retention of windows over a relation that is not append"
         return Missing(what, ("emit", "retention"))
     if isinstance(form.window, Session):
-        return Missing("retention of sessions", ("emit", "retention"))
+        return Missing("a retention of sessions", ("emit", "retention"))
     if isinstance(form.window, Sliding):
-        return Missing("retention of sliding windows", ("emit", "retention"))
+        return Missing("a retention of sliding windows", ("emit", "retention"))
     return None
 
 
@@ -159,6 +158,6 @@ def _refusal(spec: ProjectSpec, product: Product, found: Missing) -> JoineryErro
     return PlanError(
         f'the solution {product.solution} cannot run "{product.name}" yet: {found.what}',
         code="PLAN_NOT_YET",
-        detail=f"Of such products, {REFERENCE_ALONE}.",
+        detail="The test driver, joinery test and joinery preview compute it already.",
         location=spec.locate((section, product.name, *found.path)),
     )

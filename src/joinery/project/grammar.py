@@ -364,9 +364,7 @@ ROLLING: Names = {
     "values": _ref(
         "expressions", "The columns to add, over those events and the columns of the event."
     ),
-    "retention": _ref(
-        "span", "How far an event may be below the watermark, and still counts.", default="7d"
-    ),
+    "retention": _ref("span", "How far below the watermark an event still counts.", default="7d"),
 }
 STEP_MAPS: Mapping[str, tuple[Names, tuple[str, ...]]] = {
     "map": (MAP, ("function", "output")),

@@ -184,7 +184,7 @@ class Reader:
         return found
 
     def span(self, tree: Tree, what: str) -> Span:
-        """Return a length of time above nothing, such as `90s`, `1 week` or `1 month`."""
+        """Return a duration above zero, such as `90s`, `1 week` or `1 month`."""
         found = span_of(tree.text) if isinstance(tree, Scalar) else None
         if found is None or found.count == 0 or found.longest_us > _LONGEST_US:
             hint = "Write one such as 10s, 5m, 1h, 7d, 1 week or 1 month."
@@ -193,7 +193,7 @@ class Reader:
         return found
 
     def elapsed_us(self, tree: Tree, what: str, *, least: int = 0) -> int:
-        """Return a length of time without months in microseconds."""
+        """Return a duration without months in microseconds."""
         found = span_of(tree.text) if isinstance(tree, Scalar) else None
         micros = None if found is None else found.elapsed_us
         if micros is None or micros < least or micros > _LONGEST_US:
@@ -244,12 +244,12 @@ def _seen(before: Location | None, again: Location | None) -> str:
 
 
 def _wanted(found: Span | None) -> str:
-    """Return what a length of time should have been."""
+    """Return what a duration should have been."""
     if found is not None and found.count == 0:
-        return "a length of time above nothing"
+        return "a duration above zero"
     if found is not None and found.longest_us > _LONGEST_US:
-        return f"a length of time up to {_YEARS:,} years"
-    return "a length of time"
+        return f"a duration up to {_YEARS:,} years"
+    return "a duration"
 
 
 def _kind(tree: Tree) -> str:

@@ -47,16 +47,16 @@ class ClocksSpec:
 
     event: str = text("The column with the time of the event, by the device's clock.")
     sent: str = text("The column with the time at which the event was sent, by the same clock.")
-    received: str = text("The column with the time at which it was received, by a clock to trust.")
+    received: str = text("The column with the time at which it was received, by a clock you trust.")
     tolerance_ms: int = duration(
-        "How much the two clocks may differ before the event's time is mended.", default="5m"
+        "How much the two clocks may differ before the event's time is corrected.", default="5m"
     )
     max_ms: int = duration(
         "How much they may differ before they are not believed (`suspect`).", default="30d"
     )
     suspect: Literal["received", "dead_letter"] = word(
-        "What becomes of an event whose clocks are not believed: it has the time at which it was"
-        " received, or is a dead letter.",
+        "What becomes of an event whose clocks are not believed: it gets the time at which it was"
+        " received, or becomes a dead letter.",
         SUSPECTS,
         default="received",
     )

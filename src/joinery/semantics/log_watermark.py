@@ -57,7 +57,7 @@ def still_counts(event: Event, time: str, horizon_us: int | None, found: Finding
         found.dead.append(DeadEvent(event, "event_without_time", f"Its column {time} is null."))
         return False
     if horizon_us is not None and micros_of(at) < horizon_us:
-        detail = "It is further below the watermark than events still count."
+        detail = "It is too far below the watermark to count."
         found.dead.append(DeadEvent(event, "event_too_late", detail))
         return False
     return True

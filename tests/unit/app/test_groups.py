@@ -95,7 +95,7 @@ def test_a_cell_that_runs_again_replaces_its_groups() -> None:
 def test_groups_begin_at_a_log_with_filters_alone() -> None:
     views = jn.App("web").stream("view", fields={"page": "string", "ms": "long"})
 
-    with pytest.raises(SpecError, match="groups are made of the rows of a log"):
+    with pytest.raises(SpecError, match="only the rows of a log can be grouped"):
         views.with_columns(s="ms / 1000").group_by("page")
 
 

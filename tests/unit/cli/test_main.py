@@ -336,7 +336,7 @@ def test_only_a_run_that_ends_closes_what_is_open(
 
     told = capsys.readouterr().err
     assert "--until-closed says how --once ends, so it needs --once" in told
-    assert "--until-closed cannot go with --rebuild" in told
+    assert "--until-closed cannot be combined with --rebuild" in told
 
 
 def test_a_longest_wait_is_for_once_alone_and_a_duration(

@@ -94,8 +94,10 @@ def test_equal_aggregates_are_kept_once() -> None:
         ("sum(*)", 0, '"sum" needs a column'),
         ("count(distinct *)", 0, '"count" needs a column'),
         ("sum(distinct x)", 0, "takes no distinct values"),
-        ("collect(s)", 0, "takes a value and how many"),
+        ("collect(s)", 0, "takes a value and the number of items"),
         ("collect(s, 0)", 0, "a number from 1"),
+        ("approx_quantile(x)", 0, "takes a value and the quantile"),
+        ("bloom(s)", 0, "takes a value, the number of values and the false-positive rate"),
         ("count(x) filter (where s)", 23, "needs a condition"),
         ("median(x)", 0, "is not kept over groups"),
         ("sum(count(*))", 4, "cannot be used here"),
@@ -110,6 +112,13 @@ def test_what_cannot_be_kept_is_refused_where_it_stands(
 
     assert message in str(refused.value)
     assert offset == refused.value.offset
+
+
+def test_the_hint_has_each_number_that_is_missing() -> None:
+    with pytest.raises(ExpressionError) as refused:
+        lifted("bloom(s)")
+
+    assert "Write bloom(column, 1000, 0.01)." == refused.value.hint
 
 
 def test_a_rate_without_a_window_is_refused() -> None:

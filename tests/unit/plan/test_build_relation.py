@@ -99,7 +99,7 @@ def test_a_key_column_that_is_shown_as_something_else_is_refused() -> None:
 products:
   a: {root: user, fields: [{id: id + 1}], group: g}
   p: {aggregate: a, by: [id], values: {n: count(*)}, group: g}
-""") == ['PLAN_DUPLICATE_OUTPUT product "a" is read, and shows "id" as something else']
+""") == ['PLAN_DUPLICATE_OUTPUT product "a" is read by others, and "id" is not its key column']
 
 
 def test_a_product_has_no_topic_and_no_fields() -> None:

@@ -295,7 +295,7 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
         ),
         (
             f"{{select: [sku]}}, {ROLLING}",
-            'PLAN_STREAM the event has lost its time "at"',
+            'PLAN_STREAM the event no longer has its time "at"',
         ),
         (
             f"{{with_columns: {{at: 'coalesce(at, at)'}}}}, {ROLLING}",
@@ -306,10 +306,10 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
             " {rolling: {by: [seller], over: 1m, values: {n: count(*)}}}",
             'PLAN_STREAM the rolling columns remember events by "seller"',
         ),
-        ("{filter: seen(sku)}", 'PLAN_STREAM "seen" takes a column, and for how long'),
+        ("{filter: seen(sku)}", 'PLAN_STREAM "seen" takes a column and a duration'),
         (
             "{filter: \"seen(sku, for => 'soon')\"}",
-            'PLAN_STREAM "soon" is no length of time above nothing',
+            'PLAN_STREAM "soon" is not a duration above zero',
         ),
         (
             "{filter: \"seen(skew, for => '1d') or quantity > 0\"}",
@@ -317,7 +317,7 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
         ),
         (
             f"{ROLLING}, {{filter: \"not seen(sku, for => '1d')\"}}",
-            'PLAN_STREAM an event that a step remembers would be met by "seen" out of its place',
+            'PLAN_STREAM "seen" cannot follow a step that remembers events',
         ),
         (
             f"{{{CUSTOMERS}, {STORE}}}, {ROLLING}",

@@ -67,14 +67,14 @@ def test_sliding_windows_run_where_no_partition_is_idle(tmp_path: Path) -> None:
     window, idle = "window: {sliding: 30m}", "{delay: 1m, idle: 30s}"
 
     assert [] == told(tmp_path, window=window)
-    what = "sliding windows where a partition may be idle (watermark)"
+    what = "sliding windows, where a partition may be idle (watermark)"
     assert [f"12 {RUN}{what}"] == told(tmp_path, window=window, watermark=idle)
 
 
 def test_sessions_that_are_cut_are_not_closed(tmp_path: Path) -> None:
     window, emit = "window: {session: 30m, max: 12h}", "emit: {when: closed}"
 
-    what = "sessions with max that are sent once they are closed"
+    what = "sessions with max, sent once closed"
     assert [f"14 {RUN}{what}"] == told(tmp_path, window=window, emit=emit)
 
 
@@ -105,7 +105,7 @@ def test_a_partition_may_be_idle_and_windows_may_be_kept_for_another_time(tmp_pa
 def test_windows_are_not_closed_where_a_partition_may_be_idle(tmp_path: Path) -> None:
     found = told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {when: closed}")
 
-    what = "windows that are sent once closed where a partition may be idle (watermark)"
+    what = "windows sent once closed, where a partition may be idle (watermark)"
     assert [f"14 {RUN}{what}"] == found
 
 

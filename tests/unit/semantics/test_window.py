@@ -60,11 +60,11 @@ def test_windows_side_by_side_leave_no_gap_where_clocks_change(zone: str) -> Non
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{tumbling: 0s}", "needs a length of time above nothing"),
-        ("{tumbling: 999999999999d}", "needs a length of time up to 1,000 years"),
-        ("{session: 999999999999d}", "needs a length of time up to 1,000 years"),
-        ("{hopping: 1h, every: 0s}", '"every" of it needs a length of time above nothing'),
-        ("{tumbling: soon}", "needs a length of time"),
+        ("{tumbling: 0s}", "needs a duration above zero"),
+        ("{tumbling: 999999999999d}", "needs a duration up to 1,000 years"),
+        ("{session: 999999999999d}", "needs a duration up to 1,000 years"),
+        ("{hopping: 1h, every: 0s}", '"every" of it needs a duration above zero'),
+        ("{tumbling: soon}", "needs a duration"),
         ("{tumbling: 1h, hopping: 1h}", "SPEC_MISSING_KEY it needs one of"),
         ("{size: 1h}", "SPEC_MISSING_KEY it needs one of"),
         ("{hopping: 1h}", 'SPEC_MISSING_KEY it needs "every"'),
@@ -78,8 +78,8 @@ def test_windows_side_by_side_leave_no_gap_where_clocks_change(zone: str) -> Non
         ("{tumbling: 24h, zone: Europe/Berlin}", "in hours"),
         ("{tumbling: 1h, zone: Europe/Berlim}", 'there is no time zone "Europe/Berlim"'),
         ("{tumbling: 1h, offset: 1h}", '"offset" of it is not below its step'),
-        ("{session: 0s}", "above nothing"),
-        ("{session: 1 month}", "needs a length of time"),
+        ("{session: 0s}", "above zero"),
+        ("{session: 1 month}", "needs a duration"),
         ("{session: 1h, zone: UTC}", 'has no key "zone"'),
     ],
 )

@@ -119,7 +119,7 @@ class Run:
         if spec.run.real_time and options.once:
             raise RealTimeRefusedError("real-time mode has no end, so it cannot run once")
         if options.until_closed and (not options.once or options.rebuild):
-            raise UntilClosedError("what ends is a run that goes on from its checkpoint, once")
+            raise UntilClosedError("until_closed needs once, and cannot be combined with a rebuild")
         self._spec, self._plan = spec, plan
         self._once, self._until_closed = options.once, options.until_closed
         root = self._root = spec.path_of(spec.run.checkpoint)
@@ -409,7 +409,7 @@ def run(
             of the kernel and those of `run.spark` that a session can change.
         project: As `joinery.load` gives it.
         once: Read what there is, then end; else go on as files arrive.
-        until_closed: With `once`: then treat every log as ended, and send what is not closed yet.
+        until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and

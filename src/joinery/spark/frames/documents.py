@@ -71,10 +71,10 @@ def documents(
     if product.outbox:
         raise FrameError(f'product "{product.name}" has an outbox, and no documents')
     if isinstance(product.form, AggregateForm):
-        raise FrameError(f'product "{product.name}" keeps groups, which frames cannot yet')
+        raise FrameError(f'product "{product.name}" keeps groups, which DataFrames cannot do yet')
     if product.reads:
         read = product.reads[-1].name
-        message = f'product "{product.name}" reads product "{read}", which frames cannot yet'
+        message = f'product "{product.name}" reads product "{read}", which DataFrames cannot do yet'
         raise FrameError(message)
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')

@@ -31,8 +31,7 @@ import org.apache.spark.sql.types.DataType;
  * the greatest are added up anew where they leave; all else is added and taken back.
  */
 public final class Rolling implements Node {
-  static final String TOO_LATE =
-      "It is further below the watermark than events still count.";
+  static final String TOO_LATE = "It is too far below the watermark to count.";
 
   private final Program.RollingProgram program;
   private final Counters counters;
