@@ -64,6 +64,9 @@ social-network: setup ## The second example of streams: make social-network [ARG
 web-traffic: setup ## Page views in a browser, corrected as stragglers come: make web-traffic [ARGS="--real"]
 	@$(BIN)/python -m examples.web_traffic $(ARGS)
 
+timeline: setup ## Timelines in a browser while people follow, post and delete: make timeline [ARGS="--real"]
+	@$(BIN)/python -m examples.timeline $(ARGS)
+
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
 	@$(PYTEST) $(SHARED) --durations=25 --durations-min=5
@@ -114,6 +117,10 @@ bench: setup ## Measure in turns with a commit and peers: make bench [ROWS="kafk
 		$(if $(BASE),--base $(BASE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SET),--set "$(SET)") \
 		$(if $(PROFILE),--profile) $(ARGS)
 
+nexmark: setup ## Nexmark's queries beside Flink, Spark and DuckDB: make nexmark [EVENTS=100000] [QUERIES=q5,q9] [SIDES=ours,flink]
+	@$(BIN)/python bench/nexmark.py $(if $(EVENTS),--events $(EVENTS)) \
+		$(if $(QUERIES),--queries $(QUERIES)) $(if $(SIDES),--sides $(SIDES)) $(ARGS)
+
 docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py
 
@@ -125,4 +132,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic test check coverage format golden oracle time chaos churn bench docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean

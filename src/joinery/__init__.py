@@ -15,9 +15,20 @@ if TYPE_CHECKING:
     from joinery.app.app import App
     from joinery.app.declarations import Table
     from joinery.app.project import Project, load, run
+    from joinery.app.status import status
     from joinery.app.stream import Stream
     from joinery.errors import JoineryError
-    from joinery.project.declare import aggregate, document, many, one, outbox, relation
+    from joinery.project.declare import (
+        aggregate,
+        document,
+        history,
+        many,
+        one,
+        outbox,
+        relation,
+        search,
+    )
+    from joinery.project.rows import pattern, row
 
 __all__ = [
     "App",
@@ -28,12 +39,17 @@ __all__ = [
     "__version__",
     "aggregate",
     "document",
+    "history",
     "load",
     "many",
     "one",
     "outbox",
+    "pattern",
     "relation",
+    "row",
     "run",
+    "search",
+    "status",
     "testing",
 ]
 
@@ -42,10 +58,16 @@ _HOMES = {
     "Stream": "joinery.app.stream",
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
+    "status": "joinery.app.status",
     **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
     **dict.fromkeys(
-        ("aggregate", "document", "many", "one", "outbox", "relation"), "joinery.project.declare"
+        (
+            *("aggregate", "document", "history", "many", "one", "outbox"),
+            *("relation", "search"),
+        ),
+        "joinery.project.declare",
     ),
+    **dict.fromkeys(("pattern", "row"), "joinery.project.rows"),
 }
 
 

@@ -19,12 +19,17 @@ PUBLIC = [
     "__version__",
     "aggregate",
     "document",
+    "history",
     "load",
     "many",
     "one",
     "outbox",
+    "pattern",
     "relation",
+    "row",
     "run",
+    "search",
+    "status",
     "testing",
 ]
 

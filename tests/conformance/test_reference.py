@@ -19,11 +19,19 @@ from joinery.testing.conformance import (
     closed_cases,
     closed_reading_cases,
     closed_session_cases,
+    closed_within_cases,
     function_cases,
+    history_cases,
     late_cases,
+    pattern_cases,
     reading_cases,
+    search_cases,
     session_cases,
     sliding_cases,
+    through_aggregate_cases,
+    through_cases,
+    waiting_pattern_cases,
+    within_cases,
 )
 
 AGGREGATES = (
@@ -37,8 +45,12 @@ AGGREGATES = (
     *reading_cases(),
     *clock_cases(),
     *closed_reading_cases(),
+    *search_cases(),
 )
-CASES = (*all_cases(), *AGGREGATES)
+WITHIN = (*within_cases(), *closed_within_cases())
+THROUGH = (*through_cases(), *through_aggregate_cases())
+PATTERNS = (*pattern_cases(), *waiting_pattern_cases())
+CASES = (*all_cases(), *AGGREGATES, *WITHIN, *THROUGH, *history_cases(), *PATTERNS)
 
 
 class Forgetful:

@@ -18,9 +18,16 @@ from joinery.testing.conformance import (
     closed_cases,
     closed_reading_cases,
     closed_session_cases,
+    closed_within_cases,
+    history_cases,
+    late_cases,
     reading_cases,
+    search_cases,
     session_cases,
     sliding_cases,
+    through_aggregate_cases,
+    through_cases,
+    within_cases,
 )
 from joinery.testing.conformance.runner import joined, load_text
 
@@ -40,12 +47,17 @@ CASES = (
     *aggregate_cases(),
     *session_cases(),
     *closed_session_cases(),
+    *late_cases(),
     *sliding_cases(),
     *reading_cases(),
     *closed_cases(),
     *closed_reading_cases(),
     *clock_cases(),
+    *within_cases(),
+    *closed_within_cases(),
+    *search_cases(),
 )
+THROUGH = tuple(filter(runs, (*through_cases(), *through_aggregate_cases())))
 GROUPS = tuple(filter(runs, CASES))
 
 
@@ -65,6 +77,36 @@ def group_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("case", GROUPS, ids=str)
 def test_spark_state_keeps_groups(case: Case, group_problems: dict[str, str]) -> None:
     assert group_problems[case.sentence] == ""
+
+
+@pytest.fixture(scope="module")
+def through_problems(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("through"), replay=True)
+    examined = conformance.examine(runner, THROUGH)
+    return {each.case.sentence: each.problem for each in examined}
+
+
+@pytest.mark.parametrize("case", THROUGH, ids=str)
+def test_spark_state_embeds_through_a_relation(
+    case: Case, through_problems: dict[str, str]
+) -> None:
+    assert through_problems[case.sentence] == ""
+
+
+@pytest.fixture(scope="module")
+def history_problems(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("histories"), replay=True)
+    examined = conformance.examine(runner, history_cases())
+    return {each.case.sentence: each.problem for each in examined}
+
+
+@pytest.mark.parametrize("case", history_cases(), ids=str)
+def test_spark_state_keeps_versions(case: Case, history_problems: dict[str, str]) -> None:
+    assert history_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)

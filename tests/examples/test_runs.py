@@ -65,3 +65,11 @@ def test_web_traffic_is_corrected_by_what_comes_late(tmp_path: Path) -> None:
     assert re.search(r"views, [1-9]\d* of them below the watermark", told)
     assert "requests a second: equal to a plain count" in told
     assert "unique visitors: equal to a plain count" in told
+
+
+def test_timelines_are_what_a_plain_search_finds(tmp_path: Path) -> None:
+    told = printed("examples.timeline", "--folder", str(tmp_path), "--seconds", "10")
+
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
+    assert "left out, followed by too many" in told
+    assert "all timelines: equal to a plain search of all follows and posts" in told

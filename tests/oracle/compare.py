@@ -19,6 +19,7 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.product import ProjectSpec
+from joinery.semantics.aggregate_reference import LATE_COUNTERS
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent, joined, prefixed
 from joinery.testing.conformance.suite import parse
 
@@ -51,6 +52,11 @@ def chosen_seeds(default: int) -> list[int]:
 def make_trial(seeds: Iterable[int]) -> Trial:
     """Return the projects of `seeds` under the prefixes `s<seed>_`."""
     return _trial({seed: make_shape(seed) for seed in seeds}, make_history)
+
+
+def make_through_trial(seeds: Iterable[int]) -> Trial:
+    """Return projects whose lists are reached through other relations."""
+    return _trial({seed: make_shape(seed, through=True) for seed in seeds}, make_history)
 
 
 def make_crowded_trial(seeds: Iterable[int]) -> Trial:
@@ -94,7 +100,14 @@ def difference(expected: Sequence[Sent], received: Sequence[Sent], product: str)
         if sorted(left.dead.get(product, ())) != sorted(right.dead.get(product, ())):
             dead = left.dead.get(product), right.dead.get(product)
             return f"batch {number} has the dead letters {dead[1]}, expected {dead[0]}"
+        if (counted := _late(left, product)) != (late := _late(right, product)):
+            return f"batch {number} counts {late}, expected {counted}"
     return ""
+
+
+def _late(sent: Sent, product: str) -> dict[str, int]:
+    counted = (sent.found or {}).get(product, {})
+    return {each: counted[each] for each in LATE_COUNTERS if counted.get(each)}
 
 
 def _emissions(sent: Sent, product: str) -> dict[str, list[object]]:

@@ -15,7 +15,7 @@ from typing import Any
 from joinery.model.change import Change
 from joinery.project.product import NodeSpec, ProjectSpec, RelationSpec
 
-_CALL = re.compile(r"\b(size|count|sum|min|max)\((e\d+)(?:\.(\w+))?\)")
+_CALL = re.compile(r"\b(size|count|sum|min|max)\((e\d+)(_hot)?(?:\.(\w+))?\)")
 _WORD = re.compile(r"'[^']*'|\b(e\d+)\.(\w+)|\b(e\d+)_total\b|\b([kjcov]\d+)\b(?!\()")
 
 
@@ -68,6 +68,8 @@ class _Level:
                 parts.append(f"'{embed.name}', json({self.below[embed.name].shown()})")
                 if embed.limit is not None:
                     parts.append(f"'{embed.name}_total', {self.below[embed.name].total()}")
+                if embed.through is not None and embed.through.hot_above is not None:
+                    parts.append(f"'{embed.name}_hot', json({self.below[embed.name].hot()})")
         parts += [f"'{name}', {self.sql(text)}" for name, text in self.node.values]
         return f"json_object({', '.join(parts)})"
 
@@ -83,10 +85,47 @@ class _Level:
     def total(self) -> str:
         return f"(SELECT count(*) {self.rows()})"
 
+    def hot(self) -> str:
+        """Return the list of what is left out, since too many rows lead to it."""
+        columns = [f"{self.alias}_by.{column}" for _, column in self.node.on]
+        pairs = zip((child for child, _ in self.node.on), columns, strict=True)
+        told = ", ".join(f"'{child}', {column}" for child, column in pairs)
+        value = columns[0] if len(columns) == 1 else f"json(json_object({told}))"
+        known = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+        rows = f"{self.leading()} AND {known} AND {self.count(columns)} > {self.above}"
+        named = ", ".join(columns)
+        return (
+            f"(SELECT json_group_array({'json(v)' if len(columns) > 1 else 'v'}) FROM"
+            f" (SELECT DISTINCT {value} AS v, {named} {rows} ORDER BY {named}))"
+        )
+
+    def leading(self) -> str:
+        """Return the rows that lead from the parent, from `FROM` on."""
+        assert self.node.through is not None
+        on = [f"{self.alias}_by.{a} = {self.parent}.{b}" for a, b in self.node.through.on]
+        return f"FROM {self.node.through.relation} AS {self.alias}_by WHERE {' AND '.join(on)}"
+
+    def count(self, columns: list[str]) -> str:
+        """Return how many rows lead to what columns hold."""
+        assert self.node.through is not None
+        pairs = zip((column for _, column in self.node.on), columns, strict=True)
+        on = " AND ".join(f"n.{column} = {other}" for column, other in pairs)
+        return f"(SELECT count(*) FROM {self.node.through.relation} AS n WHERE {on})"
+
+    @property
+    def above(self) -> int | None:
+        return self.node.through.hot_above if self.node.through else None
+
+    def conditions(self) -> list[str]:
+        if self.node.through is None:
+            return [f"{self.alias}.{a} = {self.parent}.{b}" for a, b in self.node.on]
+        columns = [f"{self.alias}.{child}" for child, _ in self.node.on]
+        on = " AND ".join(f"{self.alias}.{a} = {self.alias}_by.{b}" for a, b in self.node.on)
+        told = [f"EXISTS (SELECT 1 {self.leading()} AND {on})"]
+        return told if self.above is None else [*told, f"{self.count(columns)} <= {self.above}"]
+
     def rows(self) -> str:
-        conditions = [
-            f"{self.alias}.{child} = {self.parent}.{parent}" for child, parent in self.node.on
-        ]
+        conditions = self.conditions()
         if self.node.where:
             conditions.append(f"({self.sql(self.node.where)})")
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -114,8 +153,10 @@ class _Level:
         parts.append(sql)
         return "{" + str(len(parts) - 1) + "}"
 
-    def _call(self, function: str, embed: str, name: str | None) -> str:
+    def _call(self, function: str, embed: str, hot: str | None, name: str | None) -> str:
         level = self.below[embed]
+        if hot:
+            return f"json_array_length({level.hot()})"
         if function == "size":
             return f"(SELECT count(*) FROM (SELECT 1 {level.rows()} {level.limit()}))"
         return f"(SELECT {function}({level.output(name) if name else '*'}) {level.rows()})"

@@ -19,6 +19,7 @@ from joinery.project.product import (
     RelationSpec,
     SinkSpec,
     SourceSpec,
+    ThroughSpec,
 )
 
 PAYLOADS = ("int", "string", "boolean", "decimal(6,2)", "double", "timestamp", "date", "long")
@@ -38,6 +39,7 @@ class Shape:
 class _Maker:
     random: Random
     plain: bool
+    through: bool = False
     relations: tuple[RelationSpec, ...] = ()
     names: int = 0
     nodes: int = 0
@@ -50,9 +52,16 @@ class _Maker:
         return self.random.random() < probability
 
 
-def make_shape(seed: int, *, plain: bool = False) -> Shape:
-    """Return the project of `seed`."""
-    maker = _Maker(Random(f"shape {seed} {plain}"), plain)
+def make_shape(seed: int, *, plain: bool = False, through: bool = False) -> Shape:
+    """Return the project of `seed`.
+
+    Args:
+        seed: Another project for each.
+        plain: Whether a database can compute its documents.
+        through: Whether most lists are reached through another relation.
+    """
+    name = f"shape {seed} {plain}{' through' if through else ''}"
+    maker = _Maker(Random(name), plain, through)
     maker.relations = tuple(
         _relation(maker, f"r{number}") for number in range(maker.random.randint(2, 4))
     )
@@ -61,7 +70,7 @@ def make_shape(seed: int, *, plain: bool = False) -> Shape:
         maker, "p", root, depth=maker.random.choice((1, 2, 2, 3, 3, 3, 4, 4, 4)), cardinality="root"
     )
     sinks = (SinkSpec("files", (("path", "out"),)),)
-    used = {each.relation for each in node.walk()}
+    used = {name for each in node.walk() for name in each.relations}
     project = ProjectSpec(
         name=f"oracle_{seed}",
         sources=(SourceSpec("changes", "files", (("path", "in"),)),),
@@ -171,6 +180,10 @@ def _embeds(maker: _Maker, relation: RelationSpec, depth: int) -> list[tuple[Nod
         if maker.nodes >= 9:
             break
         child = maker.random.choice(maker.relations)
+        if maker.through and maker.chance(0.7):
+            if (led := _led(maker, relation, child, depth)) is not None:
+                embeds.append(led)
+            continue
         on = _on(maker, child, relation)
         if on:
             cardinality = maker.random.choice(("one", "many", "many"))
@@ -179,6 +192,20 @@ def _embeds(maker: _Maker, relation: RelationSpec, depth: int) -> list[tuple[Nod
             )
             embeds.append((replace(node, on=on), outputs))
     return embeds
+
+
+def _led(
+    maker: _Maker, parent: RelationSpec, child: RelationSpec, depth: int
+) -> tuple[NodeSpec, list[Name]] | None:
+    """Return a list that rows of a relation lead to, and its output names; None where none fits."""
+    leading = maker.random.choice(maker.relations)
+    led, on = _on(maker, leading, parent), _on(maker, child, leading)
+    if not led or not on:
+        return None
+    node, outputs = _node(maker, maker.name("e"), child, depth=depth - 1, cardinality="many")
+    hot = maker.random.randint(1, 3) if maker.chance(0.4) else None
+    through = ThroughSpec(leading.name, led, hot)
+    return replace(node, on=on, through=through), outputs
 
 
 def _on(maker: _Maker, child: RelationSpec, parent: RelationSpec) -> tuple[tuple[str, str], ...]:
@@ -237,9 +264,14 @@ def _values(
 def _over_many(maker: _Maker, embed: NodeSpec, names: list[Name]) -> tuple[str, str]:
     """Return the type and the text of a value over a `many` embed."""
     name = embed.name
-    choices = [("int", f"size({name})"), ("long", f"count({name})")]
+    choices = [("int", f"size({name})")]
     if embed.limit is not None and embed.overflow == "count":
         choices.append(("long", f"{name}_total"))
+    if embed.through is not None:
+        if embed.through.hot_above is not None:
+            choices.append(("int", f"size({name}_hot)"))
+        return maker.random.choice(choices)
+    choices.insert(1, ("long", f"count({name})"))
     for number in of_type(names, *NUMERIC):
         column = f"{name}.{number.text}"
         choices += [("long", f"sum({column})"), (number.type, f"max({column})")]

@@ -234,6 +234,10 @@ def _rolling(random: Random) -> str:
             "{low: min(id), high: max(id)}",
             "{total: sum(id), mean: total / count(*)}",
             "{odd: count(*) filter (where id % 2 = 1), sku: max(sku)}",
+            "{one: first(id), other: last(sku), ids: 'collect(id, 3)'}",
+            "{ids: count(distinct id % 3), near: approx_count_distinct(id), low: min(id % 5)}",
+            "{mid: 'approx_quantile(id, 0.5)', top: 'approx_top_k(id % 3, 2)'}",
+            "{pace: rate(count(*)), ids: count(distinct id) filter (where id % 2 = 0)}",
         )
     )
     retention = random.choice(("", "", ", retention: 5m", ", retention: 20m"))

@@ -430,12 +430,13 @@ class _Rolled:
 
     def made(self, line: Line, batch: int) -> dict[str, Any]:
         until, key = self.time(line) or 0, [line.row[each] for each in self.step.by]
-        rows = [line.row]
+        seen = [line]
         for each in self.seen(batch):
             alike = [each.row[name] for name in self.step.by] == key
             within = until - self.step.over_us < (self.time(each) or 0) <= until
             if alike and within and each.key != line.key:
-                rows.append(each.row)
+                seen.append(each)
+        rows = [each.row for each in sorted(seen, key=lambda each: (self.time(each), each.key))]
         scope = {**line.row, WINDOW_SECONDS: self.step.over_us / 1e6}
         scope |= {each.name: each.over(rows) for each in self.aggregates}
         made: dict[str, Any] = {}

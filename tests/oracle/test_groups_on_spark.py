@@ -135,9 +135,8 @@ def _emit(pick: random.Random, window: str, *, append: bool) -> str:
     grid = bool(window) and "session" not in window and "sliding" not in window
     if grid or (window.startswith("{session") and "max" not in window):
         said.append(pick.choice(["", "when: closed"]))
-    if append:
-        said.append(pick.choice(["", "late: drop"]))
-    if append and grid:
+    said.append(pick.choice(["", "late: drop", *([] if append else ["late: dead_letter"])]))
+    if window:
         said.append(pick.choice(["", "retention: 1h", "retention: 5h"]))
     told = {each.split(":")[0]: each for each in said if each}
     return f"emit: {{{', '.join(told.values())}}},"

@@ -146,18 +146,34 @@ def test_rows_are_too_late_by_all_before_them_however_large_a_batch_is(
     assert too_late == run.progress.counters["parts"]["too_late"] == 200
 
 
+TABLE = 1_500
+"""As many rows has the table, so each is told again after 25 minutes: its window is gone then."""
+
+
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        ("{tumbling: 1m}", "append: true"),
+        ("{hopping: 2m, every: 1m}", "key: [id]"),
+        ("{session: 5s}", "append: true"),
+        ("{session: 2s, max: 30s}", "key: [id]"),
+        ("{session: 20s, max: 1m}", "append: true"),
+    ],
+)
 def test_the_state_holds_no_more_windows_than_are_retained(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, window: str, told: str
 ) -> None:
     log = log_of(random.Random(7), 12, lines=300)
-    text = PROJECT.format(window="{tumbling: 1m}", late="correct")
+    text = PROJECT.format(window=window, late="correct").replace("append: true", told)
     (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
-    rows = []
+    rows, sizes = [], []
 
     for number, views in enumerate(log):
-        write(tmp_path, number, views)
+        write(tmp_path, number, [{**each, "id": each["id"] % TABLE} for each in views])
         jn.run(spark, jn.load(tmp_path / "joinery.yaml"), once=True).await_termination(600)
-        entries, _ = state_of(spark, tmp_path / ".joinery/checkpoint/parts")
+        entries, size = state_of(spark, tmp_path / ".joinery/checkpoint/parts")
         rows.append(entries)
+        sizes.append(size)
 
-    assert max(rows[-4:]) <= 1.1 * max(rows[2:6]), rows
+    assert max(rows[-4:]) <= 1.1 * max(rows[4:7]), rows
+    assert max(sizes[-4:]) <= 1.15 * max(sizes[4:7]), sizes

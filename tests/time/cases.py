@@ -52,6 +52,16 @@ CASES = {
     "visits_cut": "aggregate: view, window: {session: 30s, max: 5m}, values: {n: count(*)},"
     " emit: {late: dead_letter}",
     "shop_visits": f"aggregate: order, by: [shop], window: {{session: 20s}}, values: {{{ORDER}}}",
+    "shop_told": f"aggregate: order, by: [shop], window: {{tumbling: 5m}}, values: {{{ORDER}}},"
+    " emit: {late: dead_letter, allowed: 5s}",
+    "shop_left_out": f"aggregate: order, window: {{session: 20s}}, values: {{{ORDER}}},"
+    " emit: {late: drop}",
+    "shop_short": f"aggregate: order, by: [shop], window: {{hopping: 2m, every: 1m}},"
+    f" values: {{{ORDER}}}, emit: {{retention: 4m}}",
+    "shop_visits_short": f"aggregate: order, by: [shop], window: {{session: 10s, max: 2m}},"
+    f" values: {{{ORDER}}}, emit: {{retention: 5m}}",
+    "visits_short": f"aggregate: view, window: {{session: 4s}}, values: {{{VIEW}}},"
+    " emit: {retention: 3m}",
     "shops": f"aggregate: order, by: [shop], values: {{{ORDER}}}",
     "shop_hours": f"aggregate: order, by: [shop], window: {{tumbling: 1h, zone: Europe/Berlin}},"
     f" values: {{{ORDER}}}",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from joinery.cli.columns import aligned
 from joinery.cli.project import FAILED, analyser, tell_error
 from joinery.errors import JoineryError, SpecError
 
@@ -203,7 +203,7 @@ def _list_each(letters: list[DeadLetter], limit: int, after: str, *, as_json: bo
         return
     rows = [("id", "reason", "of", "time", "place")]
     rows += [(each.id, each.reason, each.of, _when(each.time), each.place) for each in page]
-    _write_table(rows)
+    _say("\n".join(aligned(rows)))
     if left := len(_behind(letters, page[-1].id)):
         _say(f"\n{left} more behind these: add --after {page[-1].id}")
 
@@ -229,18 +229,12 @@ def _write_groups(groups: list[DeadLetterGroup]) -> None:
         (each.reason, each.of, _counted(each), _when(each.first), _when(each.last), each.newest.id)
         for each in groups
     ]
-    _write_table(rows)
+    _say("\n".join(aligned(rows)))
     _say("\nThe newest of each:")
     for each in groups:
         _say(f"  {each.newest.id}  {each.newest.place}: {_short(each.newest.detail)}")
     if any(each.count > 1 for each in groups):
         _say("\nThe id of every one: joinery dlq list --all")
-
-
-def _write_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        _say("  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _counted(group: DeadLetterGroup) -> str:

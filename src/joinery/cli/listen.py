@@ -11,6 +11,7 @@ from pathlib import Path
 
 from joinery.cli.project import DONE, analyser, standing_name
 from joinery.delivery.outlet import DirectOutlet, Outlet
+from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import SpecError
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
@@ -20,7 +21,6 @@ from joinery.sinks.protocol import make_sink
 from joinery.solutions.trigger.listen import Listener, Published
 from joinery.solutions.trigger.open import open_listener
 from joinery.solutions.trigger.options import TriggerOptions
-from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.stores import owner_of
 
 _WAIT_S = 1.0

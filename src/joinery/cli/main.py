@@ -28,8 +28,6 @@ NOT_YET = (
     "diff",
     "erase",
     "plan",
-    "status",
-    "top",
     "ui",
     "wait",
     "why",
@@ -71,6 +69,9 @@ app.add_typer(dlq, name="dlq")
 table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
 app.add_typer(table, name="table")
 File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
+ProjectFile = Annotated[
+    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+]
 Products = Annotated[
     list[str] | None,
     typer.Option("--product", metavar="P", help="Only this product or stream; repeat."),
@@ -91,6 +92,38 @@ def root(
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
     """Keep nested documents up to date from the change streams of operational tables."""
+
+
+@app.command()
+def status(
+    product: Annotated[
+        list[str] | None, typer.Argument(metavar="[P]...", help="Only these products and streams.")
+    ] = None,
+    file: ProjectFile = _DEFAULT,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 3 where something wants attention.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that want nothing.")] = False,
+) -> None:
+    """Show how the products of a project stand: fresh, behind, waiting, failed, and why."""
+    from joinery.cli.status import run_status
+
+    names = product or ()
+    raise typer.Exit(run_status(file, names, as_json=as_json, check=check, every=every))
+
+
+@app.command()
+def top(
+    product: Annotated[
+        list[str] | None, typer.Argument(metavar="[P]...", help="Only these products and streams.")
+    ] = None,
+    file: ProjectFile = _DEFAULT,
+) -> None:
+    """Show the same, drawn again each second; Ctrl-C ends it."""
+    from joinery.cli.status import run_top
+
+    raise typer.Exit(run_top(file, product or ()))
 
 
 @app.command()

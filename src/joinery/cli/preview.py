@@ -234,6 +234,7 @@ _COUNTERS = {
     "late": "late",
     "overtaken": "overtaken",
     "too_late": "too late",
+    "instance_limit": "of too many different values",
     "events_dropped": "dropped",
     "lookup_misses": "without a row",
     "superseded": "sent again later",
@@ -242,6 +243,7 @@ _COUNTERS = {
     "unique_violations": "violations of unique",
     "waits_over": "sent without a row after their wait",
     "late_versions": "late versions of rows",
+    "overtaken_versions": "overtaken versions of rows",
     "versions_without_time": "versions of rows without a time",
 }
 

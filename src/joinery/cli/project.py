@@ -94,7 +94,7 @@ def plan_project(
 
 def standing_name(spec: ProjectSpec, query: str) -> str:
     """Return the name of a query's store; the query's own where no run has begun it."""
-    from joinery.spark.batch.mode import QueryPaths
+    from joinery.delivery.query_paths import QueryPaths
     from joinery.spark.batch.stores import FILE_NAME
 
     place = QueryPaths.of(spec.path_of(spec.run.checkpoint), query)

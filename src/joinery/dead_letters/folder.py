@@ -103,9 +103,17 @@ class DeadLetterFolderReader:
         self._path = path
         self.target = str(path)
 
+    @property
+    def size(self) -> int:
+        """The bytes of all letters."""
+        return sum(each.stat().st_size for each in self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted(self._path.glob("[!.]*.jsonl"))
+
     def lines(self) -> Iterator[bytes]:
         """Yield all letters, file by file."""
-        for file in sorted(self._path.glob("[!.]*.jsonl")):
+        for file in self._files():
             with file.open("rb") as lines:
                 yield from (line for line in lines if line.strip())
 

@@ -103,6 +103,11 @@ class Lease:
         return self._file
 
     @property
+    def holder(self) -> Holder | None:
+        """Who holds it, or held it last; None where no run ever has."""
+        return self._read()
+
+    @property
     def owner(self) -> str:
         """The id of this run, as the file names it; empty while it is not held."""
         return self._held.owner if self._held else ""

@@ -9,7 +9,7 @@ placeholders of aggregates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from joinery.expression.functions import (
@@ -20,6 +20,7 @@ from joinery.expression.functions import (
     moving_word,
 )
 from joinery.expression.lift import Lifted, lift, lift_group
+from joinery.expression.match_read import MatchRead, MatchScope, lift_reads
 from joinery.expression.parse import parse
 from joinery.expression.problem import (
     ExpressionError,
@@ -35,7 +36,13 @@ from joinery.expression.token import tokens_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, DataType, Struct
 
-__all__ = ["Analyser", "ExpressionError", "NotPortableError", "build_expression"]
+__all__ = [
+    "Analyser",
+    "ExpressionError",
+    "NotPortableError",
+    "build_expression",
+    "build_match_expression",
+]
 
 
 class Analyser(Protocol):
@@ -79,6 +86,50 @@ def build_expression(
     """
     try:
         return _built(text, scope, embeds, rows, first_aggregate, seconds, analyser)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def build_match_expression(
+    text: str,
+    scope: Mapping[str, DataType],
+    match: MatchScope,
+    *,
+    known: Collection[MatchRead] = (),
+    analyser: Analyser | None = None,
+) -> tuple[Expression, tuple[MatchRead, ...]]:
+    """Return `text` as a checked expression over a match, and what it reads of that.
+
+    A difference of timestamps is a number, in seconds.
+
+    Args:
+        text: Spark SQL.
+        scope: The names it may use as they are.
+        match: What else it may read.
+        known: What other expressions of the product read.
+        analyser: Types what lies outside the portable subset.
+
+    Raises:
+        ExpressionError: The expression cannot stand here.
+
+    Example:
+        >>> from joinery.model.type import INT
+        >>> scope = MatchScope(("A", "B"), {"x": INT}, own="B")
+        >>> expression, reads = build_match_expression("x > A.x", {"x": INT}, scope)
+        >>> expression.sql, reads[0].variable, reads[0].function
+        ('x > __read_0', 'A', 'last')
+    """
+    try:
+        tree = parse(text)
+        _refuse_foreign(tree)
+
+        def build(inner: str, columns: Mapping[str, DataType]) -> Expression:
+            return build_expression(inner, columns, seconds=True, analyser=analyser)[0]
+
+        lifted, reads = lift_reads(text, tree, match, known, build)
+        _refuse_aggregates(lifted.tree)
+        wide = {**scope, **{each.name: each.type for each in reads}}
+        return _expression(in_seconds(lifted, wide), wide, analyser), reads
     except RecursionError:
         raise too_deep() from None
 

@@ -37,6 +37,10 @@ MOST_VALUES = 100_000
 """Exact counts keep as many different values of a group; above, the result is null."""
 
 
+class InstanceLimitError(EvaluationError):
+    """An aggregate that counts exactly meets more different values than it keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number that follows the argument of an aggregate.
@@ -104,9 +108,9 @@ def _argument_type(spec: Aggregate) -> DataType:
     return spec.argument.type
 
 
-def _told_distinct(values: Sequence[Any], spec: Aggregate) -> bytes | None:
-    if spec.goes and len(_hashes(values, spec)) > MOST_VALUES:
-        return None
+def _told_distinct(values: Sequence[Any], spec: Aggregate) -> bytes:
+    if spec.goes:
+        _check_number(len(_hashes(values, spec)))
     return _distinct_sketch(values, spec).to_bytes()
 
 
@@ -117,18 +121,23 @@ def _distinct_sketch(values: Sequence[Any], spec: Aggregate) -> Distinct:
     return made
 
 
-def _approximate_count(values: Sequence[Any], spec: Aggregate) -> int | None:
+def _approximate_count(values: Sequence[Any], spec: Aggregate) -> int:
     if not spec.goes:
         return _distinct_sketch(values, spec).count()
     exact = _distinct(values, _argument_type(spec))
-    return exact if exact <= MOST_VALUES else None
+    _check_number(exact)
+    return exact
 
 
-def _top(values: Sequence[Any], spec: Aggregate) -> list[dict[str, Any]] | None:
+def _check_number(different: int) -> None:
+    if different > MOST_VALUES:
+        raise InstanceLimitError(f"it counts more than {MOST_VALUES} different values")
+
+
+def _top(values: Sequence[Any], spec: Aggregate) -> list[dict[str, Any]]:
     key = value_key(_argument_type(spec))
     runs = [list(run) for _, run in groupby(sorted(values, key=key), key=key)]
-    if len(runs) > MOST_VALUES:
-        return None
+    _check_number(len(runs))
     most = sorted(runs, key=len, reverse=True)[: int(spec.numbers[0])]
     return [{"item": _plain(run[0]), "count": len(run)} for run in most]
 
@@ -269,6 +278,7 @@ def folded(spec: Aggregate, values: Sequence[Any]) -> Any:
     """Return an aggregate of `values`, one a row in the order of its group or embed.
 
     Raises:
+        InstanceLimitError: There are more different values than it keeps.
         EvaluationError: The result does not fit its type.
     """
     known = [each for each in values if each is not None]

@@ -8,6 +8,16 @@ from typing import Any
 
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
+
+
+class KeyObject(dict[str, Any]):
+    """An object in a key: equal to a map of the same values, and hashable, so never changed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Return the hash of its values."""
+        return hash(tuple(self.items()))
+
+
 """The values of a key's columns, in the relation's order."""
 
 
@@ -29,6 +39,7 @@ class Change:
             changes without a position are ordered; None means after all before it.
         partition: The part of the log that has an order; a topic of files is one.
         snapshot: Whether it was read from the table itself, and tells nothing of when it came.
+        ended: What a delete tells beside its key, such as its time; None where it tells nothing.
     """
 
     relation: str
@@ -39,6 +50,7 @@ class Change:
     place: tuple[int, int] | None = None
     partition: int = 0
     snapshot: bool = False
+    ended: Row | None = None
 
 
 @dataclass(frozen=True, slots=True)

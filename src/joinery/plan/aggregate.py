@@ -69,6 +69,11 @@ class AggregateForm:
         return (self.relation,)
 
     @property
+    def waits(self) -> bool:
+        """Whether a group is sent only once its window is closed."""
+        return self.emit.when == "closed"
+
+    @property
     def bounds(self) -> tuple[Field, ...]:
         """The bounds that a group shows."""
         return window_bounds(self.window)

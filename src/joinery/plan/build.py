@@ -11,17 +11,24 @@ from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.expression.expression import Analyser
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.build_aggregate import build_aggregate
+from joinery.plan.build_history import build_history
 from joinery.plan.build_node import build_root
+from joinery.plan.build_pattern import build_pattern
 from joinery.plan.build_relation import Known, build_relation, relation_over
+from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
+from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Relation
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify, verify_stream
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
 from joinery.project.product import NodeSpec, Options, ProductSpec, ProjectSpec, RelationSpec
 from joinery.project.tree import Path
+from joinery.project.window import AS_CHANGED, Emit
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
@@ -157,15 +164,25 @@ class _Products:
 def _places(spec: ProductSpec) -> Iterator[tuple[str, Path]]:
     """Yield each relation that a product names, and where."""
     path: Path = ("products", spec.name)
-    word = "aggregate" if spec.aggregate else "outbox" if spec.outbox else "root"
-    yield spec.root.relation, (*path, word)
+    yield spec.root.relation, (*path, _word(spec))
+    if spec.search is not None:
+        yield spec.search.queries, (*path, "queries")
     yield from _embedded(spec.root, path)
+
+
+def _word(spec: ProductSpec) -> str:
+    """Return the key under which a product names its relation."""
+    forms: dict[str, object] = {"aggregate": spec.aggregate, "outbox": spec.outbox}
+    forms |= {"search": spec.search, "history": spec.history, "pattern": spec.pattern}
+    return next((word for word, each in forms.items() if each is not None), "root")
 
 
 def _embedded(node: NodeSpec, path: Path) -> Iterator[tuple[str, Path]]:
     for each in node.embed:
         below = (*path, "embed", each.name)
         yield each.relation, (*below, each.cardinality)
+        if each.through is not None:
+            yield each.through.relation, (*below, "through")
         yield from _embedded(each, below)
 
 
@@ -194,22 +211,57 @@ def _product(
 
 def _form(
     context: Context, spec: ProductSpec, relations: Known
-) -> DocumentForm | OutboxForm | AggregateForm | None:
+) -> DocumentForm | OutboxForm | AggregateForm | SearchForm | HistoryForm | PatternForm | None:
     if spec.aggregate is not None:
         return build_aggregate(context, spec, spec.aggregate, relations)
+    if spec.history is not None:
+        return build_history(context, spec, spec.history, relations)
+    if spec.search is not None:
+        return build_search(context, spec, spec.search, relations)
+    if spec.pattern is not None:
+        return build_pattern(context, spec, spec.pattern, relations)
     root = build_root(context, spec.root, ("products", spec.name), relations)
     if root is None:
         return None
     _check_keys(context, spec, root)
     outbox = outbox_of(context, spec, root.relation)
-    return DocumentForm(root) if outbox is None else OutboxForm(root, outbox)
+    if outbox is not None:
+        return OutboxForm(root, outbox)
+    _check_emit(context, spec)
+    return DocumentForm(root, spec.emit)
+
+
+def _check_emit(context: Context, spec: ProductSpec) -> None:
+    """Refuse a product of which no time says when, or in which part, a document is decided."""
+    path: Path = ("products", spec.name, "emit")
+    if all(each.within is None for each in spec.root.walk()):
+        for name, given, default in _emit_words(spec.emit):
+            if given != default:
+                message = f'"{name}" of "emit" needs "aggregate", or "within" in an embed'
+                hint = f'Remove "{name}".'
+                context.refuse("PLAN_WITHIN", message, (*path, name), hint=hint)
+        return
+    below = [one for each in spec.root.embed for one in each.walk() if one is not each]
+    deep = [each for each in below if each.within is not None]
+    if spec.emit.when == "closed" and deep:
+        message = f'embed "{deep[0].name}" has "within" below another embed, and "emit" is closed'
+        hint = "Hang it on the root, or write when: changed."
+        context.refuse("PLAN_WITHIN", message, (*path, "when"), hint=hint)
+
+
+def _emit_words(emit: Emit) -> Iterator[tuple[str, object, object]]:
+    """Yield the keys of `emit` that go by time, with what they are and what they are by default."""
+    yield "when", emit.when, AS_CHANGED.when
+    yield "late", emit.late, AS_CHANGED.late
+    yield "allowed", emit.allowed_us, AS_CHANGED.allowed_us
+    yield "retention", emit.retention_us, AS_CHANGED.retention_us
 
 
 def _check_keys(context: Context, spec: ProductSpec, root: Node) -> None:
     """Refuse a product over events that no key tells apart."""
-    for node in root.walk():
-        if not node.relation.key:
-            message = f'product "{spec.name}" reads "{node.relation.name}", which has no key'
+    for relation in (each for node in root.walk() for each in node.relations):
+        if not relation.key:
+            message = f'product "{spec.name}" reads "{relation.name}", which has no key'
             hint = "Declare its key, or make it a stream."
             context.refuse("PLAN_KEY", message, ("products", spec.name), key=True, hint=hint)
 

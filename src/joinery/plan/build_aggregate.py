@@ -21,7 +21,7 @@ from joinery.plan.aggregate import (
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
-from joinery.project.product import AggregateSpec, ProductSpec
+from joinery.project.product import AggregateSpec, Pairs, ProductSpec
 from joinery.project.tree import Path
 from joinery.project.window import Sliding, Window
 
@@ -51,7 +51,7 @@ def build_aggregate(
     columns = {each.name: each.type for each in relation.row.fields}
     _check_relation(context, relation, path)
     window = _window(context, spec, relation, path)
-    by = _by(context, spec, columns, failed, path)
+    by = build_by(context, spec.by, columns, failed, path)
     where = None
     if spec.where is not None:
         where = context.condition(spec.where, (*path, "where"), columns, failed)
@@ -88,15 +88,16 @@ def _window(context: Context, spec: AggregateSpec, relation: Relation, path: Pat
     return window
 
 
-def _by(
+def build_by(
     context: Context,
-    spec: AggregateSpec,
+    by: Pairs,
     columns: Mapping[str, DataType],
     failed: frozenset[str],
     path: Path,
 ) -> tuple[Computed, ...]:
+    """Return what rows are grouped by, below the product at `path`."""
     made: list[Computed] = []
-    for name, text in spec.by:
+    for name, text in by:
         place = (*path, "by", name)
         found = context.expression(text, place, columns, failed=failed)
         if found is None:

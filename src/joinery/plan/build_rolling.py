@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.problem import ExpressionError
 from joinery.expression.typed import Aggregate
 from joinery.model.type import BOOLEAN, TIMESTAMP, DataType
@@ -95,7 +96,18 @@ def _values(
             values[name] = Computed(name, found[0])
             aggregates += (replace(each, goes=True) for each in found[1])
             scope[name] = found[0].type
+    _check_leaving(context, aggregates, path)
     return tuple(values.values()), tuple(aggregates)
+
+
+def _check_leaving(context: Context, aggregates: Sequence[Aggregate], path: Path) -> None:
+    """Refuse an aggregate that cannot take an event back: each leaves after `over`."""
+    for each in aggregates:
+        function = GROUP_AGGREGATES.get(each.function)
+        if function is not None and function.stays:
+            message = f'"{each.function}" cannot take events back, and rolling columns do'
+            hint = "Use a product that aggregates, over a window that does not slide."
+            context.refuse("PLAN_AGGREGATE", message, (*path, "values"), hint=hint)
 
 
 def asked_of_seen(text: str) -> SeenCall | None:

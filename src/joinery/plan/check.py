@@ -89,7 +89,7 @@ def _part(spec: ProjectSpec, place: Location | None) -> SpecPath:
 
 
 def _read(product: ProductSpec) -> set[str]:
-    return {*(node.relation for node in product.root.walk()), *product.ready}
+    return {*product.relations_read, *product.ready}
 
 
 Severity = Literal["error", "warning"]

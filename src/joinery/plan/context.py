@@ -9,7 +9,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from joinery.errors import JoineryError, Location, PlanError
-from joinery.expression.expression import Analyser, build_expression
+from joinery.expression.expression import (
+    Analyser,
+    build_expression,
+    build_match_expression,
+)
+from joinery.expression.match_read import MatchRead, MatchScope
 from joinery.expression.problem import ExpressionError, UnknownColumnError, nearest_hint
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import DataType, Struct, quoted
@@ -115,13 +120,53 @@ class Context:
                 analyser=self.analyser,
             )
         except ExpressionError as error:
-            error.location = self.place(path, text, error.offset)
-            if isinstance(error, UnknownColumnError):
-                error.hint = (elsewhere or {}).get(error.name, error.hint)
-            self.problems.append(error)
+            self._note(error, text, path, elsewhere or {})
             return None
         self.check_portable(expression, aggregates, path)
         return expression, aggregates
+
+    def _note(
+        self, error: ExpressionError, text: str, path: Path, elsewhere: Mapping[str, str]
+    ) -> None:
+        error.location = self.place(path, text, error.offset)
+        if isinstance(error, UnknownColumnError):
+            error.hint = elsewhere.get(error.name, error.hint)
+        self.problems.append(error)
+
+    def match_expression(
+        self,
+        text: str,
+        path: Path,
+        scope: Mapping[str, DataType],
+        match: MatchScope,
+        reads: list[MatchRead],
+        failed: Collection[str] = (),
+        *,
+        elsewhere: Mapping[str, str] | None = None,
+    ) -> Expression | None:
+        """Return a checked expression over a match, or note why there is none.
+
+        Args:
+            text: The user's own text.
+            path: Where it is declared.
+            scope: The names it sees as they are.
+            match: What else it may read.
+            reads: What others of the product read; takes what this one adds.
+            failed: Names whose own problem is noted; what uses them is not judged.
+            elsewhere: Hints for names that are known, and that it does not see.
+        """
+        if not text or _mentions(text, failed):
+            return None
+        try:
+            expression, found = build_match_expression(
+                named(text, scope), scope, match, known=reads, analyser=self.analyser
+            )
+        except ExpressionError as error:
+            self._note(error, text, path, elsewhere or {})
+            return None
+        self.check_portable(expression, (), path)
+        reads += [each for each in found if each not in reads]
+        return expression
 
     def place(self, path: Path, text: str, offset: int) -> Location | None:
         """Return the place of a character of `text`, which the scalar at `path` contains."""
@@ -135,11 +180,12 @@ class Context:
         """Warn of what only spark-state can evaluate; refuse it under another solution."""
         parts = [expression, *(each.argument for each in aggregates)]
         parts += [each.filter for each in aggregates]
-        if all(each is None or each.portable for each in parts):
+        odd = next((each for each in parts if each is not None and not each.portable), None)
+        if odd is None:
             return
         self.refuse(
             "PLAN_NOT_PORTABLE",
-            f'"{expression.sql}" runs in the solution spark-state alone',
+            f'"{odd.sql}" runs in the solution spark-state alone',
             path,
             detail="It uses Spark functions outside the portable subset.",
             hint="Use what docs/expressions.md lists, where another solution is to run it.",

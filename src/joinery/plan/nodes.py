@@ -2,11 +2,12 @@
 
 A plan is a value; solutions lower it, nothing changes it. A product is a tree of nodes.
 A node shows rows of one relation: `fields` first, then its visible embeds (each followed
-by its `<name>_total` where it has one), then `values`.
+by its `<name>_total` and its `<name>_hot` where it has them), then `values`.
 
 Which names its expressions may use, a node tells itself:
     fields        `fields_scope`: the relation's columns, derived too, hidden by `one` embeds
-    values        `values_scope`: the node's fields, embeds, totals, aggregates, values above it
+    values        `values_scope`: the node's fields, embeds with totals and hot ones, aggregates,
+                  values above it
     where, order  `rank_scope`: the scope of `fields`, hidden by the node's own values
 """
 
@@ -21,13 +22,20 @@ from joinery.expression.typed import Aggregate, Expression, Read
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
 from joinery.project.product import OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
+from joinery.project.window import AS_CHANGED, Emit, Within
 
 if TYPE_CHECKING:
     from joinery.plan.aggregate import AggregateForm
+    from joinery.plan.history import HistoryForm
+    from joinery.plan.pattern import PatternForm
+    from joinery.plan.search import SearchForm
     from joinery.plan.stream import Stream
     from joinery.project.stream import ClocksSpec, WatermarkSpec
 
-    Form: TypeAlias = "DocumentForm | OutboxForm | Stream | AggregateForm"
+    Form: TypeAlias = (
+        "DocumentForm | OutboxForm | Stream | AggregateForm | SearchForm | HistoryForm"
+        " | PatternForm"
+    )
     """What a product is. Each form tells its key, its output and the relations that it reads."""
 
 
@@ -134,15 +142,32 @@ class JoinPair:
 
 
 @dataclass(frozen=True, slots=True)
+class Through:
+    """A relation whose rows lead from a parent to its children.
+
+    Attributes:
+        on: Its columns, as `child`, and the parent's.
+        hot_above: Children that more of its rows name are left out; None sets no bound.
+    """
+
+    relation: Relation
+    on: tuple[JoinPair, ...]
+    hot_above: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A root or an embed.
 
     Attributes:
         name: The embed's name; at the root, the product's.
         path: The stable address of the node: `user_profile/starred_repos/r`.
-        on: Empty at the root.
+        on: Empty at the root. With `through`, a column of that relation is the `parent` of a pair.
         aggregates: Those that `values` of this node read.
         keyed: True for an `as: map` embed: a map from the child's key text to its object.
+        within: How far a row's time may be from that of the row above; None for any.
+        as_of: The column of the row above with the time whose version is embedded; None for the
+            row as it is.
     """
 
     name: str
@@ -160,6 +185,25 @@ class Node:
     overflow: Literal["count", "fail"] = "count"
     hidden: bool = False
     keyed: bool = False
+    within: Within | None = None
+    through: Through | None = None
+    as_of: str | None = None
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relations that it reads itself."""
+        return (self.relation,) if self.through is None else (self.relation, self.through.relation)
+
+    @property
+    def parent_on(self) -> tuple[JoinPair, ...]:
+        """The pairs that compare columns of the parent."""
+        return self.on if self.through is None else self.through.on
+
+    @property
+    def hot_name(self) -> str | None:
+        """The name of the list of those whose children are left out, where it has one."""
+        bounded = self.through is not None and self.through.hot_above is not None
+        return f"{self.name}_hot" if bounded else None
 
     @property
     def total_name(self) -> str | None:
@@ -180,6 +224,8 @@ class Node:
                 shown.append((embed.name, embed))
                 if embed.total_name:
                     shown.append((embed.total_name, Total(embed)))
+                if embed.hot_name:
+                    shown.append((embed.hot_name, Hot(embed)))
         return (*shown, *((each.name, each) for each in self.values))
 
     @property
@@ -202,6 +248,7 @@ class Node:
         scope: dict[str, Named] = {each.name: each for each in self.fields}
         scope |= {each.name: each for each in self.embeds}
         scope |= {each.total_name: Total(each) for each in self.embeds if each.total_name}
+        scope |= {each.hot_name: Hot(each) for each in self.embeds if each.hot_name}
         scope |= {each.name: each for each in self.aggregates}
         return scope | {each.name: each for each in self.values[:before]}
 
@@ -233,7 +280,22 @@ class Total:
         return LONG
 
 
-Named = Field | Computed | Node | Total | Aggregate
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """The join values whose children an embed through a relation leaves out, in order."""
+
+    embed: Node
+
+    @property
+    def type(self) -> DataType:
+        """The type of a list of values, or of objects where several columns are compared."""
+        pairs = self.embed.on
+        if len(pairs) == 1:
+            return Array(pairs[0].type)
+        return Array(Struct(tuple(Field(pair.child, pair.type) for pair in pairs)))
+
+
+Named = Field | Computed | Node | Total | Hot | Aggregate
 """What a name of a node's scope stands for."""
 
 
@@ -275,12 +337,31 @@ class _RootForm:
     @property
     def relations(self) -> tuple[Relation, ...]:
         """All relations of the tree, each once, in its order."""
-        return tuple(dict.fromkeys(node.relation for node in self.root.walk()))
+        return tuple(dict.fromkeys(each for node in self.root.walk() for each in node.relations))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentForm(_RootForm):
-    """One document a row of the root's relation."""
+    """One document a row of the root's relation.
+
+    Attributes:
+        emit: When a document with `within` is sent, and what rows do that come late.
+    """
+
+    emit: Emit = AS_CHANGED
+
+    @property
+    def waits(self) -> Mapping[Relation, int]:
+        """Whose watermarks decide a root, each with how far after its time, in microseconds.
+
+        It is empty where documents are sent as they stand.
+        """
+        found: dict[Relation, int] = {}
+        for each in self.root.embeds if self.emit.when == "closed" else ():
+            if each.within is not None:
+                after_us = each.within.to_us + self.emit.allowed_us
+                found[each.relation] = max(found.get(each.relation, after_us), after_us)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +377,7 @@ class OutboxForm(_RootForm):
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is kept in sinks under a key: documents, events of an outbox or a stream, groups.
+    """What is kept in sinks under a key: documents, events, groups, matches.
 
     Attributes:
         solution_options: Its own, and the project's for this solution below them.

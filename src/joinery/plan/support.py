@@ -5,7 +5,7 @@ Building a plan does not ask: the reference, the test driver and `explain` take 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -14,8 +14,11 @@ from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.typed import Aggregate
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
-from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product
+from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Rolling, Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
@@ -24,6 +27,14 @@ from joinery.project.window import AS_CHANGED, Session, Sliding
 _GROUPS = "spark-state"
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
 _KEPT = frozenset({*_TAKEN_BACK, *GROUP_AGGREGATES, "count(distinct …)"})
+
+
+_FORM_WORDS: Mapping[type, str] = {
+    AggregateForm: "aggregate",
+    SearchForm: "search",
+    HistoryForm: "history",
+    PatternForm: "pattern",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +55,21 @@ def missing(product: Product) -> Missing | None:
     if found := _of_reads(product):
         return found
     match product.form:
-        case DocumentForm() | OutboxForm():
+        case DocumentForm():
+            found = _of_documents(product.form, product.solution)
+            return found or _of_embeds(product.form.root, product.solution)
+        case OutboxForm():
             return None
         case Stream():
             return _of_steps(product.form)
         case AggregateForm():
             return _of_groups(product.form, product.solution)
+        case HistoryForm():
+            return _of_versions(product.form, product.solution)
+        case SearchForm():
+            return _of_search(product.form, product.solution)
+        case PatternForm():
+            return Missing("patterns", ("pattern",))
         case _:
             assert_never(product.form)
 
@@ -60,22 +80,62 @@ def _of_reads(product: Product) -> Missing | None:
         refused = relation.clocks is not None and relation.clocks.suspect == "dead_letter"
         if refused and product.solution != _GROUPS:
             return Missing(f'relation "{relation.name}" with suspect: dead_letter', ())
-    word = "aggregate" if isinstance(product.form, AggregateForm) else "root"
+    word = _FORM_WORDS.get(type(product.form), "root")
     for each in product.reads:
         told = f'reading product "{each.name}"'
         if product.solution != _GROUPS:
             return Missing(told, (word,))
         if each.settle_ms is not None:
             return Missing(f"{told}, which is held back (emit: settle)", (word,))
+        if isinstance(each.form, SearchForm):
+            return Missing(f"{told}, whose key has objects (search)", (word,))
         if each.ready:
             return Missing(f"{told}, which is held back (ready)", (word,))
+    return None
+
+
+def _of_documents(form: DocumentForm, solution: str) -> Missing | None:
+    if any(each.as_of is not None for each in form.root.walk()):
+        return Missing("embeds of versions (as_of)", ("embed",))
+    within = any(each.within is not None for each in form.root.walk())
+    if within and solution != _GROUPS:
+        return Missing("embeds of an interval (within)", ("embed",))
+    if form.emit.late != "correct":
+        return Missing("leaving out late rows of documents", ("emit", "late"))
+    if within and form.emit.retention_us != AS_CHANGED.retention_us:
+        return Missing("a retention of documents with an interval", ("emit", "retention"))
+    idle = [
+        each
+        for each in form.waits
+        if each.clock[0].watermark is not None and each.clock[0].watermark.idle_ms is not None
+    ]
+    if idle and form.relation.product is not None:
+        what = f'roots of a product, waiting for "{idle[0].name}", which may be idle (watermark)'
+        return Missing(what, ("emit", "when"))
+    return None
+
+
+def _of_embeds(node: Node, solution: str, path: Path = ()) -> Missing | None:
+    for each in node.embeds:
+        below = (*path, "embed", each.name)
+        if each.through is not None and solution != _GROUPS:
+            what = f'embed "{each.name}" through another relation (through)'
+            return Missing(what, (*below, "through"))
+        if each.through is not None and each.within is not None:
+            what = f'embed "{each.name}" with both through and within'
+            return Missing(what, (*below, "within"))
+        if each.through is not None and any(one.embed == each.name for one in node.aggregates):
+            what = f'aggregates over embed "{each.name}" through another relation (through)'
+            return Missing(what, (*path, "values"))
+        if found := _of_embeds(each, solution, below):
+            return found
     return None
 
 
 def _of_steps(stream: Stream) -> Missing | None:
     rolling = (each for each in stream.steps if isinstance(each, Rolling))
     aggregates = (one for each in rolling for one in each.aggregates)
-    return _of_functions(aggregates, "steps", kept=_TAKEN_BACK)
+    return _of_functions(aggregates, "steps", kept=_KEPT)
 
 
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
@@ -85,41 +145,31 @@ def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
     return _of_sliding(form) or _of_emit(form) or functions
 
 
-def _of_sliding(form: AggregateForm) -> Missing | None:
-    watermark = form.relation.watermark
-    if not isinstance(form.window, Sliding):
-        return None
+def _of_search(form: SearchForm, solution: str) -> Missing | None:
+    if form.language == "lucene":
+        return Missing("queries of Lucene (language)", ("language",))
+    return None if solution == _GROUPS else Missing("stored queries (search)", ("search",))
+
+
+def _of_versions(form: HistoryForm, solution: str) -> Missing | None:
+    if solution != _GROUPS:
+        return Missing("versions (history)", ("history",))
     if form.relation.product is not None:
+        return Missing("versions of a product", ("history",))
+    return None
+
+
+def _of_sliding(form: AggregateForm) -> Missing | None:
+    if isinstance(form.window, Sliding) and form.relation.product is not None:
         return Missing("sliding windows over a product", ("window",))
-    if watermark is not None and watermark.idle_ms is not None:
-        what = "sliding windows, where a partition may be idle (watermark)"
-        return Missing(what, ("window",))
     return None
 
 
 def _of_emit(form: AggregateForm) -> Missing | None:
-    emit, watermark = form.emit, form.relation.clock[0].watermark
+    emit = form.emit
     cut = isinstance(form.window, Session) and form.window.max_us is not None
     if emit.when == "closed" and cut:
         return Missing("sessions with max, sent once closed", ("emit", "when"))
-    if emit.when == "closed" and watermark is not None and watermark.idle_ms is not None:
-        what = "windows sent once closed, where a partition may be idle (watermark)"
-        return Missing(what, ("emit", "when"))
-    if emit.late != "correct" and not form.relation.append:
-        return Missing("leaving out late rows of a relation that is not append", ("emit", "late"))
-    return _of_retention(form)
-
-
-def _of_retention(form: AggregateForm) -> Missing | None:
-    if form.emit.retention_us == AS_CHANGED.retention_us:
-        return None
-    if not form.relation.append:
-        what = "a retention of windows over a relation that is not append"
-        return Missing(what, ("emit", "retention"))
-    if isinstance(form.window, Session):
-        return Missing("a retention of sessions", ("emit", "retention"))
-    if isinstance(form.window, Sliding):
-        return Missing("a retention of sliding windows", ("emit", "retention"))
     return None
 
 

@@ -15,18 +15,23 @@ from typing import assert_never
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
-from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field
+from joinery.model.type import BOOLEAN, STRING, TIMESTAMP, DataType, Field
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.history import HistoryForm
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
     Computed,
     DocumentForm,
+    JoinPair,
     Node,
     OutboxForm,
     Plan,
     Product,
     Relation,
+    Through,
 )
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
@@ -63,6 +68,12 @@ def verify_product(product: Product) -> None:
             _tree(product)
         case AggregateForm():
             _aggregate(product.name, product.form)
+        case HistoryForm():
+            _history(product.name, product.form)
+        case SearchForm():
+            _search(product.name, product.form)
+        case PatternForm():
+            _pattern(product.name, product.form)
         case Stream():
             verify_stream(product.form)
         case _:
@@ -83,6 +94,43 @@ def _aggregate(name: str, form: AggregateForm) -> None:
         require(value.expression.references <= known, "a group has what its values read")
     _distinct(name, (each.name for each in form.output.fields))
     require(form.window is None or form.relation.time is not None, "a window needs a time")
+
+
+def _search(name: str, form: SearchForm) -> None:
+    def require(holds: bool, invariant: str) -> None:
+        if not holds:
+            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
+
+    require(all(each.key for each in form.relations), "both relations have a key")
+    require(form.queries.type_of(form.query) == STRING, "a query is a text")
+    scope = form.fields_scope.keys()
+    read = all(each.expression.references <= scope for each in form.fields)
+    require(read, "fields read the two relations")
+    _distinct(name, (each.name for each in form.output.fields))
+
+
+def _history(name: str, form: HistoryForm) -> None:
+    columns = {each.name: each.type for each in form.relation.row.fields}
+    if not form.used <= columns.keys() or columns[form.valid] != TIMESTAMP:
+        detail = "It needs: a version has what it shows, and a time."
+        raise PlanError(f'product "{name}" breaks the plan', detail=detail)
+    _distinct(name, (each.name for each in form.output.fields))
+
+
+def _pattern(name: str, form: PatternForm) -> None:
+    def require(holds: bool, invariant: str) -> None:
+        if not holds:
+            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
+
+    reads = {each.name for each in form.reads}
+    columns = {each.name for each in form.relation.row.fields} | reads
+    require(all(e.references <= columns for e in form.expressions()), "rows have what is read")
+    shown = {each.name for each in form.by} | reads
+    fields = [each.expression for each in form.fields]
+    require(all(each.references <= shown for each in fields), "a match has what is shown of it")
+    _distinct(name, (each.name for each in form.output.fields))
+    require(form.within_us is None or form.relation.time is not None, "an end needs a time")
+    require(not form.waits or form.within_us is not None, "what is waited for has an end")
 
 
 def _tree(product: Product) -> None:
@@ -128,15 +176,35 @@ def _edges(parent: Node) -> None:
         _require(node.cardinality in ("one", "many"), node, "an embed is a one or a many")
         _require(bool(node.on), node, "an embed joins on a column")
         _require(node.path == f"{parent.path}/{node.name}", node, "its path is its place")
-        for pair in node.on:
-            left, right = _type(node, pair.child), _type(parent, pair.parent)
-            fits = left and right and common_type(left, right)
-            _require(fits == pair.type, node, f'"{pair.child}" is compared losslessly')
+        if node.through is None:
+            _compared(node, node.on, node.relation, parent.relation)
+        else:
+            _through(node, node.through, parent)
+        timed = node.relation.time is not None and parent.relation.time is not None
+        past = node.as_of is None or (
+            node.relation.time is not None and _type(parent.relation, node.as_of) == TIMESTAMP
+        )
+        _require(past, node, "both sides of as_of have a time")
+        _require(node.within is None or timed, node, "both sides of an interval have a time")
         _edges(node)
 
 
-def _type(node: Node, column: str) -> DataType | None:
-    found = {each.name: each.type for each in node.relation.row.fields}
+def _through(node: Node, through: Through, parent: Node) -> None:
+    _require(node.cardinality == "many", node, "a many alone is reached through a relation")
+    _require(bool(through.on), node, "what leads to an embed joins on a column")
+    _compared(node, node.on, node.relation, through.relation)
+    _compared(node, through.on, through.relation, parent.relation)
+
+
+def _compared(node: Node, pairs: Iterable[JoinPair], child: Relation, parent: Relation) -> None:
+    for pair in pairs:
+        left, right = _type(child, pair.child), _type(parent, pair.parent)
+        fits = left and right and common_type(left, right)
+        _require(fits == pair.type, node, f'"{pair.child}" is compared losslessly')
+
+
+def _type(relation: Relation, column: str) -> DataType | None:
+    found = {each.name: each.type for each in relation.row.fields}
     return found.get(column)
 
 

@@ -21,9 +21,12 @@ from joinery.project.typing import (
     ClocksMap,
     Columns,
     EmitMap,
+    ExpectMap,
     Fields,
     Format,
+    HotMap,
     Images,
+    Interval,
     Overflow,
     Shape,
     Sinks,
@@ -34,6 +37,7 @@ from joinery.project.typing import (
 )
 
 RelationLike: TypeAlias = "RelationSpec | str | Document"
+Through: TypeAlias = "Mapping[str, Columns] | Mapping[RelationSpec, Columns]"
 
 
 @suggesting_methods
@@ -52,6 +56,8 @@ class _Parent(ABC):
         values: Mapping[str, str] | None = None,
         where: str | None = None,
         order: Sequence[str] | None = None,
+        within: Interval | None = None,
+        as_of: str | None = None,
         hidden: bool = False,
         embed: Mapping[str, Embed] | None = None,
     ) -> Self:
@@ -65,6 +71,8 @@ class _Parent(ABC):
             values: As for `jn.one`.
             where: As for `jn.one`.
             order: As for `jn.one`.
+            within: As for `jn.one`.
+            as_of: As for `jn.one`.
             hidden: As for `jn.one`.
             embed: As for `jn.one`.
 
@@ -77,7 +85,8 @@ class _Parent(ABC):
             'one'
         """
         parts = _shown(fields, values, where, hidden, embed)
-        made = _embed("one", relation, {"on": on, "order": order, **parts}, name)
+        edge = {"on": on, "order": order, "within": within, "as_of": as_of}
+        made = _embed("one", relation, {**edge, **parts}, name)
         return self._with(name, made)
 
     def embed_many(
@@ -93,6 +102,10 @@ class _Parent(ABC):
         limit: int | None = None,
         overflow: Overflow | None = None,
         as_: Shape | None = None,
+        within: Interval | None = None,
+        as_of: str | None = None,
+        through: Through | None = None,
+        hot: HotMap | None = None,
         hidden: bool = False,
         embed: Mapping[str, Embed] | None = None,
     ) -> Self:
@@ -109,6 +122,10 @@ class _Parent(ABC):
             limit: As for `jn.many`.
             overflow: As for `jn.many`.
             as_: As for `jn.many`.
+            within: As for `jn.many`.
+            as_of: As for `jn.many`.
+            through: As for `jn.many`.
+            hot: As for `jn.many`.
             hidden: As for `jn.many`.
             embed: As for `jn.many`.
 
@@ -122,7 +139,8 @@ class _Parent(ABC):
         """
         parts = _shown(fields, values, where, hidden, embed)
         window = {"order": order, "limit": limit, "overflow": overflow, "as": as_}
-        return self._with(name, _embed("many", relation, {"on": on, **window, **parts}, name))
+        edge = {"on": on, "through": through, "hot": hot, "within": within, "as_of": as_of}
+        return self._with(name, _embed("many", relation, {**edge, **window, **parts}, name))
 
     @abstractmethod
     def _with(self, name: str, embed: Embed) -> Self: ...
@@ -253,6 +271,7 @@ def document(
     solution: Solution | None = None,
     emit: EmitMap | None = None,
     ready: Sequence[str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product of one document a row of `root`.
 
@@ -270,6 +289,7 @@ def document(
         emit: When documents are sent; by default at the end of each batch.
         ready: Relations that have to be read to the end they had at start before anything
             is sent.
+        expect: What wants attention in `joinery status`; by default failures.
 
     Raises:
         ProjectErrors: With every problem.
@@ -282,13 +302,14 @@ def document(
         ['stars']
     """
     parts: dict[str, object] = {
-        "root": _name(root),
+        "root": relation_name(root),
         "fields": fields,
         "values": values,
         "where": where,
     }
     parts |= {"sink": sink, "group": group, "solution": solution, "emit": emit, "ready": ready}
-    made = Document(_product(name, parts), _objects(root))
+    parts |= {"expect": expect}
+    made = Document(product_of(name, parts), objects_of(root))
     for each, below in (embed or {}).items():
         made = made._with(each, below)
     return made
@@ -322,9 +343,9 @@ def outbox(
         >>> made.spec.outbox.key
         'id'
     """
-    parts = {"relation": _name(relation), "key": key, "value": value, "headers": headers}
-    spec = _product(name, {"outbox": given(parts), "sink": sink})
-    return Document(spec, _objects(relation))
+    parts = {"relation": relation_name(relation), "key": key, "value": value, "headers": headers}
+    spec = product_of(name, {"outbox": given(parts), "sink": sink})
+    return Document(spec, objects_of(relation))
 
 
 @suggesting
@@ -341,6 +362,7 @@ def aggregate(
     group: str | None = None,
     solution: Solution | None = None,
     ready: Sequence[str] | None = None,
+    expect: ExpectMap | None = None,
 ) -> Document:
     """Return a product of one row a group of `relation`'s rows.
 
@@ -356,6 +378,7 @@ def aggregate(
         group: Products of one group share a query.
         solution: As for `jn.document`.
         ready: As for `jn.document`.
+        expect: As for `jn.document`.
 
     Raises:
         ProjectErrors: With every problem.
@@ -365,10 +388,103 @@ def aggregate(
         >>> hours.spec.aggregate.window.size.count
         3600000000
     """
-    parts: dict[str, object] = {"aggregate": _name(relation), "by": by, "window": window}
+    parts: dict[str, object] = {"aggregate": relation_name(relation), "by": by, "window": window}
     parts |= {"where": where, "values": values, "emit": emit, "sink": sink}
-    parts |= {"group": group, "solution": solution, "ready": ready}
-    return Document(_product(name, parts), _objects(relation))
+    parts |= {"group": group, "solution": solution, "ready": ready, "expect": expect}
+    return Document(product_of(name, parts), objects_of(relation))
+
+
+@suggesting
+def search(
+    name: str,
+    documents: RelationLike,
+    *,
+    queries: RelationLike,
+    query: str,
+    on: Columns | None = None,
+    language: Literal["sql", "lucene"] | None = None,
+    retroactive: bool | None = None,
+    fields: Fields | None = None,
+    sink: Sinks | None = None,
+    group: str | None = None,
+    solution: Solution | None = None,
+    emit: EmitMap | None = None,
+    ready: Sequence[str] | None = None,
+) -> Document:
+    """Return a product of one row for each stored query and document that match now.
+
+    Args:
+        name: The product's name.
+        documents: What is searched: a relation, or a product of the same group.
+        queries: The relation with a stored query in each row.
+        query: Its column with the query.
+        on: Column of a query to column of a document, which must be equal; a list where the
+            names agree.
+        language: `sql`, a condition over the columns of a document, or `lucene`.
+        retroactive: Whether a new query finds the documents that are there already; it does by
+            default.
+        fields: What a match shows after the keys of the two: expressions over both rows, such
+            as `{"price": "listing.price"}`.
+        sink: As for `jn.document`.
+        group: Products of one group share a query.
+        solution: As for `jn.document`.
+        emit: As for `jn.document`.
+        ready: As for `jn.document`.
+
+    Raises:
+        ProjectErrors: With every problem.
+
+    Example:
+        >>> hits = search("hits", "listing", queries="saved_search", query="condition")
+        >>> hits.spec.search.query
+        'condition'
+    """
+    parts: dict[str, object] = {
+        "search": relation_name(documents),
+        "queries": relation_name(queries),
+    }
+    parts |= {"query": query, "on": on, "language": language, "retroactive": retroactive}
+    parts |= {"fields": fields, "sink": sink, "group": group, "solution": solution}
+    parts |= {"emit": emit, "ready": ready}
+    return Document(product_of(name, parts), (*objects_of(documents), *objects_of(queries)))
+
+
+@suggesting
+def history(
+    name: str,
+    relation: RelationLike,
+    *,
+    valid: str,
+    track: Sequence[str] | None = None,
+    emit: EmitMap | None = None,
+    sink: Sinks | None = None,
+    group: str | None = None,
+    solution: Solution | None = None,
+    ready: Sequence[str] | None = None,
+) -> Document:
+    """Return a product of one row a version: a slowly changing dimension of type 2.
+
+    Args:
+        name: The product's name.
+        relation: The relation whose rows' versions are kept.
+        valid: The column with the time from which a version is valid.
+        track: The columns in which versions differ; None is all but the key and `valid`.
+        emit: When versions are sent; `settle` alone.
+        sink: As for `jn.document`.
+        group: Products of one group share a query.
+        solution: As for `jn.document`.
+        ready: As for `jn.document`.
+
+    Raises:
+        ProjectErrors: With every problem.
+
+    Example:
+        >>> history("tiers", "customer", valid="changed_at", track=["tier"]).spec.history.valid
+        'changed_at'
+    """
+    parts: dict[str, object] = {"history": relation_name(relation), "valid": valid, "track": track}
+    parts |= {"emit": emit, "sink": sink, "group": group, "solution": solution, "ready": ready}
+    return Document(product_of(name, parts), objects_of(relation))
 
 
 def one(
@@ -379,6 +495,8 @@ def one(
     values: Mapping[str, str] | None = None,
     where: str | None = None,
     order: Sequence[str] | None = None,
+    within: Interval | None = None,
+    as_of: str | None = None,
     hidden: bool = False,
     embed: Mapping[str, Embed] | None = None,
 ) -> Embed:
@@ -391,6 +509,9 @@ def one(
         values: Further fields by name, computed from fields and embeds.
         where: Only rows for which it is true.
         order: Which of several rows is taken: the first, `-` in front for descending.
+        within: How far its time may be from that of the row above, such as `["0s", "30m"]`.
+        as_of: The column of the row above with the time whose version is embedded; None is the row
+            as it is.
         hidden: Usable in expressions, but not part of the document.
         embed: Embeds below it, by name.
 
@@ -402,7 +523,8 @@ def one(
         (('id', 'repo_id'),)
     """
     parts = _shown(fields, values, where, hidden, embed)
-    return _embed("one", relation, {"on": on, "order": order, **parts})
+    edge = {"on": on, "order": order, "within": within, "as_of": as_of}
+    return _embed("one", relation, {**edge, **parts})
 
 
 @suggesting
@@ -417,6 +539,10 @@ def many(
     limit: int | None = None,
     overflow: Overflow | None = None,
     as_: Shape | None = None,
+    within: Interval | None = None,
+    as_of: str | None = None,
+    through: Through | None = None,
+    hot: HotMap | None = None,
     hidden: bool = False,
     embed: Mapping[str, Embed] | None = None,
 ) -> Embed:
@@ -432,6 +558,13 @@ def many(
         limit: How many rows are kept, in that order.
         overflow: Above `limit`: count all in `<name>_total`, or refuse the document.
         as_: A list, or a map from the row's key to the row.
+        within: How far its time may be from that of the row above, such as `["0s", "30m"]`.
+        as_of: The column of the row above with the time whose version is embedded; None is the row
+            as it is.
+        through: The relation whose rows lead to the embedded ones, with its columns and the
+            parent's: `{follow: {"follower_id": "id"}}`; `on` then compares with columns of it:
+            `{"author_id": "follow.followee_id"}`.
+        hot: With `through`: `{"above": 100_000}` leaves out what more rows of it name.
         hidden: Usable in expressions, but not part of the document.
         embed: Embeds below it, by name.
 
@@ -444,7 +577,8 @@ def many(
     """
     parts = _shown(fields, values, where, hidden, embed)
     window = {"order": order, "limit": limit, "overflow": overflow, "as": as_}
-    return _embed("many", relation, {"on": on, **window, **parts})
+    edge = {"on": on, "through": through, "hot": hot, "within": within, "as_of": as_of}
+    return _embed("many", relation, {**edge, **window, **parts})
 
 
 def _shown(
@@ -474,20 +608,25 @@ def _embed(
                 hint=f"Use embed_{relation.spec.cardinality} with its name alone.",
             )
         return relation
-    below = told.pop("embed", {})
+    below, through = told.pop("embed", {}), told.pop("through", {})
     assert isinstance(below, Mapping)  # as both callers have it
+    assert isinstance(through, Mapping)
+    if through:
+        told["through"] = {relation_name(each): on for each, on in through.items()}
     reader = Reader()
-    called = name or _name(relation)
-    entry = Entry(called, tree_of({cardinality: _name(relation), **told}))
+    called = name or relation_name(relation)
+    entry = Entry(called, tree_of({cardinality: relation_name(relation), **told}))
     spec = read_embed(reader, entry, ("embed",))
     raise_all(tuple(reader.problems))
-    made = Embed(spec, _objects(relation))
+    objects = (each for one in (relation, *through) for each in objects_of(one))
+    made = Embed(spec, tuple(objects))
     for each, embed in below.items():
         made = made._with(each, embed)
     return made
 
 
-def _product(name: str, parts: Mapping[str, object]) -> ProductSpec:
+def product_of(name: str, parts: Mapping[str, object]) -> ProductSpec:
+    """Return the product of a name that these keys declare, as the file's reader reads them."""
     reader = Reader()
     spec = read_product(reader, Entry(name, tree_of(given(parts))), ("products", name))
     raise_all(tuple(reader.problems))
@@ -509,7 +648,8 @@ def given(parts: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _name(relation: RelationLike) -> str:
+def relation_name(relation: RelationLike) -> str:
+    """Return the name under which a relation or a product is read."""
     match relation:
         case RelationSpec(name=name):
             return name
@@ -521,7 +661,8 @@ def _name(relation: RelationLike) -> str:
             assert_never(relation)
 
 
-def _objects(relation: RelationLike) -> tuple[RelationSpec, ...]:
+def objects_of(relation: RelationLike) -> tuple[RelationSpec, ...]:
+    """Return the relations that come along with a relation or a product."""
     match relation:
         case RelationSpec():
             return (relation,)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from joinery.project.expect import Expectations
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
 from joinery.project.part import names_of
@@ -24,6 +25,11 @@ SHAPES = ("list", "map")
 RESERVED_PROJECT = ("functions",)
 WHENS = ("changed", "closed")
 LATE_ROWS = ("correct", "dead_letter", "drop")
+LANGUAGES = ("sql", "lucene")
+SEARCH = ("search", "queries", "query", "on", "language", "retroactive")
+HISTORY = ("history", "valid", "track")
+"""The keys that products with `search` have and others have not."""
+AFTERS = ("past_last", "next_row")
 WINDOW_KINDS = ("tumbling", "hopping", "cumulative", "session", "sliding")
 
 
@@ -137,6 +143,12 @@ EMBED: Names = {
     "on": _ref(
         "on", "Column of the embedded relation: column of the parent; a list where names agree."
     ),
+    "through": _ref(
+        "through",
+        "Of `many`: the relation whose rows lead to the embedded ones. `on` then compares with"
+        " columns of it, `relation.column`.",
+    ),
+    "hot": _ref("hot", "Of `through`: leaves out what many of its rows name."),
     **_SHOWN,
     "order": _names("What the list is sorted by, `-` in front for descending; then by the key."),
     "limit": _count("How many are kept, in that order."),
@@ -151,6 +163,19 @@ EMBED: Names = {
         "default": "list",
         "description": "A list, or a map from the row's key to the row.",
     },
+    "as_of": _text(
+        "The column of the parent with the time whose version of the row is embedded; by default"
+        " the row as it is."
+    ),
+    "within": _ref(
+        "within",
+        "How far the row's time may be from that of the row above: `[from, to]`, ends included.",
+    ),
+}
+HOT: Names = {
+    "above": _count(
+        "What more rows of the through relation name is left out, and told in `<name>_hot`."
+    ),
 }
 OUTBOX: Names = {
     "relation": _text("The relation whose inserted rows are the events."),
@@ -162,6 +187,26 @@ OUTBOX: Names = {
         "description": "Kafka headers and the columns they are taken from.",
     },
 }
+_PATTERN: Names = {
+    "order": _names(
+        "Of `pattern`: how rows follow one another, `-` in front for descending; by default by"
+        " time, then by the key."
+    ),
+    "define": _ref("expressions", "Of `pattern`: variables, and what a row must be to be theirs."),
+    "match": _text(
+        "Of `pattern`: `A B` (the very next row), `A -> B` (a later one), `( )`, `A+`, `A*`,"
+        " `A?`, `A{2,5}`, a bar between alternatives, and last `not C`.",
+        examples=["F{3,} -> S not P"],
+    ),
+    "within": _ref("span", "Of `pattern`: how long after its first row a match may end."),
+    "after": {
+        "enum": list(AFTERS),
+        "default": "past_last",
+        "description": "Of `pattern`: where the search goes on after a match.",
+    },
+}
+PATTERN_KEYS = tuple(_PATTERN)
+"""What only a product with `pattern` has."""
 PRODUCT: Names = {
     "root": _text("The relation with one row per document."),
     "outbox": {
@@ -172,16 +217,43 @@ PRODUCT: Names = {
         ],
     },
     "aggregate": _text("Instead of `root`: the relation whose rows are put into groups."),
+    "history": _text("Instead of `root`: the relation whose rows' versions are kept."),
+    "pattern": _text("Instead of `root`: the relation in whose rows matches are looked for."),
     **_SHOWN,
-    "by": _ref("fields", "Of `aggregate`: what its rows are grouped by; by default one group."),
+    "by": _ref(
+        "fields",
+        "Of `aggregate`, what its rows are grouped by; of `pattern`, whose rows make a match.",
+    ),
+    **_PATTERN,
     "window": {
         "description": "Of `aggregate`: the windows of time that rows are put into.",
         "anyOf": [_text("The name of one of `windows`."), _ref("window")],
     },
+    "search": _text(
+        "Instead of `root`: the relation or product that stored queries are matched with."
+    ),
+    "queries": _text("Of `search`: the relation with a stored query in each row."),
+    "query": _text("Of `search`: the column of `queries` with the query."),
+    "on": _ref(
+        "on", "Of `search`: column of `queries`: column of the documents; a list where names agree."
+    ),
+    "language": {
+        "enum": list(LANGUAGES),
+        "default": "sql",
+        "description": "Of `search`: what a query is: a condition, or a query of Lucene.",
+    },
+    "retroactive": _flag(
+        "Of `search`: a new query finds the documents that are there already.", default=True
+    ),
+    "valid": _text("Of `history`: the column with the time from which a version is valid."),
+    "track": _names(
+        "Of `history`: the columns in which versions differ; by default all but `valid`."
+    ),
     "sink": _ref("sinks", "Where documents are written."),
     "group": _text("Products of one group share a query: they read their sources once."),
     "solution": _ref("solution", "How join state is kept.", default="spark-state"),
     "emit": _ref("emit", "When documents are sent; by default at the end of each batch."),
+    "expect": _ref("expect", "What wants attention in `joinery status`; by default failures."),
     "ready": _names(
         "Relations that have to be read to the end they had at start before anything is sent."
     ),
@@ -191,21 +263,21 @@ EMIT: Names = {
     "when": {
         "enum": list(WHENS),
         "default": "changed",
-        "description": "Of `aggregate`: send a window after each change, or once it is closed.",
+        "description": "Of what goes by time: send after each change, or once its time is over.",
     },
     "late": {
         "enum": list(LATE_ROWS),
         "default": "correct",
-        "description": "Of `aggregate`: what a row does that comes below the watermark.",
+        "description": ("Of what goes by time: what a row does that comes below the watermark."),
     },
     "allowed": _ref(
         "span",
-        "Of `aggregate`: how far below the watermark a row is not late yet.",
+        "Of what goes by time: how far below the watermark a row is not late yet.",
         default="0s",
     ),
     "retention": _ref(
         "span",
-        "Of `aggregate`: how long after a window's end rows still correct it.",
+        "Of what goes by time: how long after its end it can still change.",
         default="7d",
     ),
 }
@@ -304,6 +376,7 @@ def _word(known: tuple[str, ...], description: str) -> Fragment:
 
 
 WATERMARK = names_of(WatermarkSpec)
+EXPECT = names_of(Expectations)
 CLOCKS = names_of(ClocksSpec)
 CACHE = names_of(Cache)
 LIMITS = names_of(Limits)

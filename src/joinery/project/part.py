@@ -83,7 +83,7 @@ def _read(reader: Reader, tree: Tree, what: str, fragment: Fragment) -> object:
         case "#/$defs/duration":
             return reader.duration_ms(tree, what)
         case "integer":
-            return reader.count(tree, what)
+            return reader.count(tree, what, least=fragment.get("minimum", 1))
         case "number":
             return reader.rate(tree, what)
         case other:

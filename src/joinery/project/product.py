@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Literal
 from joinery.errors import Location
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
-from joinery.project.window import AS_CHANGED, Emit, Window
+from joinery.project.window import AS_CHANGED, Emit, Window, Within
 
 if TYPE_CHECKING:
+    from joinery.project.expect import Expectations
     from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 Options = tuple[tuple[str, object], ...]
 Pairs = tuple[tuple[str, str], ...]
+After = Literal["past_last", "next_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +98,31 @@ class OrderSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ThroughSpec:
+    """A relation whose rows lead from a parent to its children.
+
+    Attributes:
+        on: Its column and the parent's, pair by pair.
+        hot_above: Children whom more of its rows name are left out; None sets no bound.
+    """
+
+    relation: str
+    on: Pairs
+    hot_above: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """A product's root, or an entry of `embed`.
 
     Attributes:
-        on: Child column and parent column, pair by pair; empty at the root.
+        on: Child column and parent column, pair by pair; empty at the root. With `through` a
+            column of that relation stands in place of the parent's.
         fields: Names and expressions; None means all columns of the relation.
         keyed: True for `as: map`.
+        within: How far a row's time may be from that of the row above; None for any.
+        as_of: The column of the row above with the time whose version is embedded; None for the
+            row as it is.
     """
 
     name: str
@@ -118,6 +138,14 @@ class NodeSpec:
     embed: tuple[NodeSpec, ...] = ()
     hidden: bool = False
     keyed: bool = False
+    within: Within | None = None
+    through: ThroughSpec | None = None
+    as_of: str | None = None
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that it names itself."""
+        return (self.relation,) if self.through is None else (self.relation, self.through.relation)
 
     def walk(self) -> Iterator[NodeSpec]:
         """Yield this node and all below it, parents first."""
@@ -160,13 +188,74 @@ class AggregateSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchSpec:
+    """Which stored queries match which documents.
+
+    Attributes:
+        queries: The relation with a query in each row.
+        query: Its column with the query.
+        on: Columns of a query and of a document that must be equal, pair by pair.
+        retroactive: Whether a new query finds documents that are there already.
+        fields: Names and expressions over both rows.
+    """
+
+    queries: str
+    query: str
+    on: Pairs = ()
+    language: Literal["sql", "lucene"] = "sql"
+    retroactive: bool = True
+    fields: Pairs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySpec:
+    """What is kept of the versions of a relation's rows.
+
+    Attributes:
+        valid: The column with the time from which a version is valid.
+        track: The columns in which versions differ; None for all but the key and `valid`.
+    """
+
+    valid: str = ""
+    track: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternSpec:
+    """What is looked for in the rows of a relation, key by key.
+
+    Attributes:
+        by: Names and expressions over a row.
+        order: How the rows of a key follow one another; empty is by time.
+        define: Variables, and what a row must be to be theirs.
+        match: The pattern, over variables.
+        within_us: How long after its first row a match may end.
+        after: Where the search goes on after a match: behind its last row, or its first.
+        fields: Names and expressions over a match.
+    """
+
+    match: str
+    by: Pairs = ()
+    order: tuple[OrderSpec, ...] = ()
+    define: Pairs = ()
+    within_us: int | None = None
+    after: After = "past_last"
+    fields: Pairs = ()
+    emit: Emit = AS_CHANGED
+
+
+@dataclass(frozen=True, slots=True)
 class ProductSpec:
-    """One document a root row, and where it goes; or what `outbox` or `aggregate` says.
+    """One document a root row, and where it goes; or what another form says.
 
     Attributes:
         root: Of another form than documents, the relation alone.
         outbox: Set where the root's inserted rows are sent as events, instead of documents.
         aggregate: Set where groups of the root's rows are kept, instead of documents.
+        history: Set where the versions of the root's rows are kept, instead of documents.
+        emit: Of documents with `within`: when they are sent, and what rows do that come late.
+        search: Set where stored queries are matched with the root's rows, instead of documents.
+        pattern: Set where patterns are looked for in the root's rows, instead of documents.
     """
 
     name: str
@@ -179,6 +268,17 @@ class ProductSpec:
     ready: tuple[str, ...] = ()
     outbox: OutboxSpec | None = None
     aggregate: AggregateSpec | None = None
+    history: HistorySpec | None = None
+    emit: Emit = AS_CHANGED
+    search: SearchSpec | None = None
+    pattern: PatternSpec | None = None
+    expect: Expectations | None = None
+
+    @property
+    def relations_read(self) -> tuple[str, ...]:
+        """The names of the relations and products that it reads."""
+        names = [each for node in self.root.walk() for each in node.relations]
+        return (*names, *((self.search.queries,) if self.search else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +341,7 @@ class ProjectSpec:
     def read_products(self) -> frozenset[str]:
         """The products that others read as relations."""
         named = {each.name: each.product or "" for each in self.relations}
-        read = {node.relation for each in self.products for node in each.root.walk()}
+        read = {name for each in self.products for name in each.relations_read}
         return frozenset(named.get(each, each) for each in read)
 
     def alone(self, product: str) -> ProjectSpec:
@@ -253,8 +353,7 @@ class ProjectSpec:
             name = left.pop()
             if name in specs and name not in kept:
                 kept.add(name)
-                read = [node.relation for node in specs[name].root.walk()]
-                left += [named.get(each, each) for each in read]
+                left += [named.get(each, each) for each in specs[name].relations_read]
         return replace(
             self,
             products=tuple(each for each in self.products if each.name in kept),

@@ -75,6 +75,32 @@ def span_text(span: Span) -> str:
     return f"{span.count}us"
 
 
+def offset_us(text: str) -> int | None:
+    """Return a duration with or without a sign in microseconds, or None where it has no length.
+
+    Example:
+        >>> offset_us("-10m"), offset_us("+1h"), offset_us("0s"), offset_us("1 month")
+        (-600000000, 3600000000, 0, None)
+    """
+    written = text.strip()
+    signed = written[:1] in ("-", "+")
+    span = span_of(written[1:] if signed else written)
+    elapsed = None if span is None else span.elapsed_us
+    return -elapsed if elapsed is not None and written[:1] == "-" else elapsed
+
+
+def offset_text(micros: int) -> str:
+    """Return a duration with its sign, whole days as such.
+
+    Example:
+        >>> offset_text(-600_000_000), offset_text(0)
+        ('-10m', '0s')
+    """
+    if micros == 0:
+        return "0s"
+    return f"-{micros_text(-micros)}" if micros < 0 else micros_text(micros)
+
+
 def micros_text(micros: int) -> str:
     """Return an elapsed time, whole days as such.
 

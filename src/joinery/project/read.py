@@ -213,7 +213,14 @@ def _time(reader: Reader, parts: Mapping[str, Tree], what: str) -> str | ClocksS
 def _watermark(reader: Reader, parts: Mapping[str, Tree], what: str) -> WatermarkSpec | None:
     if "watermark" not in parts:
         return None
-    return read_part(reader, parts["watermark"], f'"watermark" of {what}', WatermarkSpec)
+    tree = parts["watermark"]
+    spec = read_part(reader, tree, f'"watermark" of {what}', WatermarkSpec)
+    idle = tree.get("idle") if isinstance(tree, MapTree) else None
+    if idle is not None and spec.idle_ms == 0:
+        message = f'"idle" of "watermark" of {what} needs a duration above 0s'
+        hint = "Without it, a partition is always waited for."
+        reader.refuse("SPEC_VALUE", message, idle.mark.value, hint=hint)
+    return spec
 
 
 def _key(reader: Reader, tree: Tree, what: str, path: SpecPath) -> tuple[str, ...]:

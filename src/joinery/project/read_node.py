@@ -11,18 +11,25 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from joinery.project import grammar
+from joinery.project.expect import Expectations
+from joinery.project.part import read_part
 from joinery.project.product import (
     AggregateSpec,
+    HistorySpec,
     NodeSpec,
     OrderSpec,
     OutboxSpec,
     Pairs,
+    PatternSpec,
     ProductSpec,
+    SearchSpec,
+    ThroughSpec,
 )
 from joinery.project.read_aggregate import read_emit, read_product_window
 from joinery.project.read_kind import read_sinks, read_solution
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
+from joinery.project.window import Within
 
 
 def read_outbox(reader: Reader, tree: Tree, what: str) -> tuple[str, OutboxSpec]:
@@ -61,6 +68,13 @@ def _column(reader: Reader, entry: Entry, part: str) -> str:
 
 Parts = Mapping[str, Tree]
 _EQUATION = re.compile(r"\s*(?:\w+\.)?(\w+)\s*==?\s*(?:\w+\.)?(\w+)\s*")
+_OF_FORM = {
+    **dict.fromkeys(("by", "window"), "aggregate"),
+    **dict.fromkeys(("queries", "query", "on", "language", "retroactive"), "search"),
+    **dict.fromkeys(("valid", "track"), "history"),
+    **dict.fromkeys(grammar.PATTERN_KEYS, "pattern"),
+}
+"""The keys that one form of a product has and documents have not."""
 _SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
 
 
@@ -72,14 +86,30 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         reader.shape(entry.value, what, "a map")
         return ProductSpec(entry.name, NodeSpec(entry.name, "root", ""))
     parts = reader.named(entry.value, what, grammar.PRODUCT)
+    product = _product(reader, parts, entry, path)
+    if "expect" not in parts:
+        return product
+    expect = read_part(reader, parts["expect"], f'"expect" of {what}', Expectations)
+    return replace(product, expect=expect)
+
+
+def _product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    """Return the product of one form or another."""
+    what = f'product "{entry.name}"'
     if "outbox" in parts:
         return _outbox_product(reader, parts, entry, path)
     if "aggregate" in parts:
         return _aggregate_product(reader, parts, entry, path)
-    for name in ("by", "window"):
+    if "pattern" in parts:
+        return _pattern_product(reader, parts, entry, path)
+    if "search" in parts:
+        return _search_product(reader, parts, entry, path)
+    if "history" in parts:
+        return _history_product(reader, parts, entry, path)
+    for name, form in _OF_FORM.items():
         if name in parts:
-            message = f'{what} has "{name}" without "aggregate"'
-            hint = "Write aggregate: RELATION instead of root."
+            message = f'{what} has "{name}" without "{form}"'
+            hint = f"Write {form}: RELATION instead of root."
             reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
     if "root" not in parts:
         _no_root(reader, entry, what)
@@ -89,9 +119,6 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         reader.folder_name(group, "a group", parts["group"].mark.value)
     solution, options = read_solution(reader, parts.get("solution"), what)
     emit = _emit(reader, parts, what)
-    for name in emit.keys() - {"settle"}:
-        message = f'"{name}" of "emit" is of products with "aggregate"'
-        reader.refuse("SPEC_VALUE", message, emit[name].mark.value, hint=f'Remove "{name}".')
     return ProductSpec(
         name=entry.name,
         root=_shown(reader, parts, what, path, NodeSpec(entry.name, "root", root)),
@@ -101,13 +128,24 @@ def read_product(reader: Reader, entry: Entry, path: Path) -> ProductSpec:
         solution_options=options,
         settle_ms=_settle(reader, emit),
         ready=_texts(reader, parts, "ready", what, path),
+        emit=read_emit(reader, emit),
     )
+
+
+def _refuse_times(reader: Reader, emit: Parts) -> Parts:
+    """Refuse what goes by time of a product that does not, and return it."""
+    for name in sorted(emit.keys() - {"settle"}):
+        message = (
+            f'"{name}" of "emit" is of products with "aggregate", or with "within" in an embed'
+        )
+        reader.refuse("SPEC_VALUE", message, emit[name].mark.value, hint=f'Remove "{name}".')
+    return emit
 
 
 def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
     what = f'product "{entry.name}"'
     for name in parts:
-        if name not in ("outbox", "sink"):
+        if name not in ("outbox", "sink", "expect"):
             message = f'{what} has both "outbox" and "{name}"'
             hint = f'Remove "{name}".' if name != "root" else "Keep one of them."
             reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
@@ -125,13 +163,13 @@ def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> P
 
 
 def _no_root(reader: Reader, entry: Entry, what: str) -> None:
-    hint = "Write root: RELATION, outbox: RELATION or aggregate: RELATION."
+    hint = "Write root: RELATION, or one of outbox, aggregate, search, history and pattern."
     reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place, hint=hint)
 
 
 def _aggregate_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
     what = f'product "{entry.name}"'
-    for name in ("root", "outbox", "fields", "embed"):
+    for name in ("root", "outbox", "fields", "embed", *grammar.SEARCH, *grammar.HISTORY):
         if name in parts:
             message = f'{what} has both "aggregate" and "{name}"'
             hint = "Write them under by and values." if name == "fields" else f'Remove "{name}".'
@@ -166,6 +204,147 @@ def _aggregate_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -
     )
 
 
+def _search_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in ("root", "outbox", "by", "window", "where", "values", "embed"):
+        if name in parts:
+            message = f'{what} has both "search" and "{name}"'
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=f'Remove "{name}".')
+    relation = reader.text(parts["search"], f'"search" of {what}')
+    reader.alias((*path, "root"), parts["search"])
+    group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
+    if group:
+        reader.folder_name(group, "a group", parts["group"].mark.value)
+    solution, options = read_solution(reader, parts.get("solution"), what)
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        group=group,
+        solution=solution,
+        solution_options=options,
+        settle_ms=_settle(reader, _refuse_times(reader, _emit(reader, parts, what))),
+        ready=_texts(reader, parts, "ready", what, path),
+        search=_search(reader, parts, entry, path),
+    )
+
+
+def _search(reader: Reader, parts: Parts, entry: Entry, path: Path) -> SearchSpec:
+    what = f'product "{entry.name}"'
+    for name in ("queries", "query"):
+        if name not in parts:
+            hint = "Write queries: RELATION, query: its column with the query."
+            reader.refuse("SPEC_MISSING_KEY", f'{what} needs "{name}"', entry.place, hint=hint)
+    named = {
+        name: reader.text(parts[name], f'"{name}" of {what}')
+        for name in ("queries", "query")
+        if name in parts
+    }
+    language = _word(reader, parts, "language", what, grammar.LANGUAGES)
+    kept = "retroactive" not in parts or reader.flag(
+        parts["retroactive"], f'"retroactive" of {what}'
+    )
+    return SearchSpec(
+        queries=named.get("queries", ""),
+        query=named.get("query", ""),
+        on=read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else (),
+        language="lucene" if language == "lucene" else "sql",
+        retroactive=kept,
+        fields=read_fields(reader, parts["fields"], what, (*path, "fields"))
+        if "fields" in parts
+        else (),
+    )
+
+
+_NOT_OF_HISTORY = ("root", "fields", "values", "where", "embed", "by", "window", *grammar.SEARCH)
+
+
+def _history_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in _NOT_OF_HISTORY:
+        if name in parts:
+            message = f'{what} has both "history" and "{name}"'
+            hint = "Write track: [column]." if name == "fields" else f'Remove "{name}".'
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
+    if "valid" not in parts:
+        hint = "Write valid: COLUMN, the time from which a version is valid."
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "valid"', entry.place, hint=hint)
+    relation = reader.text(parts["history"], f'"history" of {what}')
+    reader.alias((*path, "root"), parts["history"])
+    group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
+    if group:
+        reader.folder_name(group, "a group", parts["group"].mark.value)
+    solution, options = read_solution(reader, parts.get("solution"), what)
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        group=group,
+        solution=solution,
+        solution_options=options,
+        settle_ms=_settle(reader, _refuse_times(reader, _emit(reader, parts, what))),
+        ready=_texts(reader, parts, "ready", what, path),
+        history=HistorySpec(
+            valid=reader.text(parts["valid"], f'"valid" of {what}') if "valid" in parts else "",
+            track=_texts(reader, parts, "track", what, path) if "track" in parts else None,
+        ),
+    )
+
+
+def _pattern_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in ("root", "embed", "values", "where", "window", *grammar.SEARCH, *grammar.HISTORY):
+        if name in parts:
+            message = f'{what} has both "pattern" and "{name}"'
+            hint = "Write it under fields." if name == "values" else f'Remove "{name}".'
+            if name == "where":
+                hint = "Write it under where of the relation, or under define."
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
+    relation = reader.text(parts["pattern"], f'"pattern" of {what}')
+    reader.alias((*path, "root"), parts["pattern"])
+    group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
+    if group:
+        reader.folder_name(group, "a group", parts["group"].mark.value)
+    solution, options = read_solution(reader, parts.get("solution"), what)
+    emit = _emit(reader, parts, what)
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        group=group,
+        solution=solution,
+        solution_options=options,
+        settle_ms=_settle(reader, emit),
+        ready=_texts(reader, parts, "ready", what, path),
+        pattern=replace(_pattern(reader, parts, entry, path), emit=read_emit(reader, emit)),
+    )
+
+
+def _pattern(reader: Reader, parts: Parts, entry: Entry, path: Path) -> PatternSpec:
+    what = f'product "{entry.name}"'
+    if "match" not in parts:
+        hint = "Write match: A -> B, with the variables under define."
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "match"', entry.place, hint=hint)
+    default = PatternSpec("")
+    within = None
+    if "within" in parts:
+        within = reader.elapsed_us(parts["within"], f'"within" of {what}', least=1)
+    after = _word(reader, parts, "after", what, grammar.AFTERS) or default.after
+    by, fields = (
+        read_fields(reader, parts[word], what, (*path, word), word=word) if word in parts else ()
+        for word in ("by", "fields")
+    )
+    return PatternSpec(
+        match=reader.text(parts["match"], f'"match" of {what}') if "match" in parts else "",
+        by=by,
+        order=_order(reader, parts, what, path),
+        define=reader.pairs(parts["define"], f'"define" of {what}') if "define" in parts else (),
+        within_us=within,
+        after="next_row" if after == "next_row" else "past_last",
+        fields=fields,
+    )
+
+
 def _emit(reader: Reader, parts: Parts, what: str) -> Parts:
     if "emit" not in parts:
         return {}
@@ -190,18 +369,97 @@ def read_embed(reader: Reader, entry: Entry, path: Path) -> NodeSpec:
         reader.refuse("SPEC_MISSING_KEY", f'{what} needs "on"', entry.place, hint=hint)
     _only_many(reader, parts, what)
     overflow = _word(reader, parts, "overflow", what, grammar.OVERFLOWS)
+    through = _through(reader, parts, what, path)
+    on = read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else ()
+    if through is not None and "on" in parts:
+        on = _unqualified(reader, parts["on"], on, through.relation, what)
     node = NodeSpec(
         name=entry.name,
         cardinality=cardinality,
         relation=relation,
-        on=read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else (),
+        on=on,
         order=_order(reader, parts, what, path),
         limit=reader.count(parts["limit"], f'"limit" of {what}') if "limit" in parts else None,
         overflow="fail" if overflow == "fail" else "count",
         hidden="hidden" in parts and reader.flag(parts["hidden"], f'"hidden" of {what}'),
         keyed=_word(reader, parts, "as", what, grammar.SHAPES) == "map",
+        within=read_within(reader, parts["within"], what) if "within" in parts else None,
+        through=through,
+        as_of=_as_of(reader, parts, what),
     )
     return _shown(reader, parts, what, path, node)
+
+
+def _as_of(reader: Reader, parts: Parts, what: str) -> str | None:
+    if "as_of" not in parts:
+        return None
+    for name in ("within", "through"):
+        if name in parts:
+            message = f'{what} has both "as_of" and "{name}"'
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint="Keep one of them.")
+    return reader.text(parts["as_of"], f'"as_of" of {what}')
+
+
+def read_within(reader: Reader, tree: Tree, what: str) -> Within | None:
+    """Return how far times may be apart, from a list of two; None where it tells nothing."""
+    part = f'"within" of {what}'
+    if not isinstance(tree, ListTree) or len(tree.items) != 2:
+        reader.shape(tree, part, "a list of two durations", "Write one such as [0s, 30m].")
+        return None
+    first, last = (reader.offset_us(each, f"an end of {part}") for each in tree.items)
+    if first > last:
+        hint = "Write the earlier end first."
+        reader.refuse("SPEC_VALUE", f"{part} holds no time", tree.mark.value, hint=hint)
+    return Within(first, last)
+
+
+def _through(reader: Reader, parts: Parts, what: str, path: Path) -> ThroughSpec | None:
+    """Return the relation of `through` with its `on`, and what `hot` says."""
+    hot = _hot_above(reader, parts, what)
+    if "through" not in parts:
+        return None
+    part, tree = f'"through" of {what}', parts["through"]
+    entries = reader.entries(tree, part) if isinstance(tree, MapTree) else []
+    if len(entries) != 1:
+        hint = "Write through: {RELATION: {its column: parent column}}."
+        reader.shape(tree, part, "a map with one relation", hint)
+        return None
+    (entry,) = entries
+    place = (*path, "through", entry.name)
+    on = read_on(reader, entry.value, what, place, word="through")
+    return ThroughSpec(entry.name, on, hot)
+
+
+def _hot_above(reader: Reader, parts: Parts, what: str) -> int | None:
+    if "hot" not in parts:
+        return None
+    part, tree = f'"hot" of {what}', parts["hot"]
+    if "through" not in parts:
+        message = f'{what} has "hot" without "through"'
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint='Remove "hot".')
+    if not isinstance(tree, MapTree):
+        reader.shape(tree, part, "a map", "Write hot: {above: N}.")
+        return None
+    found = reader.named(tree, part, grammar.HOT)
+    if "above" not in found:
+        hint = "Write hot: {above: N}."
+        reader.refuse("SPEC_MISSING_KEY", f'{part} needs "above"', tree.mark.value, hint=hint)
+        return None
+    return reader.count(found["above"], f'"above" of {part}')
+
+
+def _unqualified(reader: Reader, tree: Tree, on: Pairs, relation: str, what: str) -> Pairs:
+    """Return the pairs of an `on` that compares columns of the through relation, and no other."""
+    pairs: list[tuple[str, str]] = []
+    for child, written in on:
+        named, _, column = written.rpartition(".")
+        if named == relation and column:
+            pairs.append((child, column))
+            continue
+        message = f'"{written}" in "on" of {what} is not a column of "{relation}"'
+        hint = f"Write {{{child}: {relation}.COLUMN}}."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+    return tuple(pairs)
 
 
 def _cardinality(
@@ -219,7 +477,7 @@ def _cardinality(
 
 def _only_many(reader: Reader, parts: Parts, what: str) -> None:
     """Refuse what has no meaning: a window over one object, an overflow without a limit."""
-    for name in ("limit", "overflow", "as"):
+    for name in ("limit", "overflow", "as", "through"):
         if name in parts and "one" in parts and "many" not in parts:
             message = f'{what} is a "one" and cannot have "{name}"'
             hint = f'Remove "{name}", or make it a "many".'
@@ -291,9 +549,9 @@ def _field_map(reader: Reader, tree: MapTree, part: str, path: Path) -> Pairs:
     return reader.pairs(tree, part)
 
 
-def read_on(reader: Reader, tree: Tree, what: str, path: Path) -> Pairs:
+def read_on(reader: Reader, tree: Tree, what: str, path: Path, *, word: str = "on") -> Pairs:
     """Return child and parent columns: from a map, or from a list where the names agree."""
-    part = f'"on" of {what}'
+    part = f'"{word}" of {what}'
     if isinstance(tree, ListTree):
         names = reader.texts(tree, part, path)
         for name, item in zip(names, tree.items, strict=False):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from joinery.errors import Location, SpecError
 from joinery.project.product import Options
-from joinery.project.quantity import duration_ms, size_bytes, span_of
+from joinery.project.quantity import duration_ms, offset_us, size_bytes, span_of
 from joinery.project.tree import Entry, ListTree, MapTree, Mark, Path, Scalar, Tree
 from joinery.project.window import DAY_US, Span
 
@@ -156,16 +156,15 @@ class Reader:
         self.shape(tree, what, "true or false")
         return False
 
-    def count(self, tree: Tree, what: str) -> int:
-        """Return a whole number from 1 that an `int` holds."""
+    def count(self, tree: Tree, what: str, *, least: int = 1) -> int:
+        """Return a whole number from `least` that an `int` holds."""
         value = tree.value if isinstance(tree, Scalar) else None
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST:
             return value
         large = isinstance(value, int) and value > _MOST
-        self.shape(
-            tree, what, f"a whole number up to {_MOST}" if large else "a whole number from 1"
-        )
-        return 1
+        wanted = f"up to {_MOST}" if large else f"from {least}"
+        self.shape(tree, what, f"a whole number {wanted}")
+        return least
 
     def rate(self, tree: Tree, what: str) -> float | None:
         """Return a number above 0."""
@@ -201,6 +200,14 @@ class Reader:
             self.shape(tree, what, _wanted(found), hint or "Write one such as 10s, 5m, 1h or 7d.")
             return max(least, 1)
         return micros
+
+    def offset_us(self, tree: Tree, what: str) -> int:
+        """Return a duration with or without a sign, and without months, in microseconds."""
+        found = offset_us(tree.text) if isinstance(tree, Scalar) else None
+        if found is None or abs(found) > _LONGEST_US:
+            self.shape(tree, what, "a duration", "Write one such as 30m, 0s or -1h.")
+            return 0
+        return found
 
     def size_bytes(self, tree: Tree, what: str) -> int:
         """Return a size such as `8 MiB`, or a number of bytes."""

@@ -23,7 +23,9 @@ SECTIONS: Mapping[str, Names] = {
     "clocks": grammar.CLOCKS,
     "product": grammar.PRODUCT,
     "embed": grammar.EMBED,
+    "hot": grammar.HOT,
     "emit": grammar.EMIT,
+    "expect": grammar.EXPECT,
     **{f"window {kind}": names for kind, names in grammar.WINDOW.items()},
     "outbox": grammar.OUTBOX,
     "stream": grammar.STREAM,
@@ -47,6 +49,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "clocks": ("event", "sent", "received"),
     "product": ("root",),
     "embed": ("on",),
+    "hot": ("above",),
     **{
         f"window {kind}": [each for each in (kind, "every") if each in names]
         for kind, names in grammar.WINDOW.items()
@@ -69,6 +72,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
 _SHAPES: Mapping[str, str] = {
     "duration": "[duration](#values)",
     "span": "[duration](#values)",
+    "within": "list of two [durations](#values), which may have a sign",
     "size": "[size](#values)",
     "expression": "[expression](expressions.md)",
     "expressions": "map of names to [expressions](expressions.md)",
@@ -78,7 +82,10 @@ _SHAPES: Mapping[str, str] = {
     "relation": "[relation](#relations)",
     "product": "[product](#products)",
     "embed": "[embed](#embeds)",
+    "through": "[map](#through-another-relation)",
+    "hot": "[map](#through-another-relation)",
     "emit": "[map](#emit)",
+    "expect": "[map](#emit)",
     "window": "[window](#windows)",
     "stream": "[stream](#streams)",
     "step": "[step](#steps)",

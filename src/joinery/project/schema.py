@@ -13,6 +13,7 @@ from joinery.project.option import Fragment, Names, Option, fragments
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 _EXPRESSION = {"type": ["string", "number", "boolean"], "description": "A Spark SQL expression."}
 _OPTIONS = {"type": ["object", "null"]}
+_OFFSET = r"^([+-]?\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week)s?)|.*\$\{.*)$"
 _SPAN = r"^(\d+\s*(us|ms|s|m|h|d|w|(second|minute|hour|day|week|month)s?)|.*\$\{.*)$"
 
 
@@ -48,6 +49,9 @@ def _definitions() -> dict[str, Any]:
                 {"required": ["root"]},
                 {"required": ["outbox", "sink"]},
                 {"required": ["aggregate"]},
+                {"required": ["history", "valid"]},
+                {"required": ["search", "queries", "query"]},
+                {"required": ["pattern", "match"]},
             ],
         },
         "embed": {
@@ -62,6 +66,13 @@ def _definitions() -> dict[str, Any]:
             ]
         },
         **_stream_definitions(),
+        "through": {
+            "type": "object",
+            "additionalProperties": _reference("on"),
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+        "hot": _object(grammar.HOT, required=("above",)),
         "run": _object(grammar.RUN),
         "lineage": _object(grammar.LINEAGE, required=("url",)),
         "source": _kinds(SOURCES),
@@ -96,6 +107,12 @@ def _definitions() -> dict[str, Any]:
         },
         "duration": {"type": "string", "pattern": r"^(\d+\s*(ms|s|m|h|d)|.*\$\{.*)$"},
         "span": {"type": "string", "pattern": _SPAN},
+        "within": {
+            "type": "array",
+            "items": {"type": "string", "pattern": _OFFSET},
+            "minItems": 2,
+            "maxItems": 2,
+        },
         "size": {
             "anyOf": [
                 {"type": "integer", "minimum": 1},
@@ -114,6 +131,7 @@ def _stream_definitions() -> dict[str, Any]:
         "stream": _object(grammar.STREAM, required=("from",)),
         "step": {"anyOf": [_step(kind) for kind in grammar.STEP_KINDS]},
         "watermark": _object(grammar.WATERMARK),
+        "expect": _object(grammar.EXPECT),
         "clocks": _object(grammar.CLOCKS, required=("event", "sent", "received")),
         "cache": _object(grammar.CACHE),
         "limits": _object(grammar.LIMITS),

@@ -17,6 +17,8 @@ TimeUnit = Literal["micros", "millis", "nanos"]
 Images = Literal["full", "key"]
 Overflow = Literal["count", "fail"]
 Shape = Literal["list", "map"]
+# How far apart times may be, such as ("0s", "30m") or ["-1h", "0s"].
+Interval = tuple[str, str] | list[str]
 # Or "wait:5m"; the words stand beside `str` so that an editor offers them.
 OnMiss = Literal["null", "drop", "dead_letter"] | str  # noqa: PYI051
 
@@ -65,13 +67,21 @@ class LimitsMap(TypedDict, total=False):
 
 
 class EmitMap(TypedDict, total=False):
-    """When documents are sent; durations such as `2s`; all but `settle` are of aggregates."""
+    """When documents are sent; durations such as `2s`; all but `settle` go by time."""
 
     settle: str
     when: Literal["changed", "closed"]
     late: Literal["correct", "dead_letter", "drop"]
     allowed: str
     retention: str
+
+
+class ExpectMap(TypedDict, total=False):
+    """How a product is expected to be; `fresh` is a duration such as `30s`."""
+
+    fresh: str
+    behind: int
+    dead: int
 
 
 class WindowMap(TypedDict, total=False):
@@ -86,6 +96,12 @@ class WindowMap(TypedDict, total=False):
     max: str
     zone: str
     offset: str
+
+
+class HotMap(TypedDict):
+    """From when on an embed through a relation leaves rows out."""
+
+    above: int
 
 
 class RegistryMap(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Windows of time as a user declares them, and when and how late a group may be sent.
+"""Windows and intervals of time as a user declares them, and when and how late one is sent.
 
 Everything is resolved here but the zone's rules: lengths have units, defaults are filled in.
 Which windows hold a time, `joinery.semantics.window` tells.
@@ -104,11 +104,28 @@ Window = Tumbling | Hopping | Cumulative | Session | Sliding
 
 
 @dataclass(frozen=True, slots=True)
-class Emit:
-    """When a group is sent, and what becomes of rows that come late.
+class Within:
+    """How far a child's time may be from its parent's, both ends included.
 
     Attributes:
-        when: After each batch that changed it, or once when its window is closed.
+        from_us: The least that the child's time is above the parent's; negative is before it.
+        to_us: The most.
+    """
+
+    from_us: int
+    to_us: int
+
+    def __contains__(self, behind_us: int) -> bool:
+        """Return whether a child may be so long behind its parent."""
+        return self.from_us <= behind_us <= self.to_us
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """When a group, or a document with `within`, is sent, and what becomes of rows that come late.
+
+    Attributes:
+        when: After each batch that changed it, or once when its time is over.
         late: A late row corrects, is told as a dead letter, or is counted alone.
         allowed_us: How far below the watermark a row is not late yet.
         retention_us: How long after its window's end a row still corrects.

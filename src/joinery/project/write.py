@@ -18,18 +18,22 @@ from joinery.project.part import part_data
 from joinery.project.product import (
     AggregateSpec,
     DefaultsSpec,
+    HistorySpec,
     NodeSpec,
     Options,
     OrderSpec,
     OutboxSpec,
     Pairs,
+    PatternSpec,
     ProductSpec,
     ProjectSpec,
     RelationSpec,
     RunSpec,
+    SearchSpec,
     SinkSpec,
+    ThroughSpec,
 )
-from joinery.project.quantity import duration_text, micros_text, span_text
+from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
 from joinery.project.stream import (
     ClocksSpec,
     FilterSpec,
@@ -238,22 +242,52 @@ def product_data(spec: ProductSpec) -> Data:
     elif spec.solution != "spark-state":
         data["solution"] = spec.solution
     settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
-    data |= section("emit", {**(_emit(spec.aggregate.emit) if spec.aggregate else {}), **settle})
-    return data | section("ready", list(spec.ready))
+    timed = spec.aggregate or spec.pattern or spec
+    data |= section("emit", {**_emit(timed.emit), **settle})
+    data |= section("ready", list(spec.ready))
+    return data | ({"expect": part_data(spec.expect)} if spec.expect else {})
 
 
 def _form(spec: ProductSpec) -> Data:
     if spec.aggregate is not None:
         return {"aggregate": spec.root.relation, **_aggregate(spec.aggregate)}
+    if spec.history is not None:
+        return {"history": spec.root.relation, **_history(spec.history)}
+    if spec.pattern is not None:
+        return {"pattern": spec.root.relation, **_pattern(spec.pattern)}
     if spec.outbox is not None:
         return _outbox(spec, spec.outbox)
+    if spec.search is not None:
+        return {"search": spec.root.relation, **_search(spec.search)}
     return {"root": spec.root.relation, **_shown(spec.root)}
+
+
+def _search(spec: SearchSpec) -> Data:
+    data: Data = {"queries": spec.queries, "query": spec.query}
+    data |= {"on": on_data(spec.on)} if spec.on else {}
+    data |= section("language", spec.language if spec.language != "sql" else None)
+    data |= {} if spec.retroactive else {"retroactive": False}
+    return data | ({"fields": fields_data(spec.fields)} if spec.fields else {})
 
 
 def _aggregate(spec: AggregateSpec) -> Data:
     window = spec.window if isinstance(spec.window, str | None) else window_data(spec.window)
     data: Data = section("by", fields_data(spec.by)) | section("where", spec.where)
     return data | section("window", window) | section("values", dict(spec.values))
+
+
+def _history(spec: HistorySpec) -> Data:
+    track = {} if spec.track is None else {"track": list(spec.track)}
+    return {"valid": spec.valid, **track}
+
+
+def _pattern(spec: PatternSpec) -> Data:
+    data: Data = section("by", fields_data(spec.by))
+    data |= section("order", [_order(each) for each in spec.order])
+    data |= section("define", dict(spec.define)) | {"match": spec.match}
+    data |= {} if spec.within_us is None else {"within": micros_text(spec.within_us)}
+    data |= {} if spec.after == "past_last" else {"after": spec.after}
+    return data | section("fields", fields_data(spec.fields))
 
 
 def window_data(window: Window) -> Data:
@@ -301,12 +335,23 @@ def _outbox(spec: ProductSpec, outbox: OutboxSpec) -> Data:
 
 def embed_data(spec: NodeSpec) -> Data:
     """Return an embed as the map under its name."""
-    data: Data = {spec.cardinality: spec.relation, "on": on_data(spec.on), **_shown(spec)}
+    data: Data = {spec.cardinality: spec.relation}
+    data |= {"on": on_data(spec.on)} if spec.through is None else _through(spec, spec.through)
+    data |= _shown(spec)
     data |= section("order", [_order(each) for each in spec.order])
+    data |= section("as_of", spec.as_of)
     data |= section("limit", spec.limit)
     data |= section("overflow", spec.overflow if spec.overflow != "count" else None)
     data |= section("hidden", spec.hidden)
+    if spec.within is not None:
+        data["within"] = [offset_text(spec.within.from_us), offset_text(spec.within.to_us)]
     return data | section("as", "map" if spec.keyed else None)
+
+
+def _through(spec: NodeSpec, through: ThroughSpec) -> Data:
+    data: Data = {"through": {through.relation: on_data(through.on)}}
+    data["on"] = {child: f"{through.relation}.{column}" for child, column in spec.on}
+    return data | ({} if through.hot_above is None else {"hot": {"above": through.hot_above}})
 
 
 def _shown(spec: NodeSpec) -> Data:

@@ -1,4 +1,4 @@
-"""The reference of products that aggregate: every group computed again after each batch.
+"""The reference of groups and of patterns: each is computed again after each batch.
 
 It is what solutions are compared with, so it is slow and plain: each group keeps its rows, and
 each batch builds all groups anew and sends those whose text differs from what was last sent.
@@ -8,6 +8,8 @@ What a batch does with a record of the product's relation, in this order:
 - merge it into its row, unless it is left out as late;
 - take the row out of the groups it was in, and put it into those of its new columns, but for
   windows that are forgotten, which stay as they were sent.
+
+What is forgotten to a row once stays so: it goes by the highest watermark of its changes.
 
 Invariant: what stands in the sink depends on the records of each partition and their order
 there, never on how they were cut into batches, nor on how partitions were mixed.
@@ -21,18 +23,22 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from joinery.expression.order import row_key
+from joinery.expression.group_aggregate import MOST_VALUES
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product
-from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
+from joinery.plan.pattern import PatternForm
 from joinery.semantics.groups import Groups, Slot
 from joinery.semantics.lateness import Watermarks, in_log_order
 from joinery.semantics.merge import RowMerge, Standing
-from joinery.semantics.render import renderer
+from joinery.semantics.patterns import Patterns
 from joinery.semantics.rows import Findings
+from joinery.semantics.sending import SentRows
 from joinery.semantics.window import Bounds
 from joinery.solutions.protocol import DeadDocument
+
+LATE_COUNTERS = ("late", "overtaken", "too_late", "event_without_time")
+"""What is counted of each product's rows that come late, or tell no time."""
 
 
 @dataclass(slots=True)
@@ -41,31 +47,38 @@ class _Seen:
 
     standing: Standing = field(default_factory=Standing)
     slots: set[Slot] = field(default_factory=set)
+    touched: set[Slot] = field(default_factory=set)
+    watermark: int | None = None
+    """By which windows are forgotten to it."""
 
 
 class AggregateReference:
-    """Keeps the groups of one product.
+    """Keeps the groups of one product, or the matches of its pattern.
 
     Args:
-        product: Whose groups they are.
-        form: What it aggregates.
+        product: Whose they are.
+        form: What it aggregates, or looks for.
         max_bytes: Above it a group's document is a dead letter; None sets no bound.
     """
 
-    def __init__(self, product: Product, form: AggregateForm, max_bytes: int | None) -> None:
-        self._name, self._form, self._max_bytes = product.name, form, max_bytes
+    def __init__(
+        self, product: Product, form: AggregateForm | PatternForm, max_bytes: int | None
+    ) -> None:
+        self._name, self._form = product.name, form
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(form.relation, self._findings)
         self._clock = RowMerge(form.relation, Findings())
-        self._groups = Groups(form, self._findings)
+        self._groups: Groups | Patterns
+        if isinstance(form, PatternForm):
+            self._groups = Patterns(form, self._findings)
+        else:
+            self._groups = Groups(form, self._findings)
         self.watermarks = Watermarks(form.relation.watermark)
         self._rows: dict[Any, _Seen] = {}
         self._letters: list[DeadDocument] = []
-        self._sent: dict[Key, tuple[Row, SentDocument]] = {}
+        self._sent = SentRows(product, max_bytes)
         self._ended: set[Key] = set()
         self._ended_bounds: set[Bounds] = set()
-        self._text = renderer(form.output)
-        self._rank = row_key([(each.type, False) for each in form.key.fields])
 
     def apply(self, batch: Sequence[Change], now_us: int) -> Counter[str]:
         """Apply the changes of the product's relation; return what is counted of them."""
@@ -87,26 +100,22 @@ class AggregateReference:
             timestamp_us: The batch's time.
             until_closed: Whether every partition counts as ended.
         """
-        built = dict(self._built(until_closed=until_closed))
-        documents: list[DocumentChange] = []
-        dead, self._letters = self._letters, []
-        for key in sorted(built.keys() | self._sent.keys(), key=lambda each: self._rank(each)):
-            value = built.get(key)
-            key_row, before = self._sent.get(key, (self._key_row(key, value), NEVER_SENT))
-            document = self._document(value)
-            sent, step = next_sent(before, document, timestamp_us)
-            self._sent[key] = key_row, sent
-            if step == "send":
-                documents.append(DocumentChange(self._name, key_row, value, sent.version))
-            elif step == "dead" and document is not None:
-                reason = document.reason or ""
-                dead.append(DeadDocument(self._name, key_row, reason, document.detail))
-        return documents, dead
+        built: dict[Key, dict[str, Any]] = {}
+        limited: set[Key] = set()
+        for key, value in self._built(until_closed=until_closed):
+            built[key] = value
+            if isinstance(self._groups, Groups) and self._groups.limited:
+                limited.add(key)
+        self._findings.limited |= limited
+        late, self._letters = self._letters, []
+        late += [self._too_many(built[key]) for key in limited - self._before.limited]
+        documents, dead = self._sent.send(built, timestamp_us)
+        return documents, late + dead
 
-    def _document(self, value: dict[str, Any] | None) -> Built | None:
-        if value is None:
-            return None
-        return judged(self._text(value), value, max_bytes=self._max_bytes)
+    def _too_many(self, value: Row) -> DeadDocument:
+        names = (each.name for each in self._form.key.fields)
+        detail = f"A value counts more than {MOST_VALUES} different ones, and is null."
+        return DeadDocument(self._name, {n: value[n] for n in names}, "instance_limit", detail)
 
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
@@ -126,6 +135,7 @@ class AggregateReference:
         if relation.append and change.after is None:
             counters["deletes_ignored"] += 1
             return
+        known = identity in self._rows
         seen = self._rows.get(identity) or _Seen()
         standing = copy(seen.standing)
         verdict = self._merge.apply(standing, change)
@@ -147,12 +157,21 @@ class AggregateReference:
                 return
         seen.standing = standing
         self._rows[identity] = seen
-        if self._move(identity, seen, row, None if change.snapshot else self._highest(watermark)):
+        seen.watermark = self._highest(change, seen, watermark, known=known)
+        if self._move(identity, seen, row) and not change.snapshot:
             counters["too_late"] += 1
 
-    def _highest(self, watermark: int | None) -> int | None:
-        """Return by what windows are forgotten: what all others reached may be higher."""
-        both = (watermark, self.watermarks.relation)
+    def _highest(
+        self, change: Change, seen: _Seen, watermark: int | None, *, known: bool
+    ) -> int | None:
+        """Return by what windows are forgotten: what all others reached may be higher.
+
+        To a row of a snapshot that is new none is.
+        """
+        if self._form.relation.product is not None or (change.snapshot and not known):
+            return seen.watermark
+        own = None if change.snapshot else watermark
+        both = (own, self.watermarks.relation, seen.watermark)
         return max((each for each in both if each is not None), default=None)
 
     def _left_out(
@@ -186,46 +205,38 @@ class AggregateReference:
             start <= time_us < end for start, end in self._ended_bounds
         )
 
-    def _move(self, identity: Any, seen: _Seen, row: Row | None, watermark: int | None) -> bool:
-        """Take a row from where it counts to where it should; return whether it is too late."""
-        wanted: Sequence[Slot] = ()
+    def _move(self, identity: Any, seen: _Seen, row: Row | None) -> bool:
+        """Take a row from where it counts to where it should; return whether it is too late.
+
+        That is where it touches windows, and all that it touches are forgotten.
+        """
+        before, seen.touched = seen.touched, set()
         if row is not None and self._merge.visible(row):
-            wanted = self._groups.slots_of(row)
-        old = seen.slots
-        if not old and not wanted:
-            return False
-        open_old = {each for each in old if not self._groups.forgotten(each, identity, watermark)}
-        for slot in open_old:
+            seen.touched = set(self._groups.slots_of(row))
+        for slot in self._open(seen.slots, seen):
             self._groups.remove(slot, identity)
-        put = set()
-        for slot in wanted:
-            if slot in old - open_old:
-                continue
-            assert row is not None  # as it has slots
+            seen.slots.remove(slot)
+        for slot in self._open(seen.touched, seen):
+            assert row is not None  # as it touches something
             self._groups.put(slot, identity, row)
-            if self._groups.forgotten(slot, identity, watermark):
-                self._groups.remove(slot, identity)
-            else:
-                put.add(slot)
-        seen.slots = (old - open_old) | put
-        return not open_old and not put
+            seen.slots.add(slot)
+        touched = before | seen.touched
+        return bool(touched) and not self._open(touched, seen)
+
+    def _open(self, slots: set[Slot], seen: _Seen) -> list[Slot]:
+        return [each for each in slots if not self._groups.forgotten(each, seen.watermark)]
 
     # All groups
 
     def _built(self, *, until_closed: bool) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Yield the key and the value of each group that the sink should have now."""
-        closed = self._form.emit.when == "closed"
         watermark, allowed_us = self.watermarks.relation, self._form.emit.allowed_us
-        for key, group, bounds, members in self._groups.windows(watermark):
-            if closed and bounds is not None:
+        for key, bounds, value in self._groups.shown(watermark):
+            if self._form.waits and bounds is not None:
                 due = watermark is not None and watermark >= bounds[1] + allowed_us
                 if until_closed and not due:
                     self._ended.add(key)
                     self._ended_bounds.add(bounds)
                 if not due and key not in self._ended:
                     continue
-            yield key, self._groups.value(group, bounds, members)
-
-    def _key_row(self, key: Key, value: Row | None) -> Row:
-        names = [each.name for each in self._form.key.fields]
-        return dict(zip(names, key, strict=True)) if value is None else {n: value[n] for n in names}
+            yield key, value()

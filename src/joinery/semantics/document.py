@@ -13,12 +13,12 @@ show it, so what fails in it is found once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
 
 from joinery.expression.evaluate import never_fails, typed_expression
-from joinery.expression.group_aggregate import folded
+from joinery.expression.group_aggregate import InstanceLimitError, folded
 from joinery.expression.order import is_ordered_itself, row_key
 from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Aggregate
@@ -29,10 +29,13 @@ from joinery.semantics.rows import (
     Findings,
     JoinValue,
     Matching,
+    Rows,
     guarded,
     join_reader,
+    time_of,
     values_reader,
 )
+from joinery.semantics.through import Reached
 
 
 @dataclass(slots=True)
@@ -55,11 +58,25 @@ class Assembled:
 
 @dataclass(slots=True)
 class Gathered:
-    """What one embed gives its parent: the value, and all objects before the limit."""
+    """What one embed gives its parent: the value, and all objects before the limit.
+
+    Attributes:
+        hot: The join values that are left out, as the document tells them.
+    """
 
     value: Any
     objects: Sequence[Assembled]
     overflowed: tuple[str, ...]
+    hot: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A row above an embed: its key, its time, and the row itself; None for no time."""
+
+    key: tuple[Any, ...]
+    time_us: int | None
+    row: Row = field(compare=False)
 
 
 class Assembler:
@@ -71,7 +88,7 @@ class Assembler:
         self._below = [
             (
                 e.name,
-                join_reader(node.relation, [pair.parent for pair in e.on]),
+                join_reader(node.relation, [pair.parent for pair in e.parent_on]),
                 Assembler(e, findings),
             )
             for e in node.embeds
@@ -86,15 +103,19 @@ class Assembler:
             if not never_fails(typed_expression(each.expression))
         ]
         self._aggregates = [Aggregating(each, findings) for each in node.aggregates]
-        self._visible = [(e.name, e.total_name) for e in node.embeds if not e.hidden]
+        self._visible = [(e.name, e.total_name, e.hot_name) for e in node.embeds if not e.hidden]
         self._totals = [(e.name, e.total_name) for e in node.embeds if e.total_name]
+        self._hot = [(e.name, e.hot_name) for e in node.embeds if e.hot_name]
         self._key_types = [node.relation.type_of(column) for column in node.relation.key]
         self._rank = _ranking(node)
         self._place = node.relation.name, tuple(pair.child for pair in node.on)
+        self._reached = None if node.through is None else Reached(node, node.through)
         self._key_of = values_reader(node.relation.key)
+        timed = any(each.within is not None for each in node.embeds)
+        self._time = node.relation.time if timed else None
         self._rows: Matching | None = None
         self._made: dict[Any, Assembled | None] = {}
-        self._given: dict[JoinValue | None, Gathered] = {}
+        self._given: dict[tuple[JoinValue | None, Near | None], Gathered] = {}
         self._aggregated: dict[tuple[str, int], Any] = {}
 
     def assemble(self, row: Row, rows: Matching) -> Assembled | None:
@@ -116,7 +137,10 @@ class Assembler:
     def _assemble(self, row: Row, rows: Matching) -> Assembled | None:
         if not self._below:
             return self._leaf(row)
-        gathered = {name: each.gather(value_of(row), rows) for name, value_of, each in self._below}
+        near = Near(self._key_of(row), time_of(row, self._time), row)
+        gathered = {
+            name: each.gather(value_of(row), rows, near) for name, value_of, each in self._below
+        }
         seen = {**row, **{name: gathered[name].value for name in self._ones}} if self._ones else row
         value = {name: evaluate(seen) for name, evaluate in self._fields}
         values = self._compute_values(value, gathered) if self._values else {}
@@ -124,39 +148,82 @@ class Assembler:
             seen = {**seen, **values}
         if not self._keeps(seen):
             return None
-        for name, total in self._visible:
+        for name, total, hot in self._visible:
             value[name] = gathered[name].value
             if total:
                 value[total] = len(gathered[name].objects)
+            if hot:
+                value[hot] = gathered[name].hot
         value.update(values)
         overflowed = tuple(path for each in gathered.values() for path in each.overflowed)
         return Assembled(value, row, seen, overflowed)
 
-    def gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
-        """Return what the node, an embed, gives a row of the node above it with a join value."""
-        self._begin(rows)
-        if value not in self._given:
-            self._given[value] = self._gather(value, rows)
-        return self._given[value]
+    def gather(self, value: JoinValue | None, rows: Matching, near: Near) -> Gathered:
+        """Return what the node, an embed, gives a row of the node above it with a join value.
 
-    def _gather(self, value: JoinValue | None, rows: Matching) -> Gathered:
-        matching = rows.matching(*self._place, value)
-        objects = [each for row in matching if (each := self.assemble(row, rows)) is not None]
+        Args:
+            value: The join value.
+            rows: All rows that exist.
+            near: The row above, of which only an interval asks.
+        """
+        self._begin(rows)
+        place = value, None if self._is_one_for_all else near
+        if place not in self._given:
+            self._given[place] = self._gather(value, rows, near)
+        return self._given[place]
+
+    @property
+    def _is_one_for_all(self) -> bool:
+        """Whether all rows above with one join value are given the same."""
+        return self.node.within is None and self.node.as_of is None
+
+    def _near(self, matching: Sequence[Row], near: Near) -> Sequence[Row]:
+        """Return the rows whose times are as near as the node asks."""
+        within, column = self.node.within, self.node.relation.time
+        if within is None:
+            return matching
+        if near.time_us is None:
+            return ()
+        times = [(row, time_of(row, column)) for row in matching]
+        return [row for row, at in times if at is not None and at - near.time_us in within]
+
+    def _gather(self, value: JoinValue | None, rows: Matching, near: Near) -> Gathered:
+        if self.node.as_of is not None:
+            hot = list[Any]()
+            made = [self._assemble(row, rows) for row in self._valid(value, rows, near)]
+        else:
+            reached, hot = self._matching(value, rows)
+            made = [self.assemble(row, rows) for row in self._near(reached, near)]
+        objects = [each for each in made if each is not None]
         if len(objects) > 1:
             objects.sort(key=self._rank)
         match self.node.cardinality:
             case "many":
-                return self._list(objects)
+                return replace(self._list(objects), hot=hot)
             case "one":
-                return self._first(value, objects)
+                return self._first(value, objects, near)
             case "root":
                 raise AssertionError(self.node.path)  # nothing embeds it
 
-    def _first(self, value: JoinValue | None, objects: Sequence[Assembled]) -> Gathered:
+    def _valid(self, value: JoinValue | None, rows: Matching, near: Near) -> Sequence[Row]:
+        """Return the rows that were valid at the time that the row above tells."""
+        at_us = time_of(near.row, self.node.as_of)
+        assert isinstance(rows, Rows), "the reference alone keeps versions"
+        return () if at_us is None else rows.valid(*self._place, value, at_us)
+
+    def _matching(self, value: JoinValue | None, rows: Matching) -> tuple[Sequence[Row], list[Any]]:
+        """Return the rows that a join value leads to, and the hot ones that it leads to instead."""
+        if self._reached is None:
+            return rows.matching(*self._place, value), []
+        values, hot = self._reached.by(value, rows)
+        return [row for each in values for row in rows.matching(*self._place, each)], hot
+
+    def _first(self, value: JoinValue | None, objects: Sequence[Assembled], near: Near) -> Gathered:
         if not objects:
             return _NOTHING
         if len(objects) > 1 and value is not None:
-            self._findings.multiple.add((self.node.path, value))
+            parent = () if self._is_one_for_all else near.key
+            self._findings.multiple.add((self.node.path, (*value, *parent)))
         return Gathered(objects[0].value, objects, objects[0].overflowed)
 
     def _leaf(self, row: Row) -> Assembled | None:
@@ -198,6 +265,8 @@ class Assembler:
         scope.update((name, below.value) for name, below in gathered.items())
         for name, total in self._totals:
             scope[total] = len(gathered[name].objects)
+        for name, hot in self._hot:
+            scope[hot] = gathered[name].hot
         for each in self._aggregates:
             scope[each.name] = self._aggregate(each, gathered[each.embed])
         values: dict[str, Any] = {}
@@ -244,15 +313,20 @@ class Aggregating:
 
     def __init__(self, spec: Aggregate, findings: Findings) -> None:
         self.name, self.embed = spec.name, spec.embed
+        self.limited = False  # whether the last value is null for that it has too many instances
         self._spec, self._findings = spec, findings
         self._argument = guarded(spec.argument, findings) if spec.argument else None
         self._filter = guarded(spec.filter, findings) if spec.filter else None
 
     def over(self, shown: Sequence[Mapping[str, Any]]) -> Any:
-        """Return the aggregate's value over objects; a failure gives null."""
+        """Return the aggregate's value over objects; a failure or too many values give null."""
         kept = [each for each in shown if self._filter is None or self._filter(each) is True]
+        self.limited = False
         try:
             return folded(self._spec, self._arguments(kept))
+        except InstanceLimitError:
+            self.limited = True
+            return None
         except EvaluationError:
             self._findings.failures += 1
             return None

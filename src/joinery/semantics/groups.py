@@ -5,22 +5,19 @@ It is slow and plain: nothing is kept but rows, and a group shows what follows f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
-from joinery.expression.convert import micros_of, moment_of
+from joinery.expression.convert import moment_of
 from joinery.expression.order import row_key
 from joinery.model.change import Key, Row
 from joinery.plan.aggregate import FINAL, WINDOW_END, WINDOW_SECONDS, WINDOW_START, AggregateForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling
 from joinery.semantics.document import Aggregating
-from joinery.semantics.rows import Findings, equal_value, guarded
+from joinery.semantics.rows import Findings, equal_value, guarded, time_of
 from joinery.semantics.window import Bounds, windows_of
-
-_YEARS = range(1001, 9000)
-"""Years whose times tell when a row happened: others stand for something, such as never; and so no
-window leaves the years that documents can show. The kernel has them in `EventTime`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +26,8 @@ class Slot:
 
     group: Key
     bounds: Bounds | None = None
+    time_us: int | None = None
+    """Where rows alone tell a window, or the watermark does: that of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +51,23 @@ class Groups:
         self._where = guarded(form.where, findings) if form.where else None
         self._aggregates = [Aggregating(each, findings) for each in form.aggregates]
         self._values = [(each.name, guarded(each.expression, findings)) for each in form.values]
+        self.limited = False
+        """Whether a value of the last group is null, as it counts too many different ones."""
         self._members: dict[Slot, Members] = {}
         self._shown: dict[Key, Row] = {}
         kinds = [(form.relation.type_of(each), False) for each in form.relation.key]
         self._rank = row_key(kinds)
 
+    def shown(
+        self, watermark: int | None
+    ) -> Iterator[tuple[Key, Bounds | None, Callable[[], dict[str, Any]]]]:
+        """Yield the key, the window and the value of all that has rows."""
+        for key, group, bounds, members in self.windows(watermark):
+            yield key, bounds, partial(self.value, group, bounds, members)
+
     def time_of(self, row: Row) -> int | None:
         """Return the time of a row in microseconds; None also where it tells none."""
-        name = self._form.relation.time
-        moment = None if name is None else row[name]
-        return None if moment is None or moment.year not in _YEARS else micros_of(moment)
+        return time_of(row, self._form.relation.time)
 
     def slots_of(self, row: Row) -> Sequence[Slot]:
         """Return where a visible row counts."""
@@ -74,7 +80,7 @@ class Groups:
             case None:
                 return (Slot(group),)
             case Session() | Sliding():
-                return () if time_us is None else (Slot(group),)
+                return () if time_us is None else (Slot(group, time_us=time_us),)
             case Tumbling() | Hopping() | Cumulative():
                 bounds = [] if time_us is None else windows_of(window, time_us)
                 return [Slot(group, each) for each in bounds]
@@ -92,8 +98,11 @@ class Groups:
         if not members:
             self._members.pop(slot, None)
 
-    def forgotten(self, slot: Slot, identity: Any, watermark: int | None) -> bool:
-        """Return whether what a row touches in a group can no longer change."""
+    def forgotten(self, slot: Slot, watermark: int | None) -> bool:
+        """Return whether what a row touches there can no longer change.
+
+        A session may: but to each of its rows it is over when it would be without the others.
+        """
         window, emit = self._form.window, self._form.emit
         if watermark is None:
             return False
@@ -102,31 +111,20 @@ class Groups:
                 return False
             case Tumbling() | Hopping() | Cumulative():
                 assert slot.bounds is not None  # as `slots_of` gives it
-                end = slot.bounds[1]
-            case Session():
-                end = self._session_end(slot, identity)
+                return watermark >= slot.bounds[1] + emit.retention_us
+            case Session(gap_us):
+                assert slot.time_us is not None  # as `slots_of` gives it
+                return watermark >= slot.time_us + gap_us + emit.retention_us
             case Sliding():
-                member = self._members.get(slot, {}).get(identity)
-                time_us = member.time_us if member else None
-                return time_us is not None and time_us < (
-                    watermark - emit.allowed_us - emit.retention_us
-                )
+                assert slot.time_us is not None  # as `slots_of` gives it
+                return slot.time_us < watermark - emit.allowed_us - emit.retention_us
             case _:
                 assert_never(window)
-        return watermark >= end + emit.retention_us
-
-    def _session_end(self, slot: Slot, identity: Any) -> int:
-        assert isinstance(self._form.window, Session)  # as `forgotten` asks
-        members = self._members.get(slot, {})
-        for (_, end), inside in self._sessions(members, self._form.window):
-            if identity in inside:
-                return end
-        raise AssertionError("a row of a session group is in one of its sessions")
 
     def windows(self, watermark: int | None) -> Iterator[tuple[Key, Key, Bounds | None, Members]]:
         """Yield the key, the group, the window and the rows of all that has rows."""
         window = self._form.window
-        for slot, members in self._members.items():
+        for slot, members in self._slots():
             match window:
                 case None:
                     yield slot.group, slot.group, None, members
@@ -147,6 +145,18 @@ class Groups:
                         yield slot.group, slot.group, None, inside
                 case _:
                     assert_never(window)
+
+    def _slots(self) -> Iterator[tuple[Slot, Members]]:
+        """Yield slots with their rows; those of one group as one, where they have a time."""
+        if not isinstance(self._form.window, Session | Sliding):
+            yield from self._members.items()
+            return
+        groups: dict[Key, Members] = {}
+        for slot, members in self._members.items():
+            inside = {(slot.time_us, each): member for each, member in members.items()}
+            groups.setdefault(slot.group, {}).update(inside)
+        for group, members in groups.items():
+            yield Slot(group), members
 
     def _sessions(self, members: Members, window: Session) -> Iterator[tuple[Bounds, Members]]:
         """Yield the runs of a group's rows, cut where they are longer than the most."""
@@ -187,6 +197,7 @@ class Groups:
             scope[WINDOW_SECONDS.name] = seconds
         for each in self._aggregates:
             scope[each.name] = each.over(rows)
+        self.limited = any(each.limited for each in self._aggregates)
         for name, evaluate in self._values:
             shown[name] = scope[name] = evaluate(scope)
         return shown | ({FINAL.name: True} if form.emit.when == "closed" else {})

@@ -34,6 +34,7 @@ class Watermarks:
         self._idle_us = None if told.idle_ms is None else told.idle_ms * 1000
         self._partitions: dict[int, _Partition] = {}
         self._waiting: list[tuple[_Partition, int]] = []
+        self._began_us: int | None = None
         self.relation: int | None = None
         """The least over all partitions at the end of the last batch; it never falls."""
 
@@ -44,35 +45,58 @@ class Watermarks:
 
     def note(self, change: Change, time_us: int | None, now_us: int) -> None:
         """Take the time of an upsert, once its lateness is known."""
-        partition = self._partition(change)
-        partition.heard_us = now_us
-        if time_us is None or change.snapshot:
-            return
-        if change.place is None and change.position is None:
-            self._waiting.append((partition, time_us))
+        if change.place is None and change.position is None and not change.snapshot:
+            partition = self._heard(change, now_us)
+            if time_us is not None:
+                self._waiting.append((partition, time_us))
         else:
+            self.take(change, None if change.snapshot else time_us, now_us)
+
+    def take(self, change: Change, time_us: int | None, now_us: int) -> None:
+        """Take a change in the order of its log; `time_us` is None where it tells no time."""
+        partition = self._heard(change, now_us)
+        if time_us is not None:
             _move(partition, time_us)
 
     def end_batch(self, now_us: int) -> None:
         """Move the watermark to what the batch has told."""
+        self._began_us = now_us if self._began_us is None else self._began_us
         for partition, time_us in self._waiting:
             _move(partition, time_us)
         self._waiting.clear()
         newest = [
             each.newest_us
             for each in self._partitions.values()
-            if each.newest_us is not None
-            and (self._idle_us is None or now_us - each.heard_us < self._idle_us)
+            if each.newest_us is not None and not self.silent(each.heard_us, now_us)
         ]
         if newest:
             least = min(newest) - self._delay_us
             self.relation = least if self.relation is None else max(self.relation, least)
+
+    def quiet(self, now_us: int) -> bool:
+        """Return whether the relation is so long silent as a whole that nobody waits for it."""
+        since = self._began_us if self.heard_us is None else self.heard_us
+        return since is not None and self.silent(since, now_us)
 
     def follow(self, watermark: int | None) -> None:
         """Take the watermark of the product whose rows the relation has."""
         if watermark is not None:
             least = watermark - self._delay_us
             self.relation = least if self.relation is None else max(self.relation, least)
+
+    def silent(self, since_us: int, now_us: int) -> bool:
+        """Return whether what was heard of last at a time holds nobody up any more."""
+        return self._idle_us is not None and now_us - since_us >= self._idle_us
+
+    @property
+    def heard_us(self) -> int | None:
+        """When anything was last heard of any partition; None before."""
+        return max((each.heard_us for each in self._partitions.values()), default=None)
+
+    def _heard(self, change: Change, now_us: int) -> _Partition:
+        partition = self._partition(change)
+        partition.heard_us = now_us
+        return partition
 
     def _partition(self, change: Change) -> _Partition:
         return self._partitions.setdefault(change.partition, _Partition())

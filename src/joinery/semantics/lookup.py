@@ -5,8 +5,9 @@ table's rows, the events that wait for a row, and those that a changed row will 
 
 `VersionedLookup`: a version is a row from its time on, until the next of its key. One that
 the table's `where` keeps out ends the row. Deletes tell no time, so they leave the history
-alone. A version that stands in the log behind the watermark is late: it is used only from
-that watermark on, by whichever events have such times, so it alters no answer that was final.
+alone. A version that stands in the log behind the watermark of its partition is late, one that is
+behind the table's before the batch is overtaken: either is used only from that watermark on, by
+whichever events have such times, so it alters no answer that was final.
 
 Invariant: an event leaves once, and again only as a correction whose fields differ from those
 it was last sent with. Once the table's watermark is past an event's time, its answer is final,
@@ -26,6 +27,7 @@ from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
 from joinery.plan.stream import Lookup
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity
+from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
@@ -223,7 +225,8 @@ class _Version:
     """A row from `since_us` on; of one time the later position stands.
 
     Attributes:
-        used_from_us: Its time, or the watermark before it in the log, if that is later.
+        used_from_us: Its time, or the watermark before it, of its partition or of the table, if
+            that is later.
     """
 
     since_us: int
@@ -256,8 +259,8 @@ class VersionedLookup:
         self._fields = LookupFields(lookup, failed)
         self._versions: dict[Key, list[_Version]] = {}
         self._open: dict[Identity, _Open] = {}
-        self._newest_us: int | None = None
-        self._quiet_since_us: int | None = None
+        self._watermarks = Watermarks(lookup.table.watermark)
+        self._began_us: int | None = None
 
     @property
     def waiting(self) -> int:
@@ -269,58 +272,62 @@ class VersionedLookup:
     ) -> list[Event]:
         """Return what one batch sends on; see `CurrentLookup.process`."""
         batch = list(changes)
-        mine = [each for each in batch if each.relation == self._lookup.table.name]
-        for change in mine:
-            self._change(change, found)
-        if mine or (batch and self._quiet_since_us is None):
-            self._quiet_since_us = time_us
+        for change in batch:
+            if change.relation == self._lookup.table.name:
+                self._change(change, time_us, found)
+        if batch and self._began_us is None:
+            self._began_us = time_us
+        self._watermarks.end_batch(time_us)
         idle = self._idle(time_us)
         arrived = [made for event in events for made in self._arrive(event, idle, found)]
         return arrived + self._settled(idle, found)
 
-    @property
-    def _watermark_us(self) -> int | None:
-        """The time before which all versions are thought to be there."""
-        delay_us = self._lookup.max_delay_ms * 1000
-        return None if self._newest_us is None else self._newest_us - delay_us
-
     def _idle(self, time_us: int) -> bool:
-        idle_ms = self._lookup.idle_ms
-        since_us = time_us if self._quiet_since_us is None else self._quiet_since_us
-        return idle_ms is not None and time_us - since_us >= idle_ms * 1000
+        """Return whether nothing came of any partition for so long that nobody waits."""
+        heard_us = self._watermarks.heard_us
+        since_us = self._began_us if heard_us is None else heard_us
+        return self._watermarks.silent(time_us if since_us is None else since_us, time_us)
 
     def _final(self, event_us: int, idle: bool) -> bool:
-        watermark_us = self._watermark_us
+        watermark_us = self._watermarks.relation
         return idle or (watermark_us is not None and watermark_us > event_us)
 
     def _forgotten(self, event_us: int) -> bool:
         """Whether versions of this time need not be there any more."""
-        history_ms, watermark_us = self._lookup.history_ms, self._watermark_us
+        history_ms, watermark_us = self._lookup.history_ms, self._watermarks.relation
         if history_ms is None or watermark_us is None:
             return False
         return event_us < watermark_us - history_ms * 1000
 
-    def _change(self, change: Change, found: Findings) -> None:
+    def _change(self, change: Change, now_us: int, found: Findings) -> None:
         if change.after is None:
             found.counters["deletes_ignored"] += 1
+            self._watermarks.take(change, None, now_us)
             return
         names = [column.name for column in self._lookup.table.columns]
         told = {**change.after, **change.key}
         since = self._merge.derived({n: told.get(n) for n in names})[self._lookup.valid_from or ""]
         if since is None:
             found.counters["versions_without_time"] += 1
+            self._watermarks.take(change, None, now_us)
             return
         since_us = micros_of(since)
-        watermark_us = since_us if self._watermark_us is None else self._watermark_us
-        found.counters["late_versions"] += since_us < watermark_us
+        used_from_us = self._used_from_us(change, since_us, found)
+        self._watermarks.take(change, since_us, now_us)
         key = tuple(change.key[column] for column in self._lookup.table.key)
         versions = self._versions.setdefault(key, [])
         row = self._completed(told, versions, since_us)
-        used_from_us = max(since_us, watermark_us)
         insort(versions, _Version(since_us, change.position or 0, used_from_us, row))
-        newest_us = since_us if self._newest_us is None else self._newest_us
-        self._newest_us = max(since_us, newest_us)
         found.counters["applied"] += 1
+
+    def _used_from_us(self, change: Change, since_us: int, found: Findings) -> int:
+        """Return from which time on a version is used: one below a watermark from that on."""
+        own_us, all_us = self._watermarks.of(change), self._watermarks.relation
+        late = own_us is not None and since_us < own_us
+        overtaken = all_us is not None and since_us < all_us
+        found.counters["late_versions"] += late
+        found.counters["overtaken_versions"] += overtaken and not late
+        return max(each for each in (since_us, own_us, all_us) if each is not None)
 
     def _completed(self, told: Row, versions: list[_Version], since_us: int) -> Row:
         """Return a version's row; what it leaves out is as in the version before its time."""

@@ -57,6 +57,10 @@ class RowMerge:
         """Return the row, with its derived columns, that an upsert makes of a new key."""
         return self.derived(self._merged(None, change))
 
+    def told(self, columns: Row) -> Row:
+        """Return the row that columns make alone, those that they leave out being null."""
+        return self.derived({name: columns.get(name) for name in self._names})
+
     def derived(self, row: Row) -> Row:
         """Return a row with its derived columns."""
         if not self._derived:

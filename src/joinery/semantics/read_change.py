@@ -245,7 +245,7 @@ def change_line(change: Change, relation: Relation) -> str:
 def _flat(change: Change, relation: Relation) -> str:
     deleted = ',"__deleted":true' if change.after is None else ""
     place = "" if change.position is None else f',"__position":{change.position}'
-    row = {**(change.after or {}), **change.key}
+    row = {**(change.after or change.ended or {}), **change.key}
     return f"{_object(row, relation)[:-1]}{deleted}{place}}}"
 
 

@@ -4,8 +4,9 @@ It is the oracle that every other solution is compared with, so it is slow and p
 follow the small print on positions; documents follow from the rows that exist; a batch
 sends the documents whose text differs from what was last sent.
 
-Groups have a reference of their own, which knows of time (`aggregate_reference`). A product that
-reads others is told what they have sent in the same batch, as changes of a relation.
+Groups have a reference of their own, which knows of time (`aggregate_reference`), and so have
+stored queries (`search_reference`). A product that reads others is told what they have sent in the
+same batch, as changes of a relation.
 
 Limits: deletes are remembered for ever. Only portable expressions can be evaluated.
 
@@ -22,12 +23,18 @@ from joinery.expression.convert import micros_of
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import CLOCK, Product, Relation
-from joinery.semantics.aggregate_reference import AggregateReference
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import CLOCK, DocumentForm, Node, Product, Relation
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
+from joinery.semantics.aggregate_reference import LATE_COUNTERS, AggregateReference
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
+from joinery.semantics.history_reference import HistoryReference
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge, Standing
-from joinery.semantics.rows import Findings, Rows, join_value
+from joinery.semantics.rows import Findings, Rows, join_value, time_of, values_reader
+from joinery.semantics.search_reference import SearchReference
+from joinery.semantics.versions import VersionLog
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 
@@ -43,18 +50,26 @@ class ReferenceSolution:
         self, products: Product | Sequence[Product], *, max_document_bytes: int | None = None
     ) -> None:
         many = [products] if isinstance(products, Product) else list(products)
-        self._groups: dict[str, AggregateReference] = {}
+        self._groups: dict[str, AggregateReference | HistoryReference] = {}
         self._outboxes: dict[str, _Outbox] = {}
+        self._searches: dict[str, SearchReference] = {}
         self._products = _after_what_they_read(many)
         for each in self._products:
-            if isinstance(each.form, AggregateForm):
+            if isinstance(each.form, AggregateForm | PatternForm):
                 made = AggregateReference(each, each.form, max_document_bytes)
                 self._groups[each.name] = made
+            elif isinstance(each.form, HistoryForm):
+                kept = HistoryReference(each, each.form, max_document_bytes)
+                self._groups[each.name] = kept
+            elif isinstance(each.form, SearchForm):
+                self._searches[each.name] = SearchReference(each, each.form, max_document_bytes)
             else:
                 self._outboxes[each.name] = _Outbox(each, max_document_bytes)
-        rooted = [each for each in self._products if each.name in self._outboxes]
+        rooted = [each for each in self._products if each.name not in self._groups]
         relations = dict.fromkeys(relation for each in rooted for relation in each.form.relations)
-        self._tables = {each.name: _Table(each) for each in relations}
+        nodes = [one for each in rooted for one in _nodes(each)]
+        versioned = {each.relation.name for each in nodes if each.as_of is not None}
+        self._tables = {each.name: _Table(each, each.name in versioned) for each in relations}
         changelogs = {each.name: each for one in many for each in one.relations}
         self._clocked = {
             name: (each.clocks, RowMerge(each, Findings()), {c.name for c in each.columns})
@@ -63,7 +78,7 @@ class ReferenceSolution:
         }
         names = [each.name for each in many]
         self._sent = [
-            *(each for each in names if each in self._outboxes),
+            *(each for each in names if each not in self._groups),
             *(each for each in names if each in self._groups),
         ]
 
@@ -76,23 +91,30 @@ class ReferenceSolution:
                 counters[self._tables[change.relation].apply(change, timestamp_us)] += 1
         for table in self._tables.values():
             table.watermarks.end_batch(timestamp_us)
+        late: dict[str, Counter[str]] = {}
         for product in self._products:
             group = self._groups.get(product.name)
             if group is not None and product.form.relation.product is None:
-                counters.update(group.apply(batch, timestamp_us))
+                counted = group.apply(batch, timestamp_us)
+                counters.update(counted)
+                late[product.name] = Counter({each: counted[each] for each in LATE_COUNTERS})
         documents, letters = self._send_all(timestamp_us)
         found: dict[str, Counter[str]] = {}
         for name, table in self._tables.items():
             found[name] = table.news()
         for name, outbox in self._outboxes.items():
             found[name] = found.get(name, Counter()) + outbox.news()
+        for name, searched in self._searches.items():
+            found[name] = found.get(name, Counter()) + searched.news()
         for name, group in self._groups.items():
             found[name] = found.get(name, Counter()) + group.news()
         counters["unique_violations"] = sum(t.new_violations() for t in self._tables.values())
+        counters += sum(found.values(), Counter())
+        found |= {name: found[name] + each for name, each in late.items()}
         return Emissions(
             documents=documents,
             dead_letters=letters,
-            counters=dict(sum(found.values(), +counters)),
+            counters=dict(counters),
             found=found,
         )
 
@@ -134,8 +156,18 @@ class ReferenceSolution:
             else:
                 for change in told:
                     self._tables[change.relation].apply(change, timestamp_us)
+                for each in product.form.relations:
+                    if each.product is not None:
+                        behind = self._watermarks_of(each.product).relation
+                        self._tables[each.name].watermarks.follow(behind)
                 rows = self._rows(product.form.relations)
-                sent[product.name] = self._outboxes[product.name].send(rows, timestamp_us)
+                if product.name in self._searches:
+                    sent[product.name] = self._searches[product.name].send(rows, timestamp_us)
+                    continue
+                outbox = self._outboxes[product.name]
+                clocks = {name: each.watermarks for name, each in self._tables.items()}
+                outbox.reach(clocks, timestamp_us)
+                sent[product.name] = outbox.send(rows, timestamp_us, until_closed=until_closed)
         return (
             tuple(document for each in self._sent for document in sent[each][0]),
             tuple(letter for each in self._sent for letter in sent[each][1]),
@@ -145,10 +177,16 @@ class ReferenceSolution:
         """Return the watermarks of what a product goes by: of its groups, or of its root."""
         if product.name in self._groups:
             return self._groups[product.name].watermarks
-        return self._tables[product.root.relation.name].watermarks
+        return self._tables[product.form.relation.name].watermarks
 
     def _rows(self, relations: Iterable[Relation]) -> Rows:
-        return Rows({each.name: self._tables[each.name].existing() for each in relations})
+        tables = {each.name: self._tables[each.name] for each in relations}
+        versions = {name: list(each.log.shown()) for name, each in tables.items() if each.log}
+        return Rows({name: each.existing() for name, each in tables.items()}, versions)
+
+
+def _nodes(product: Product) -> Iterable[Node]:
+    return product.root.walk() if isinstance(product.form, DocumentForm) else ()
 
 
 def _after_what_they_read(products: Sequence[Product]) -> list[Product]:
@@ -175,10 +213,15 @@ def _told(
 
 
 class _Table:
-    """One relation: for each key its newest row by position."""
+    """One relation: for each key its newest row by position.
 
-    def __init__(self, relation: Relation) -> None:
+    Attributes:
+        log: All versions of its rows; None where nothing is embedded as of a time.
+    """
+
+    def __init__(self, relation: Relation, versioned: bool) -> None:
         self._relation = relation
+        self.log = VersionLog(relation, relation.time or "", Findings()) if versioned else None
         self._findings, self._before = Findings(), Findings()
         self._merge = RowMerge(relation, self._findings)
         self.watermarks = Watermarks(relation.watermark)
@@ -197,7 +240,7 @@ class _Table:
             whole = self._times.first(change) if row is None else self._times.derived(row)
             at = whole[self._relation.time]
             self.watermarks.note(change, None if at is None else micros_of(at), now_us)
-        return verdict
+        return verdict if self.log is None else self.log.apply(change)
 
     def begin(self) -> None:
         """Begin to show the rows of another batch."""
@@ -236,12 +279,32 @@ class _Outbox:
         self._sent: dict[Key, SentDocument] = {}
         relation = product.root.relation
         self._rank = row_key([(relation.type_of(column), False) for column in relation.key])
+        self._key_of = values_reader(relation.key)
+        form = product.form
+        waits = form.waits if isinstance(form, DocumentForm) else {}
+        self._waits = [(each.name, after_us) for each, after_us in waits.items()]
+        self._ended: set[tuple[Key, int | None]] = set()
+        self._reached: dict[str, int] = {}
 
     def send(
-        self, rows: Rows, timestamp_us: int
+        self,
+        rows: Rows,
+        timestamp_us: int,
+        *,
+        until_closed: bool = False,
     ) -> tuple[list[DocumentChange], list[DeadDocument]]:
-        """Return what the sink receives now that `rows` exist, in the order of the keys."""
-        built = self._build_all(rows)
+        """Return what the sink receives, in the order of the keys, and the dead letters.
+
+        Args:
+            rows: Those that exist now.
+            timestamp_us: The batch's time.
+            until_closed: Whether every partition counts as ended.
+        """
+        roots = rows.of(self._product.root.relation.name)
+        if until_closed:
+            self._ended |= {self._moment(each) for each in roots}
+        decided = [each for each in roots if self._decided(each)]
+        built = self._build_all(decided, rows)
         documents: list[DocumentChange] = []
         dead: list[DeadDocument] = []
         for key in sorted(built.keys() | self._sent.keys(), key=self._rank):
@@ -261,12 +324,30 @@ class _Outbox:
         before, self._before = self._before, self._findings.taken()
         return self._before.since(before)
 
-    def _build_all(self, rows: Rows) -> dict[Key, Built]:
-        root = self._product.root
-        documents = (
-            (tuple(row[column] for column in root.relation.key), self._builder.build(row, rows))
-            for row in rows.of(root.relation.name)
-        )
+    def _moment(self, row: Row) -> tuple[Key, int | None]:
+        return self._key_of(row), time_of(row, self._product.root.relation.time)
+
+    def reach(self, watermarks: Mapping[str, Watermarks], now_us: int) -> None:
+        """Take how far relations have come; while all of one is silent, the root's counts."""
+        root = watermarks[self._product.root.relation.name].relation
+        for name, _ in self._waits:
+            told = [self._reached.get(name), watermarks[name].relation]
+            told += [root] if watermarks[name].quiet(now_us) else []
+            known = [each for each in told if each is not None]
+            self._reached |= {name: max(known)} if known else {}
+
+    def _decided(self, row: Row) -> bool:
+        """Return whether nothing is waited for any more before a root is sent."""
+        if not self._waits:
+            return True
+        moment = _, time_us = self._moment(row)
+        if time_us is None or moment in self._ended:
+            return True
+        reached = ((self._reached.get(name), after_us) for name, after_us in self._waits)
+        return all(each is not None and each > time_us + after for each, after in reached)
+
+    def _build_all(self, roots: Iterable[Row], rows: Rows) -> dict[Key, Built]:
+        documents = ((self._key_of(row), self._builder.build(row, rows)) for row in roots)
         return {key: document for key, document in documents if document is not None}
 
     def _emission(self, key: Key, value: Row | None, version: int) -> DocumentChange:

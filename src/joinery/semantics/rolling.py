@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from joinery.expression.convert import micros_of
-from joinery.expression.group_aggregate import WINDOW_SECONDS
+from joinery.expression.group_aggregate import MOST_VALUES, WINDOW_SECONDS
 from joinery.expression.order import row_key
 from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
 from joinery.plan.stream import Rolling
 from joinery.semantics.document import Aggregating
-from joinery.semantics.event import Event, Findings, Identity
+from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.log_watermark import LogWatermark, still_counts
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
@@ -74,8 +74,8 @@ class RollingColumns:
         for each in told:
             if last[each.identity] is each:
                 self._members[each.identity] = self._member(each)
-        out = [self._answer(each, last[each.identity] is each) for each in told]
-        out += self._corrections(last, horizon_us)
+        out = [self._answer(each, last[each.identity] is each, found) for each in told]
+        out += self._corrections(last, horizon_us, found)
         self._watermark.take(changes)
         return out
 
@@ -95,15 +95,18 @@ class RollingColumns:
         key = tuple(equal_value(event.row[name]) for name in self._step.by)
         return _Member(event.kept(), key, micros_of(event.row[self._step.time]))
 
-    def _answer(self, event: Event, last: bool) -> Event:
+    def _answer(self, event: Event, last: bool, found: Findings) -> Event:
         """Send an event that came; one that comes again in its batch is not remembered for it."""
         mine = self._member(event)
         values = self._values_of(mine)
         if last:
             self._members[event.identity] = replace(mine, text=self._text(values))
+        self._tell_limit(event, found)
         return event.with_row({**event.row, **values})
 
-    def _corrections(self, arrived: Iterable[Identity], horizon_us: int | None) -> list[Event]:
+    def _corrections(
+        self, arrived: Iterable[Identity], horizon_us: int | None, found: Findings
+    ) -> list[Event]:
         out: list[Event] = []
         for identity, each in list(self._members.items()):
             if identity in arrived or (horizon_us is not None and each.time_us < horizon_us):
@@ -112,6 +115,7 @@ class RollingColumns:
             text = self._text(values)
             if text != each.text:
                 self._members[identity] = replace(each, text=text)
+                self._tell_limit(each.event, found)
                 out.append(each.event.corrected().with_row({**each.event.row, **values}))
         return out
 
@@ -138,8 +142,25 @@ class RollingColumns:
         """Return events by time, then by key or place."""
         names = self._step.logs[0].key
         kinds = [(self._step.logs[0].type_of(each), False) for each in names]
-        rank = row_key(kinds) if kinds else list
+        rank = row_key(kinds) if kinds else _place_rank
         return sorted(members, key=lambda each: (each.time_us, rank(each.event.identity)))
 
     def _text(self, values: Row) -> str:
         return document_json(values, self._type)
+
+    def _tell_limit(self, event: Event, found: Findings) -> None:
+        """Tell that a value of an event is null for the many different ones it would count."""
+        if any(each.limited for each in self._aggregates):
+            found.counters["instance_limit"] += 1
+            detail = f"A value counts more than {MOST_VALUES} different ones, and is null."
+            found.dead.append(DeadEvent(event, "instance_limit", detail))
+
+
+def _place_rank(identity: Sequence[Any]) -> tuple[object, ...]:
+    """Return what places sort by: `topic/partition/offset`, or `topic/file/line`."""
+    (text,) = identity
+    topic, log, number = (["", "", *str(text).rsplit("/", 2)])[-3:]
+    if not (topic and number.isdecimal()):
+        return str(text), False, 0, "", 0
+    partition = int(log) if log.isdecimal() else 0
+    return topic, log.isdecimal(), partition, log, int(number)

@@ -13,8 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from joinery.expression.convert import micros_of
 from joinery.expression.evaluate import compile_typed, never_fails, typed_expression
 from joinery.expression.problem import EvaluationError
 from joinery.expression.typed import Expression
@@ -39,13 +41,25 @@ class Matching(Protocol):
 class Rows:
     """Rows by relation, with an index on each set of columns that was asked for."""
 
-    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: Mapping[str, Sequence[Row]],
+        versions: Mapping[str, Sequence[Sequence[tuple[int, Row | None]]]] = MappingProxyType({}),
+    ) -> None:
+        self._rows, self._versions = rows, versions
         self._indexes: dict[tuple[str, tuple[str, ...]], dict[JoinValue, list[Row]]] = {}
 
     def of(self, relation: str) -> Sequence[Row]:
         """Return all rows of `relation`."""
         return self._rows.get(relation, ())
+
+    def valid(
+        self, relation: str, columns: tuple[str, ...], value: JoinValue | None, at_us: int
+    ) -> Sequence[Row]:
+        """Return the matching rows of `relation` as they were valid at a time, one a key."""
+        then = (_at(versions, at_us) for versions in self._versions[relation])
+        rows = (row for row in then if row is not None)
+        return [] if value is None else [row for row in rows if join_value(row, columns) == value]
 
     def matching(
         self, relation: str, columns: tuple[str, ...], value: JoinValue | None
@@ -56,6 +70,26 @@ class Rows:
         if (relation, columns) not in self._indexes:
             self._indexes[relation, columns] = _index(self.of(relation), columns)
         return self._indexes[relation, columns].get(value, ())
+
+
+_YEARS = range(1001, 9000)
+"""Years whose times tell when a row happened: others stand for something, such as never; and so no
+window leaves the years that documents can show. The kernel has them in `EventTime`."""
+
+
+def _at(versions: Sequence[tuple[int, Row | None]], at_us: int) -> Row | None:
+    """Return the row that was valid at a time, of versions in the order of theirs."""
+    begun = [row for since_us, row in versions if since_us <= at_us]
+    return begun[-1] if begun else None
+
+
+def time_of(row: Row, column: str | None) -> int | None:
+    """Return a row's time in microseconds since 1970; None also where it tells none.
+
+    A time outside the years 1001 to 8999, such as 9999-12-31 for never, tells none.
+    """
+    moment = None if column is None else row[column]
+    return None if moment is None or moment.year not in _YEARS else micros_of(moment)
 
 
 def join_value(row: Row, columns: Iterable[str]) -> JoinValue | None:
@@ -118,16 +152,20 @@ class Findings:
     Attributes:
         failures: How many expressions failed, and gave null.
         multiple: The `one` embeds, by path and join value, with several matching rows.
+        limited: The starts of a pattern that were given up, by key; or keys of groups in which a
+            value counts too many different ones.
     """
 
     failures: int = 0
     multiple: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
+    limited: set[tuple[Any, ...]] = field(default_factory=set)
 
     def taken(self) -> Findings:
         """Return what was found, and begin anew."""
-        found = Findings(self.failures, set(self.multiple))
+        found = Findings(self.failures, set(self.multiple), set(self.limited))
         self.failures = 0
         self.multiple.clear()
+        self.limited.clear()
         return found
 
     def since(self, before: Findings) -> Counter[str]:
@@ -135,6 +173,7 @@ class Findings:
         return +Counter(
             expression_errors=max(0, self.failures - before.failures),
             multiple_matches=len(self.multiple - before.multiple),
+            instance_limit=len(self.limited - before.limited),
         )
 
 

@@ -22,6 +22,7 @@ from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.solutions.spark_state.stream_program import Rolling, Seen
+from joinery.solutions.spark_state.versioning import History
 from joinery.spark.jar import kernel_jar
 from joinery.spark.source.source import BatchLabel, Topic
 
@@ -259,6 +260,8 @@ def _timed(program: KernelProgram) -> Iterator[int]:
     for node in program.nodes:
         if isinstance(node, Group | Closing):
             yield node.relation
+            if isinstance(node, Closing) and node.other is not None:
+                yield node.other
         elif isinstance(node, Rolling | Seen):
             yield from node.logs
 
@@ -327,12 +330,20 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "columns": [{"name": slot.name, "type": slot.type.ddl} for slot in each.columns],
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
+                "told": sorted(_told(program, each.name)),
                 "images": relation.images,
                 "registry": _registry_data(relation.registry),
             }
             for each, relation in zip(program.decoded, relations, strict=True)
         ]
     )
+
+
+def _told(program: KernelProgram, relation: str) -> Iterator[str]:
+    """Yield the columns that a delete of a flat row tells beside its key."""
+    for node in program.nodes:
+        if isinstance(node, History) and program.relations[node.relation].name == relation:
+            yield from (program.relations[node.relation].columns[each].name for each in node.told)
 
 
 def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None:

@@ -18,6 +18,7 @@ from joinery.errors import JoineryError
 from joinery.model.change import Change
 from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.nodes import Relation
+from joinery.project.kinds import FORMATS
 from joinery.semantics.read_change import typed
 
 _BITS = {"byte": 7, "short": 15, "int": 31, "long": 63}
@@ -114,12 +115,20 @@ class RowChange:
             tombstone=self.op == "tombstone",
             partition=self.partition,
             snapshot=self.snapshot,
+            ended=self._ended(values, relation),
         )
 
     def _after(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:
         if self.op == "insert":
             return {column.name: values.get(column.name) for column in relation.columns}
         return values if self.op == "update" else None
+
+    def _ended(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:
+        """Return what a flat delete tells beside its key; an event's `before` is the old row."""
+        if self.op != "delete" or FORMATS[relation.format].events:
+            return None
+        beside = {name: each for name, each in values.items() if name not in relation.key}
+        return beside or None
 
     def _typed(self, name: str, value: Any, relation: Relation) -> Any:
         types = {column.name: column.type for column in relation.columns}
@@ -163,9 +172,9 @@ def update(relation: str, /, **columns: object) -> RowChange:
     return RowChange("update", relation, columns)
 
 
-def delete(relation: str, /, **key: object) -> RowChange:
-    """Tell that a row went."""
-    return RowChange("delete", relation, key)
+def delete(relation: str, /, **columns: object) -> RowChange:
+    """Tell that a row went: its key, and in a flat format what else is told, such as when."""
+    return RowChange("delete", relation, columns)
 
 
 def tombstone(relation: str, /, **key: object) -> RowChange:

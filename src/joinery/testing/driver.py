@@ -227,7 +227,8 @@ class Emission:
     test can write what it expects.
 
     Attributes:
-        key: The root key: its only column's value, or a tuple of several.
+        key: The root key: its only column's value, or a tuple of several; of a match that of
+            the query and that of the document.
         value: The document, None for a tombstone.
         version: Strictly increasing for its key.
     """
@@ -302,8 +303,7 @@ class Driver:
         return dict(self._documents)
 
     def _record(self, document: DocumentChange) -> Emission:
-        values = tuple(document.key.values())
-        key = values[0] if len(values) == 1 else values
+        key = _plain_key(document.key)
         if document.value is None:
             self._documents.pop(key, None)
         else:
@@ -322,6 +322,12 @@ class Driver:
                 detail=f"It reads {', '.join(self._relations)}.",
             )
         return self._relations[name]
+
+
+def _plain_key(key: Row) -> Any:
+    """Return a key's only column's value, or a tuple of several; so too of an object in it."""
+    values = tuple(_plain_key(e) if isinstance(e, Mapping) else e for e in key.values())
+    return values[0] if len(values) == 1 else values
 
 
 def _solution(

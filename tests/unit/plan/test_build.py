@@ -406,6 +406,19 @@ def test_what_only_spark_evaluates_is_a_warning_in_spark_state_alone(
     assert (refused, warned) == ([e.code for e in problems], [e.code for e in warnings])
 
 
+def test_a_warning_of_an_aggregate_names_what_only_spark_evaluates(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    product = "    values: {x: count(*), y: max(soundex(name))}\n"
+    text = RELATIONS.replace("root: user", "aggregate: user") + product
+    file.write_text(text, encoding="utf-8")
+
+    _, _, warnings = examine(load_spec(file), EverythingIsText())
+
+    assert ['"soundex(name)" runs in the solution spark-state alone'] == [
+        each.message for each in warnings
+    ]
+
+
 def test_sources_are_named_defaulted_or_alone(tmp_path: Path) -> None:
     relations = """\
 sources: {a: {files: {path: a}}, b: {files: {path: b}}}

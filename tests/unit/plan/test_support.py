@@ -63,12 +63,11 @@ def test_sessions_run(tmp_path: Path) -> None:
     assert [] == told(tmp_path, window="window: {session: 30m}", emit="emit: {when: closed}")
 
 
-def test_sliding_windows_run_where_no_partition_is_idle(tmp_path: Path) -> None:
+def test_sliding_windows_run_where_a_partition_may_be_idle_too(tmp_path: Path) -> None:
     window, idle = "window: {sliding: 30m}", "{delay: 1m, idle: 30s}"
 
     assert [] == told(tmp_path, window=window)
-    what = "sliding windows, where a partition may be idle (watermark)"
-    assert [f"12 {RUN}{what}"] == told(tmp_path, window=window, watermark=idle)
+    assert [] == told(tmp_path, window=window, watermark=idle)
 
 
 def test_sessions_that_are_cut_are_not_closed(tmp_path: Path) -> None:
@@ -102,11 +101,17 @@ def test_a_partition_may_be_idle_and_windows_may_be_kept_for_another_time(tmp_pa
     assert [] == told(tmp_path, emit="emit: {retention: 1h}")
 
 
-def test_windows_are_not_closed_where_a_partition_may_be_idle(tmp_path: Path) -> None:
-    found = told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {when: closed}")
+def test_windows_are_closed_where_a_partition_may_be_idle(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, watermark="{delay: 1m, idle: 30s}", emit="emit: {when: closed}")
 
-    what = "windows sent once closed, where a partition may be idle (watermark)"
-    assert [f"14 {RUN}{what}"] == found
+
+def test_nobody_is_idle_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        told(tmp_path, watermark="{delay: 1m, idle: 0s}")
+
+    (problem,) = refused.value.problems
+    wanted = '"idle" of "watermark" of relation "view" needs a duration above 0s'
+    assert ("SPEC_VALUE", wanted) == (problem.code, problem.message)
 
 
 def test_times_ahead_of_the_log_are_not_passed_over_in_silence(tmp_path: Path) -> None:

@@ -14,13 +14,19 @@ from joinery.plan.explain.picture import stream_svg, svg
 from joinery.plan.explain.text import (
     edge_parts,
     group_text,
+    history_text,
+    match_text,
+    pattern_text,
     render_product,
     render_stream,
     runs,
     step_text,
     switches,
 )
+from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import Node, Product
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Lookup, Step, Stream, Union, beside
 
 STYLE = """
@@ -105,9 +111,19 @@ class Explanation:
 def _flowchart(product: Product) -> Iterator[str]:
     """Yield the boxes of a product and their edges."""
     form = product.form
-    if isinstance(form, AggregateForm):
+    if isinstance(form, AggregateForm | HistoryForm):
+        text = group_text(form) if isinstance(form, AggregateForm) else history_text(form)
         yield f"  n0[{label(product.name)}]"
-        yield f"  n1[{label(form.relation.name)}] -->|{label(group_text(form))}| n0"
+        yield f"  n1[{label(form.relation.name)}] -->|{label(text)}| n0"
+        return
+    if isinstance(form, SearchForm):
+        yield f"  n0[{label(product.name)}]"
+        yield f"  n1[{label(form.documents.name)}] -->|documents| n0"
+        yield f"  n2[{label(form.queries.name)}] -->|{label(match_text(form))}| n0"
+        return
+    if isinstance(form, PatternForm):
+        yield f"  n0[{label(product.name)}]"
+        yield f"  n1[{label(form.relation.name)}] -->|{label(pattern_text(form))}| n0"
         return
     names = {node.path: f"n{index}" for index, node in enumerate(product.root.walk())}
     for node in product.root.walk():

@@ -16,8 +16,20 @@ from html import escape
 
 from joinery.model.type import LONG, Field
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.explain.text import aggregate_text, edge_parts, group_text, step_text, switches
-from joinery.plan.nodes import Node, Product
+from joinery.plan.explain.text import (
+    aggregate_text,
+    edge_parts,
+    group_text,
+    history_text,
+    match_text,
+    pattern_text,
+    step_text,
+    switches,
+)
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import Hot, Node, Product
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Lookup, Step, Stream, Union, beside
 
 LINE, PAD = 17, 10
@@ -123,13 +135,22 @@ _LEGEND = (
     ("one", "one: an object or null"),
     ("many", "many: a list or a map"),
 )
-_GROUP_LEGEND = (("root", "group"), ("many", "its rows"))
+_SEARCH_LEGEND = (("root", "match"), ("many", "documents"), ("one", "stored queries"))
 
 
 def svg(product: Product) -> str:
     """Return the picture of a product as one `svg` element."""
     if isinstance(product.form, AggregateForm):
         return _group_svg(product, product.form)
+    if isinstance(product.form, HistoryForm):
+        return _flat_svg(
+            product, product.form.relation.name, (history_text(product.form),), "version"
+        )
+    if isinstance(product.form, PatternForm):
+        told = (pattern_text(product.form),)
+        return _flat_svg(product, product.form.relation.name, told, "match")
+    if isinstance(product.form, SearchForm):
+        return _search_svg(product, product.form)
     cards = list(_cards(product.root, None, 0, PAD))
     parts = [arrow(_way(card, parent)) for card, parent in cards if parent is not None]
     parts += [card.draw() for card, _ in cards]
@@ -141,13 +162,30 @@ def svg(product: Product) -> str:
 
 def _group_svg(product: Product, form: AggregateForm) -> str:
     aggregates = tuple(aggregate_text(each) for each in form.aggregates)
-    told = (group_text(form), *aggregates, typed_names(product.output.fields))
+    return _flat_svg(product, form.relation.name, (group_text(form), *aggregates), "group")
+
+
+def _flat_svg(product: Product, relation: str, made: tuple[str, ...], word: str) -> str:
+    """Return the picture of a product that shows no rows of its relation as they are."""
+    told = (*made, typed_names(product.output.fields))
     end = Card("root", product.name, told, PAD, PAD, _WIDTH)
-    rows = Card("many", form.relation.name, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
+    rows = Card("many", relation, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
     parts = [arrow(_way(rows, end)), end.draw(), rows.draw()]
-    parts += legend(_GROUP_LEGEND, rows.bottom + PAD)
+    parts += legend((("root", word), ("many", "its rows")), rows.bottom + PAD)
     height = rows.bottom + LINE + 2 * PAD
     return picture(f"The plan of {product.name}", parts, rows.right + PAD, height)
+
+
+def _search_svg(product: Product, form: SearchForm) -> str:
+    told = (match_text(form), typed_names(product.output.fields))
+    end = Card("root", product.name, told, PAD, PAD, _WIDTH)
+    first = Card("many", form.documents.name, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
+    other = Card("one", form.queries.name, (), PAD + _INDENT, first.bottom + _GAP, _WIDTH)
+    parts = [arrow(_way(each, end)) for each in (first, other)]
+    parts += [each.draw() for each in (end, first, other)]
+    parts += legend(_SEARCH_LEGEND, other.bottom + PAD)
+    height = other.bottom + LINE + 2 * PAD
+    return picture(f"The plan of {product.name}", parts, other.right + PAD, height)
 
 
 def _cards(
@@ -193,9 +231,10 @@ def _parts(node: Node) -> Iterator[str]:
     if node.fields:
         fields = (Field(each.name, each.expression.type) for each in node.fields)
         yield f"fields: {typed_names(fields)}"
-    totals = [each.total_name for each in node.embeds if each.total_name and not each.hidden]
+    shown = [each for each in node.embeds if not each.hidden]
     values = [Field(each.name, each.expression.type) for each in node.values]
-    values += [Field(each, LONG) for each in totals]
+    values += [Field(each.total_name, LONG) for each in shown if each.total_name]
+    values += [Field(each.hot_name, Hot(each).type) for each in shown if each.hot_name]
     if values:
         yield f"values: {typed_names(values)}"
 

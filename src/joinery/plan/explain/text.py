@@ -18,6 +18,7 @@ from typing import assert_never
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
 from joinery.plan.aggregate import WINDOW_SECONDS, AggregateForm
+from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import (
     Computed,
     DocumentForm,
@@ -28,6 +29,8 @@ from joinery.plan.nodes import (
     Product,
     Relation,
 )
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.seen import SEEN
 from joinery.plan.stream import (
     Filter,
@@ -46,7 +49,7 @@ from joinery.plan.stream import (
     why_not_whole,
 )
 from joinery.project.product import OutboxSpec
-from joinery.project.quantity import duration_text, micros_text, span_text
+from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 
 _INDENT = "  "
@@ -73,12 +76,18 @@ def render_product(product: Product) -> str:
     """
     steps: Iterable[str]
     match product.form:
-        case DocumentForm(root):
-            head, steps = _emit(product), _lines(root, ())
+        case DocumentForm():
+            head, steps = _emit(product), _documented(product.form)
         case OutboxForm(root, columns):
             head, steps = _relay(product, columns), _scan(root, ())
         case AggregateForm():
             head, steps = _emit(product), _aggregated(product.form)
+        case HistoryForm():
+            head, steps = _emit(product), _history(product.form)
+        case SearchForm():
+            head, steps = _emit(product), _searched(product.form)
+        case PatternForm():
+            head, steps = _emit(product), _looked_for(product.form)
         case Stream():
             return render_stream(product.form)
         case _:
@@ -104,6 +113,17 @@ def _emit(product: Product) -> str:
     return " ".join(parts)
 
 
+def _documented(form: DocumentForm) -> Iterator[str]:
+    """Yield the steps of a product of documents, last first."""
+    for relation, after_us in form.waits.items():
+        yield f"Wait until {relation.name} is past its time {_sum_text(after_us)}"
+    yield from _lines(form.root, ())
+
+
+def _sum_text(micros: int) -> str:
+    return f"- {micros_text(-micros)}" if micros < 0 else f"+ {offset_text(micros)}"
+
+
 def _aggregated(form: AggregateForm) -> Iterator[str]:
     """Yield the steps of a product that aggregates, last first."""
     emit = form.emit
@@ -121,7 +141,89 @@ def _aggregated(form: AggregateForm) -> Iterator[str]:
     yield from _scan_relation(form.relation, _used_by(form))
 
 
-def _late_rows(form: AggregateForm) -> str:
+def _searched(form: SearchForm) -> Iterator[str]:
+    """Yield the steps of a product that searches, last first."""
+    if form.fields:
+        yield f"Project {computed_text(form.fields)}"
+    yield match_text(form)
+    for line in _scan_relation(form.queries, _all_columns(form.queries)):
+        yield _INDENT + line
+    yield from _scan_relation(form.documents, _all_columns(form.documents))
+
+
+def _all_columns(relation: Relation) -> frozenset[str]:
+    return frozenset(each.name for each in relation.row.fields)
+
+
+def match_text(form: SearchForm) -> str:
+    """Return in words which queries match which documents."""
+    pairs = ", ".join(f"{pair.child} = {pair.parent}" for pair in form.on)
+    told = f"Match {form.queries.name}.{form.query} as {form.language}"
+    told += f" on {pairs}" if pairs else ""
+    # A new query then finds what changes after it, so batches decide what is sent.
+    return told if form.retroactive else f"{told}, new queries with later documents only"
+
+
+def _history(form: HistoryForm) -> Iterator[str]:
+    """Yield the steps of a product that keeps versions, last first."""
+    yield history_text(form)
+    used = with_sources(form.relation, set(form.used))
+    yield from _scan_relation(form.relation, frozenset(used))
+
+
+def history_text(form: HistoryForm) -> str:
+    """Return in words what tells versions apart."""
+    return f"Versions by {form.valid} of {', '.join(form.track) or 'being there'}"
+
+
+def _looked_for(form: PatternForm) -> Iterator[str]:
+    """Yield the steps of a product that finds patterns, last first."""
+    if form.waits:
+        yield f"Wait until {micros_text(form.within_us or 0)} after the first row are over"
+    if form.fields:
+        yield f"Compute {matched_text(form)}"
+    yield pattern_text(form)
+    for each in form.variables:
+        if each.condition is not None:
+            yield f"  {each.name}: {_read_back(each.condition.sql, form)}"
+    if form.relation.time is not None:
+        read = form.relation.product
+        late = _late_rows(form) if read is None else f"as of {read.name}"
+        yield f"Watermark of {form.relation.name}: {late}"
+    yield from _scan_relation(form.relation, _read_of_rows(form))
+
+
+def pattern_text(form: PatternForm) -> str:
+    """Return in words what is looked for."""
+    by = computed_text(form.by) if form.by else "nothing"
+    within = "" if form.within_us is None else f" within {micros_text(form.within_us)}"
+    after = "" if form.after == "past_last" else ", from each row"
+    return f"Match {form.written} by {by}{within}{after}"
+
+
+def matched_text(form: PatternForm) -> str:
+    """Return what a match shows, as it was written but for spaces."""
+    return ", ".join(f"{e.name} = {_read_back(e.expression.sql, form)}" for e in form.fields)
+
+
+def _read_back(sql: str, form: PatternForm) -> str:
+    """Return an expression with what it reads of a match in place of placeholders."""
+    for each in reversed(form.reads):
+        variable = f"{each.variable}." if each.variable else ""
+        argument = f"{variable}{each.argument.sql}" if each.argument else each.variable or "*"
+        sql = sql.replace(each.name, f"{each.function}({argument})")
+    return sql
+
+
+def _read_of_rows(form: PatternForm) -> frozenset[str]:
+    """Return the columns of a row that a pattern reads."""
+    read = frozenset(form.relation.key).union(*(each.references for each in form.expressions()))
+    time = form.relation.time
+    known = {each.name for each in form.relation.row.fields}
+    return (read | ({time} if time else set())) & known
+
+
+def _late_rows(form: AggregateForm | PatternForm) -> str:
     watermark = form.relation.watermark
     idle_ms = watermark.idle_ms if watermark else None
     idle = f", without partitions silent for {duration_text(idle_ms or 0)} by the clock"
@@ -172,10 +274,29 @@ def _lines(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
         yield f"Compute {values_text(node.values, node.aggregates)}"
     for embed in node.embeds:
         yield _edge(embed)
-        for line in _lines(embed, tuple(pair.child for pair in embed.on)):
+        for line in _lines(embed, tuple(_compared(embed))):
             yield _INDENT + line
+        if embed.through is not None:
+            for line in _scan_relation(embed.through.relation, _used_through(embed)):
+                yield _INDENT + line
     yield f"Project {computed_text(node.fields)}" if node.fields else "Project nothing"
     yield from _scan(node, joined)
+
+
+def _used_through(embed: Node) -> frozenset[str]:
+    """Return the columns that are needed of the relation that leads to an embed."""
+    assert embed.through is not None
+    relation = embed.through.relation
+    used = {*relation.key, *(pair.child for pair in embed.through.on)}
+    used.update(pair.parent for pair in embed.on)
+    return frozenset(with_sources(relation, used))
+
+
+def _compared(embed: Node) -> Iterator[str]:
+    """Yield the columns that the join of an embed compares."""
+    yield from (pair.child for pair in embed.on)
+    if embed.within is not None and embed.relation.time is not None:
+        yield embed.relation.time
 
 
 def _scan(node: Node, joined: tuple[str, ...]) -> Iterator[str]:
@@ -206,7 +327,11 @@ def used_columns(node: Node, joined: Iterable[str] = ()) -> frozenset[str]:
     hidden = {each.name for each in node.embeds if each.cardinality == "one"}
     values = {each.name for each in node.values}
     used = {*node.relation.key, *joined}
-    used.update(pair.parent for embed in node.embeds for pair in embed.on)
+    used.update(pair.parent for embed in node.embeds for pair in embed.parent_on)
+    used.update(embed.as_of for embed in node.embeds if embed.as_of is not None)
+    used |= {node.relation.time} if node.as_of is not None and node.relation.time else set()
+    if node.relation.time is not None and any(each.within is not None for each in node.embeds):
+        used.add(node.relation.time)
     for field in node.fields:
         used |= field.expression.references - hidden
     shown = [key.expression for key in node.order] + ([node.where] if node.where else [])
@@ -240,7 +365,12 @@ def _verb(embed: Node) -> str:
 
 def edge_parts(embed: Node) -> list[str]:
     """Return what is said of an embed's join and window, part by part."""
-    parts = ["on " + ", ".join(f"{pair.child} = {pair.parent}" for pair in embed.on)]
+    parts = list(_joined(embed))
+    if embed.as_of is not None:
+        parts.append(f"as of {embed.as_of}")
+    if embed.within is not None:
+        ends = (offset_text(each) for each in (embed.within.from_us, embed.within.to_us))
+        parts.append(f"within [{', '.join(ends)}]")
     if embed.order:
         parts.append("order by " + ", ".join(_order(key) for key in embed.order))
     if embed.limit is not None:
@@ -250,6 +380,17 @@ def edge_parts(embed: Node) -> list[str]:
     if embed.hidden:
         parts.append("hidden")
     return parts
+
+
+def _joined(embed: Node) -> Iterator[str]:
+    prefix = ""
+    if embed.through is not None:
+        prefix = f"{embed.through.relation.name}."
+        pairs = (f"{pair.child} = {pair.parent}" for pair in embed.through.on)
+        yield f"through {embed.through.relation.name} on {', '.join(pairs)}"
+    yield "on " + ", ".join(f"{pair.child} = {prefix}{pair.parent}" for pair in embed.on)
+    if embed.hot_name is not None and embed.through is not None:
+        yield f"without those that more than {embed.through.hot_above} name, in {embed.hot_name}"
 
 
 def _overflow(embed: Node) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from joinery.model.type import Field
-from joinery.project.window import Span
+from joinery.project.window import AS_CHANGED, Span
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
 from joinery.solutions.spark_state.group_program import (
     Closing,
@@ -21,19 +21,25 @@ from joinery.solutions.spark_state.program import (
     Arm,
     Branch,
     ChildUse,
+    FanOut,
     Fold,
+    Gather,
     GroupUse,
+    Interval,
     KernelNode,
     KernelProgram,
     Match,
+    Near,
     OwnUse,
     ParentUse,
     RelationProgram,
     Retract,
+    ThroughUse,
     ToOne,
     Upward,
     Use,
 )
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
     Claim,
@@ -44,6 +50,7 @@ from joinery.solutions.spark_state.stream_program import (
     Seen,
     StreamNode,
 )
+from joinery.solutions.spark_state.versioning import History
 
 Part = tuple[str, str]
 
@@ -176,12 +183,27 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
+        case History():
+            yield f"{title}: kept by", f"a History at level {node.level}"
+            yield f"{title}: versions", history_text(program, node)
+        case Search():
+            yield f"{title}: kept by", f"a Search at level {node.level}, in {node.buckets} shares"
+            yield f"{title}: queries", search_text(program, node)
         case Closing():
             told = "told how far it has slid" if slides(program, node) else "sent once closed"
             yield f"{title}: {told}", _closing(program, node)
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
+        case FanOut():
+            yield f"{title}: fanned out by", f"a FanOut at level {node.level}"
+            yield f"{title}: fanned out", _window(node.arm)
+            yield f"{title}: hot above", str(node.hot_above or "nothing")
+        case Gather():
+            yield f"{title}: kept by", f"a Gather at level {node.level}"
+            yield f"{title}: limit", str(node.limit or "none")
+        case Interval():
+            yield f"{title}: kept by", f"an Interval at level {node.level}"
         case Fold():
             yield (
                 f"{title}: assembled by",
@@ -207,12 +229,45 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
         yield f"{title}: windows", sliding_text(node.sliding)
     for number, aggregate in enumerate(node.aggregates):
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+    retention = kept_retention(program, node)
+    if retention is not None:
+        yield f"{title}: forgotten", f"{_micros(retention)} after its end"
+
+
+def kept_retention(program: KernelProgram, node: Group) -> int | None:
+    """Return after how many microseconds a window is forgotten, where its state must know.
+
+    That is where rows change: what they take back from a window that is gone is not there, so a
+    retention must not grow. The default is none that must be known.
+    """
+    late = node.late
+    retracts = (each for each in program.nodes if isinstance(each, Retract))
+    targets = (use.target for each in retracts for use in each.uses if isinstance(use, GroupUse))
+    if late is None or all(program.nodes[each] is not node for each in targets):
+        return None
+    known = late.retention_micros in {-1, AS_CHANGED.retention_us}
+    return None if known else late.retention_micros
+
+
+def history_text(program: KernelProgram, node: History) -> str:
+    """Return what versions go by: `by since, ended by deletes that tell since`."""
+    told = [program.relations[node.relation].columns[each].name for each in node.told]
+    ended = f", ended by deletes that tell {', '.join(told)}" if told else ""
+    return f"by {visible_row(program, node.relation)[node.valid_from].name}{ended}"
 
 
 def _closing(program: KernelProgram, node: Closing) -> str:
     """Return which deadlines are told, in words."""
     target = f"told by a Closing at level {node.level}, in {node.buckets} shares"
     return f"{target}, {closing_text(program, node)}"
+
+
+def search_text(program: KernelProgram, node: Search) -> str:
+    """Return what is kept of queries and documents, in words."""
+    stored = [each.name for each in program.assemblers[node.stored].type.fields]
+    on = ", ".join(stored[each] for each in node.query_on.ordinals)
+    documents = "documents and what they match" if node.retroactive else "what documents match"
+    return f"{', '.join(stored)}{f', found by {on}' if on else ''}; {documents}"
 
 
 def slides(program: KernelProgram, node: Closing) -> bool:
@@ -226,6 +281,9 @@ def closing_text(program: KernelProgram, node: Closing) -> str:
     behind = f" ({_micros(node.delay_micros)} behind)" if node.delay_micros else ""
     if slides(program, node):
         return f"once the watermark{behind} reaches a row, and once it leaves it behind"
+    if not isinstance(program.nodes[node.target], Group):
+        after = _micros(node.allowed_micros - 1)
+        return f"once the watermark{behind} is more than {after} past its time"
     past = f"{_micros(node.allowed_micros)} past" if node.allowed_micros else "at"
     return f"once the watermark{behind} is {past} its end"
 
@@ -369,7 +427,11 @@ def _use(program: KernelProgram, node: Retract, use: Use) -> Iterator[Part]:
         case ChildUse():
             assembler = program.assemblers[use.assembler]
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
-        case OwnUse() | GroupUse():
+        case ThroughUse():
+            title = path_title(program.nodes[use.target].name)
+            yield f"{title}: led by", f"{node.name} to {columns_of(row, use.address)}"
+            yield f"{title}: leads", columns_of(row, use.parent)
+        case OwnUse() | GroupUse() | SearchedUse() | QueryUse():
             pass  # said of the node that it belongs to
 
 
@@ -383,6 +445,16 @@ def _branch(node: Fold, branch: Branch) -> Iterator[Part]:
     yield f"{title}: shape", f"{branch.shape}{', fused' if branch.fused else ''}"
     yield f"{title}: total", "shown" if branch.total else "none"
     yield f"{title}: fails above", str(branch.fail_above or "nothing")
+    if branch.within is not None:
+        yield f"{title}: within", near_text(branch.within)
+        yield f"{title}: limit", str(branch.within.limit or "none")
+        for number, aggregate in enumerate(branch.aggregates):
+            yield f"{title}: aggregate {number}", aggregate_text(aggregate)
+
+
+def near_text(near: Near | Interval) -> str:
+    """Return how far times may be apart: `-60 s to 0 s of its time`."""
+    return f"{_micros(near.from_micros)} to {_micros(near.to_micros)} of its time"
 
 
 def _window(arm: Arm) -> str:

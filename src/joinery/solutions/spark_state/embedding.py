@@ -9,13 +9,15 @@ What no product reads is not decoded, not sent and not kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import LONG, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import CLOCK, EVENT_TIME, JoinPair, Node, Product, Relation
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import CLOCK, EVENT_TIME, Hot, JoinPair, Node, Product, Relation
+from joinery.plan.search import SearchForm
 from joinery.solutions.spark_state.assembler import AggregateColumn, ScopeName, Slot, Sql
 
 # A Match numbers the pages of its parents and of each arm's children in four bits.
@@ -36,6 +38,8 @@ def inputs_of(node: Node, embed: Node) -> list[Slot]:
     slots = [] if shape_of(node, embed) == "none" else [Slot(embed.name, embed.type)]
     if embed.total_name and embed.cardinality == "many":
         slots.append(Slot(embed.total_name, LONG))
+    if embed.hot_name:
+        slots.append(Slot(embed.hot_name, Hot(embed).type))
     return slots + [Slot(each.name, each.type) for each in aggregates_of(node, embed)]
 
 
@@ -97,16 +101,22 @@ def pair_of(embed: Node, *, child: str | None = None, parent: str | None = None)
 def is_lookup(embed: Node) -> bool:
     """True for a to-one edge over the child's whole key."""
     columns = [pair.child for pair in embed.on]
+    if embed.within is not None:
+        return False
     return embed.cardinality == "one" and sorted(columns) == sorted(embed.relation.key)
 
 
 def is_fusible(node: Node, embed: Node) -> bool:
     """True where the Fold of the parent can hold the children itself."""
+    if embed.through is not None:
+        return False
     if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
         return False
     for pair in embed.on:
         if not _same_code(pair.type, node.relation.type_of(pair.parent)):
             return False
+    if embed.within is not None:
+        return True
     if aggregates_of(node, embed) or shape_of(node, embed) == "none":
         return False
     return embed.limit is None if embed.cardinality == "many" else is_lookup(embed)
@@ -125,6 +135,8 @@ def sharing(node: Node, embed: Node) -> tuple[Node, ...]:
 
 
 def _is_matched(node: Node, embed: Node) -> bool:
+    if embed.through is not None or embed.within is not None:
+        return False
     return not is_fusible(node, embed) and not is_lookup(embed)
 
 
@@ -154,14 +166,39 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
             if changelog.time is not None:
                 needed.setdefault(changelog.name, (changelog, set()))[1].add(changelog.time)
             continue
+        if isinstance(product.form, HistoryForm):
+            relation = product.form.relation
+            needed.setdefault(relation.name, (relation, set()))[1].update(product.form.used)
+            continue
+        if isinstance(product.form, SearchForm):
+            for relation in product.form.relations:  # Conditions may name any column.
+                columns = {each.name for each in relation.row.fields}
+                needed.setdefault(relation.name, (relation, set()))[1].update(columns)
+            continue
         for parent, node in _edges(None, product.root):
             columns = needed.setdefault(node.relation.name, (node.relation, set()))[1]
             columns.update(_read_by(node))
             columns.update(pair.child for pair in node.on)
+            if node.through is not None:
+                relation = node.through.relation
+                leading = needed.setdefault(relation.name, (relation, set()))[1]
+                leading.update(pair.child for pair in node.through.on)
+                leading.update(pair.parent for pair in node.on)
             if parent is not None:
-                needed[parent.relation.name][1].update(pair.parent for pair in node.on)
+                needed[parent.relation.name][1].update(pair.parent for pair in node.parent_on)
+                if node.within is not None:
+                    _need_times(needed, (parent.relation, node.relation))
     ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
+
+
+def _need_times(
+    needed: dict[str, tuple[Relation, set[str]]], relations: Iterable[Relation]
+) -> None:
+    """Add the times of relations, and of the changelogs that tell how far they have come."""
+    for each in (*relations, *(each.clock[0] for each in relations)):
+        if each.time is not None:
+            needed.setdefault(each.name, (each, set()))[1].add(each.time)
 
 
 def rows_read(form: AggregateForm) -> frozenset[str]:

@@ -20,14 +20,17 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.solutions.spark_state.describe import FIRST_KINDS, parts_of
-from joinery.solutions.spark_state.group_program import Group
-from joinery.solutions.spark_state.program import KernelProgram
+from joinery.solutions.spark_state.describe import FIRST_KINDS, kept_retention, parts_of
+from joinery.solutions.spark_state.group_program import Group, LateProgram
+from joinery.solutions.spark_state.program import KernelNode, KernelProgram
+from joinery.solutions.spark_state.search_program import Search
+from joinery.solutions.spark_state.stream_program import AsOf
 
 # Each rises whenever the kernel's state layout, addresses or messages change their meaning: the
-# first for products, the other for streams.
+# first for products, the second for streams, the last for those that look up versions.
 STATE_FORMAT = 3
 STREAM_STATE_FORMAT = 4
+VERSIONS_STATE_FORMAT = 5
 FILE_NAME = "joinery.json"
 SPARK_STATE = "spark-state"
 _TOLD = 4
@@ -62,9 +65,7 @@ class Fingerprint:
 
 def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerprint:
     """Return the fingerprint of a program; limits that state does not know are left out."""
-    nodes = tuple(
-        replace(each, late=None) if isinstance(each, Group) else each for each in program.nodes
-    )
+    nodes = tuple(_shaping(each, program) for each in program.nodes)
     shape = replace(
         program, nodes=nodes, tombstone_retention_micros=0, max_document_bytes=0, reasons=()
     )
@@ -72,8 +73,30 @@ def fingerprint(program: KernelProgram, solution: str = SPARK_STATE) -> Fingerpr
     for kind, first in FIRST_KINDS.items():
         text = text.replace(f'"kind":"{kind}"', f'"kind":"{first}"')
     digest = hashlib.sha256(text.encode()).hexdigest()
-    state_format = STREAM_STATE_FORMAT if program.entries else STATE_FORMAT
-    return Fingerprint(state_format, digest, dict(parts_of(program)), solution)
+    return Fingerprint(_format(program), digest, dict(parts_of(program)), solution)
+
+
+def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
+    """Return a node without what may change over the same state."""
+    match node:
+        case Group():
+            return replace(node, late=_known_late(node, program))
+        case Search():
+            return replace(node, functions=(), most_characters=0)
+        case _:
+            return node
+
+
+def _format(program: KernelProgram) -> int:
+    if any(isinstance(each, AsOf) for each in program.nodes):
+        return VERSIONS_STATE_FORMAT
+    return STREAM_STATE_FORMAT if program.entries else STATE_FORMAT
+
+
+def _known_late(group: Group, program: KernelProgram) -> LateProgram | None:
+    """Return what state knows of late rows."""
+    retention = kept_retention(program, group)
+    return None if retention is None else LateProgram("correct", 0, 0, 0, retention)
 
 
 def claim_checkpoint(

@@ -54,6 +54,7 @@ class LateProgram:
 
     Attributes:
         rows: Late rows are counted, and but under `correct` left out.
+        time: The column of a row, as products see it, that tells its time.
         delay_micros: The watermark of a partition is its newest time less this.
         allowed_micros: How far below the watermark a row is not late yet.
         retention_micros: How long after its end the watermark must be for a window to be
@@ -61,6 +62,7 @@ class LateProgram:
     """
 
     rows: LateRows
+    time: int
     delay_micros: int
     allowed_micros: int
     retention_micros: int
@@ -80,8 +82,7 @@ class Group:
         sliding: None where groups do not slide.
         aggregates: Over `input`.
         assembler: The object, over the columns of the group's address and the aggregates.
-        late: What becomes of rows that come late; None where nothing tells their time, or where
-            rows change.
+        late: What becomes of rows that come late; None where nothing tells their time.
     """
 
     name: str
@@ -109,6 +110,8 @@ class Closing:
         delay_micros: The watermark is the newest time of a partition, the least of them, less this.
         allowed_micros: How long after its end something is closed.
         buckets: How many addresses the target's are shared among.
+        idles: Whether partitions of the relation's log may be idle, by the clock.
+        other: Whose watermark counts while all of them are; None for none.
     """
 
     name: str
@@ -118,4 +121,6 @@ class Closing:
     delay_micros: int
     allowed_micros: int
     buckets: int
+    idles: bool
     kind: Literal["closing"] = "closing"
+    other: int | None = None

@@ -13,6 +13,7 @@ from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
+from joinery.plan.nodes import Relation
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 from joinery.solutions.spark_state.assembler import AggregateColumn, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import expressions_of, sql_over, time_read
@@ -25,11 +26,11 @@ from joinery.solutions.spark_state.group_program import (
 )
 
 # Over rows that go, the values themselves are kept.
-_BY_VALUE = frozenset(
+BY_VALUE = frozenset(
     """min max first last collect count_distinct approx_top_k distinct_sketch merge_distinct
     merge_quantile""".split()
 )
-_ORDERED = frozenset({"first", "last", "collect"})
+ORDERED = frozenset({"first", "last", "collect"})
 
 # Each task tells as many addresses how far it has come.
 CLOSING_BUCKETS = 16
@@ -73,7 +74,7 @@ def _read(form: AggregateForm) -> list[Expression]:
 
 def _order(form: AggregateForm) -> list[str]:
     """Return the columns by which a group's rows are ordered, where an aggregate asks."""
-    if not any(each.function in _ORDERED for each in form.aggregates):
+    if not any(each.function in ORDERED for each in form.aggregates):
         return []
     time = form.relation.time
     return [*([] if time is None else [time]), *form.relation.key]
@@ -93,8 +94,8 @@ def group_aggregates(row: Struct, form: AggregateForm) -> tuple[AggregateColumn,
                 _column(places[each.argument], row) if each.argument else None,
                 _column(places[each.filter], row) if each.filter else None,
                 each.type,
-                by_value=not form.relation.append and function in _BY_VALUE,
-                order=order if function in _ORDERED else (),
+                by_value=not form.relation.append and function in BY_VALUE,
+                order=order if function in ORDERED else (),
                 numbers=kernel_numbers(each),
             )
         )
@@ -164,19 +165,20 @@ def group_assembler(name: str, form: AggregateForm) -> Assembler:
     )
 
 
-def late_program(form: AggregateForm) -> LateProgram | None:
+def late_program(form: AggregateForm, *, time: int | None) -> LateProgram | None:
     """Return what becomes of rows that come late; None where that is not told.
 
-    Of a relation whose rows change it is not: only where a row is kept it is known whether a
-    change is stale, which is never late.
+    The rows of a product are never late: what they are made of was judged.
+
+    Args:
+        form: What the product is.
+        time: The place of a row's time among the columns of the relation; None for none.
     """
-    relation = form.relation
-    if relation.time is None or not relation.append:
+    relation, emit = form.relation, form.emit
+    if time is None or relation.product is not None:
         return None
-    forgets = isinstance(form.window, Tumbling | Hopping | Cumulative)
-    retention_us = form.emit.retention_us if forgets else -1
-    delay_us = relation.delay_ms * 1000
-    return LateProgram(form.emit.late, delay_us, form.emit.allowed_us, retention_us)
+    retention_us = -1 if form.window is None else emit.retention_us
+    return LateProgram(emit.late, time, relation.delay_ms * 1000, emit.allowed_us, retention_us)
 
 
 def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:
@@ -201,7 +203,14 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         delay_micros=form.relation.clock[1] * 1000,
         allowed_micros=0 if slides else form.emit.allowed_us,
         buckets=CLOSING_BUCKETS,
+        idles=idles(form.relation),
     )
+
+
+def idles(relation: Relation) -> bool:
+    """Return whether a partition of the changelog that tells a relation's time may be idle."""
+    watermark = relation.clock[0].watermark
+    return watermark is not None and watermark.idle_ms is not None
 
 
 def window_program(window: Window | None) -> WindowProgram | None:

@@ -1,15 +1,17 @@
 """Lowers the products of one query to a kernel program.
 
-Each node of a product becomes a Fold, each edge a Match or a ToOne, each relation a
-Retract; a product that aggregates becomes a Group, with a Closing before it where it sends once
-its windows are closed. Then what is not needed is left out, with
-its reason:
+Each node of a product becomes a Fold, each edge a Match or a ToOne, or, where it leads through
+another relation, a FanOut and a Gather, each relation a Retract; a product that aggregates becomes
+a Group, with a Closing before it where it sends once its windows are closed. Then what is not
+needed is left out, with its reason:
 
 - a Match whose join value is the parent's own key: the Fold is the Match;
 - a Match of embeds that hang on the same columns as another: it is an arm of that one;
 - a Fold over a lone ToOne: the ToOne assembles its parents in place;
 - a Retract whose key holds every join column used: its rows never move;
 - a Retract before a Group over an append relation: its rows never change.
+
+A Group that leaves out late rows of a changelog has a Retract of its own, which leaves them out.
 
 A product that another reads sends its documents on as changes of a relation, so what keeps it
 stands in levels before its readers.
@@ -22,12 +24,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from types import MappingProxyType
 
 from joinery.expression.typed import Aggregate
-from joinery.model.type import DataType, Field, Struct
+from joinery.model.type import DataType, Field, Struct, quoted
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Computed, Named, Node, Product, Relation, Total
-from joinery.solutions.spark_state.assembler import Address, Assembler, OrderColumn, Slot
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import (
+    Computed,
+    DocumentForm,
+    Hot,
+    Named,
+    Node,
+    Product,
+    Relation,
+    Through,
+    Total,
+)
+from joinery.plan.search import SearchForm
+from joinery.project.window import Within
+from joinery.solutions.spark_state.assembler import (
+    Address,
+    Assembler,
+    OrderColumn,
+    ScopeName,
+    Slot,
+    Sql,
+)
 from joinery.solutions.spark_state.embedding import (
     aggregate_columns,
     inputs_of,
@@ -43,15 +66,18 @@ from joinery.solutions.spark_state.embedding import (
 )
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.grouping import (
+    CLOSING_BUCKETS,
     closing_of,
     group_aggregates,
     group_assembler,
+    idles,
     input_assembler,
     late_program,
     session_program,
     sliding_program,
     window_program,
 )
+from joinery.solutions.spark_state.level import leveled
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
@@ -59,11 +85,15 @@ from joinery.solutions.spark_state.program import (
     Branch,
     ChildUse,
     DocumentNode,
+    FanOut,
     Fold,
+    Gather,
     GroupUse,
+    Interval,
     KernelProgram,
     Match,
     Merge,
+    Near,
     OwnUse,
     ParentUse,
     ProductProgram,
@@ -71,9 +101,20 @@ from joinery.solutions.spark_state.program import (
     RelationProgram,
     Retract,
     Route,
+    ThroughUse,
     ToOne,
     Upward,
     Use,
+)
+from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
+from joinery.solutions.spark_state.searching import (
+    match_assembler,
+    search_node,
+    stored_assembler,
+)
+from joinery.solutions.spark_state.versioning import (
+    History,
+    version_assembler,
 )
 
 NO_RELATION = -1
@@ -113,6 +154,8 @@ class _RelationUses:
     columns: tuple[Slot, ...]
     uses: list[Use] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
+    apart: list[GroupUse] = field(default_factory=list)
+    histories: list[int] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
 
     def ordinal(self, column: str) -> int:
@@ -120,6 +163,12 @@ class _RelationUses:
 
     def address(self, columns: Sequence[str], types: Sequence[DataType]) -> Address:
         return Address(tuple(self.ordinal(each) for each in columns), tuple(types))
+
+    @property
+    def time(self) -> int | None:
+        """The place of a row's time; None where none is needed."""
+        names = [slot.name for slot in self.row]
+        return names.index(self.relation.time) if self.relation.time in names else None
 
     def key_address(self) -> Address:
         key = self.relation.key
@@ -152,7 +201,7 @@ class _Places:
                 return self._own
             case Computed():
                 return self._computed
-            case Node() | Total() | Aggregate():
+            case Node() | Total() | Hot() | Aggregate():
                 return self._inputs
 
 
@@ -195,8 +244,13 @@ class _Lowering:
         place = len(self._products) - 1
         if isinstance(product.form, AggregateForm):
             self._group(product.name, product.form, product=place)
+        elif isinstance(product.form, HistoryForm):
+            self._history(product.name, product.form, product=place)
+        elif isinstance(product.form, SearchForm):
+            self._search(product.name, product.form, product=place)
         else:
-            self._fold(product.root, upward=None, product=place)
+            waits = product.form.waits if isinstance(product.form, DocumentForm) else {}
+            self._fold(product.root, upward=None, product=place, waits=waits)
 
     # Nodes of a product
 
@@ -204,6 +258,7 @@ class _Lowering:
         uses = self._relations[form.relation.name]
         index = self._reserve()
         rows = input_assembler(name, uses.row, form)
+        time = form.relation.time
         self._nodes[index] = Group(
             name=name,
             level=0,
@@ -216,7 +271,7 @@ class _Lowering:
             aggregates=group_aggregates(rows.type, form),
             assembler=self._assembler(group_assembler(name, form)),
             product=product,
-            late=late_program(form),
+            late=late_program(form, time=None if time is None else uses.ordinal(time)),
         )
         clock = self._relations[form.relation.clock[0].name].index
         closing = closing_of(name, form, relation=clock, target=index)
@@ -224,10 +279,55 @@ class _Lowering:
             self._nodes.append(closing)
         if form.relation.append:
             uses.groups.append(index)
+        elif form.emit.late != "correct":
+            uses.apart.append(GroupUse(index))
         else:
             uses.uses.append(GroupUse(index))
 
-    def _fold(self, node: Node, *, upward: Upward | None, product: int) -> None:
+    def _history(self, name: str, form: HistoryForm, *, product: int) -> None:
+        uses = self._relations[form.relation.name]
+        told = form.told_by_deletes
+        uses.histories.append(len(self._nodes))
+        self._nodes.append(
+            History(
+                name=name,
+                level=0,
+                relation=uses.index,
+                valid_from=uses.ordinal(form.valid),
+                told=tuple(i for i, each in enumerate(uses.columns) if each.name in told),
+                assembler=self._assembler(version_assembler(name, uses.row, form)),
+                product=product,
+            )
+        )
+
+    def _search(self, name: str, form: SearchForm, *, product: int) -> None:
+        documents = self._relations[form.documents.name]
+        queries = self._relations[form.queries.name]
+        stored = stored_assembler(name, queries.row, form)
+        made = match_assembler(name, documents.row, stored.type, form)
+        kept, index = self._assembler(stored), len(self._nodes)
+        node = search_node(name, form, documents.row, stored.type)
+        self._nodes.append(
+            replace(
+                node,
+                documents=documents.index,
+                queries=queries.index,
+                stored=kept,
+                assembler=self._assembler(made),
+                product=product,
+            )
+        )
+        documents.uses.append(SearchedUse(index))
+        queries.uses.append(QueryUse(index, kept))
+
+    def _fold(
+        self,
+        node: Node,
+        *,
+        upward: Upward | None,
+        product: int,
+        waits: Mapping[Relation, int] = MappingProxyType({}),
+    ) -> None:
         uses = self._relations[node.relation.name]
         index = self._reserve()
         branches = tuple(
@@ -244,7 +344,24 @@ class _Lowering:
             product=product,
             upward=upward,
         )
-        uses.uses.append(OwnUse(index))
+        uses.uses.append(OwnUse(index, time=uses.time if waits else None))
+        for relation, after_us in waits.items():
+            self._nodes.append(self._decider(node, relation, after_us, target=index))
+
+    def _decider(self, root: Node, relation: Relation, after_us: int, *, target: int) -> Closing:
+        """Return what tells a root's Fold which documents the watermark of a relation decides."""
+        clock, behind_ms = relation.clock
+        return Closing(
+            name=root.path,
+            level=0,
+            relation=self._relations[clock.name].index,
+            target=target,
+            delay_micros=behind_ms * 1000,
+            allowed_micros=after_us + 1,  # the watermark is to be past it, not at it
+            buckets=CLOSING_BUCKETS,
+            idles=idles(relation),
+            other=self._relations[root.relation.name].index if idles(relation) else None,
+        )
 
     def _edge(self, node: Node, embed: Node, *, fold: int, branch: int) -> Branch:
         fused = is_fusible(node, embed)
@@ -257,8 +374,12 @@ class _Lowering:
             types = [node.relation.type_of(key) for key in node.relation.key]
             address = self._relations[embed.relation.name].address(columns, types)
             self._child(embed, Upward(fold, branch, address))
+        elif embed.through is not None:
+            self._through(node, embed, embed.through, fold=fold, branch=branch)
         elif is_lookup(embed):
             self._lookup(node, embed, fold=fold, branch=branch, merge=None)
+        elif embed.within is not None:
+            self._interval(node, embed, embed.within, fold=fold, branch=branch)
         elif (arms := sharing(node, embed))[0] is embed:
             self._match(node, arms, fold=fold)
         else:
@@ -268,6 +389,19 @@ class _Lowering:
                 f"like {arms[0].path}, whose Match keeps both"
             )
         return self._branch(node, embed, fused=fused)
+
+    def _interval(self, node: Node, embed: Node, within: Within, *, fold: int, branch: int) -> None:
+        index = self._reserve()
+        self._nodes[index] = Interval(embed.path, 0, fold, branch, within.from_us, within.to_us)
+        pairs = join_of(embed)
+        types = [pair.type for pair in pairs]
+        parents = self._relations[node.relation.name]
+        address = parents.address([pair.parent for pair in pairs], types)
+        time = parents.time
+        parents.uses.append(ParentUse(index, address, fold, (branch,), merged=False, time=time))
+        children = self._relations[embed.relation.name]
+        child = children.address([pair.child for pair in pairs], types)
+        self._child(embed, Upward(index, 0, child))
 
     def _lookup(
         self, node: Node, embed: Node, *, fold: int, branch: int, merge: Merge | None
@@ -309,6 +443,42 @@ class _Lowering:
             child = children.address([pair.child for pair in join_of(embed)], types)
             self._child(embed, Upward(index, place, child))
 
+    def _through(
+        self, node: Node, embed: Node, through: Through, *, fold: int, branch: int
+    ) -> None:
+        gather, fan_out = self._reserve(), self._reserve()
+        total = is_total_used(node, embed)
+        entries = shape_of(node, embed) != "none"
+        self._nodes[gather] = Gather(
+            name=embed.path,
+            level=0,
+            limit=embed.limit or 0,
+            entries=entries,
+            total=total,
+            value_types=tuple(pair.type for pair in embed.on),
+            hot=Hot(embed).type if embed.hot_name else None,
+            fold=fold,
+            branch=branch,
+        )
+        arm = replace(_arm(node, embed), branch=0, aggregates=())
+        self._nodes[fan_out] = FanOut(embed.path, 0, arm, gather, through.hot_above or 0)
+        parents = self._relations[node.relation.name]
+        led = [pair.type for pair in through.on]
+        address = parents.address([pair.parent for pair in through.on], led)
+        parents.uses.append(ParentUse(gather, address, fold, (branch,), merged=False))
+        leading = self._relations[through.relation.name]
+        values = [pair.type for pair in embed.on]
+        leading.uses.append(
+            ThroughUse(
+                fan_out,
+                leading.address([pair.parent for pair in embed.on], values),
+                leading.address([pair.child for pair in through.on], led),
+            )
+        )
+        children = self._relations[embed.relation.name]
+        child = children.address([pair.child for pair in embed.on], values)
+        self._child(embed, Upward(fan_out, 0, child))
+
     def _child(self, embed: Node, upward: Upward) -> None:
         """Lower an embedded node whose rows go to `upward`."""
         uses = self._relations[embed.relation.name]
@@ -336,7 +506,16 @@ class _Lowering:
             total=embed.total_name is not None and embed.cardinality == "many",
             fail_above=(embed.limit or 0) if embed.overflow == "fail" else 0,
             aggregates=aggregate_columns(node, embed),
+            hot=Hot(embed).type if embed.hot_name else None,
+            within=self._near(node, embed),
         )
+
+    def _near(self, node: Node, embed: Node) -> Near | None:
+        within, time = embed.within, self._relations[node.relation.name].time
+        if within is None:
+            return None
+        assert time is not None, "both sides of an interval have a time"
+        return Near(within.from_us, within.to_us, time, embed.limit or 0)
 
     # Assemblers
 
@@ -362,14 +541,25 @@ class _Lowering:
                 inputs=tuple(inputs),
                 steps=tuple(steps),
                 where=sql_over(node.where, scope) if node.where else None,
-                order=tuple(
-                    OrderColumn(sql_over(each.expression, scope), each.descending)
-                    for each in node.order
+                order=(
+                    *self._time_in_front(node),
+                    *(
+                        OrderColumn(sql_over(each.expression, scope), each.descending)
+                        for each in node.order
+                    ),
                 ),
                 output=tuple(index for index, _ in places.of(dict(node.shown)).values()),
                 type=node.output,
             )
         )
+
+    def _time_in_front(self, node: Node) -> Iterator[OrderColumn]:
+        """Yield what a row that is embedded by its time is sorted by first."""
+        uses = self._relations[node.relation.name]
+        if node.within is not None and uses.time is not None:
+            slot = uses.row[uses.time]
+            place = ScopeName(slot.name, uses.time, slot.type)
+            yield OrderColumn(Sql(quoted(slot.name), (place,), slot.type), descending=False)
 
     # Finishing
 
@@ -383,9 +573,16 @@ class _Lowering:
             routes += self._group_routes(uses)
             if uses.uses:
                 stay = self._rows_stay(uses)
-                routes += self._raw_routes(uses) if stay else [self._retract(uses)]
+                routes += self._raw_routes(uses) if stay else [self._retract(uses, uses.uses)]
+            for use in uses.apart:
+                primary = not uses.uses and use is uses.apart[0]
+                routes.append(self._retract(uses, [use], primary=primary))
+            for each in uses.histories:
+                first = all(route.relation != uses.index for route in routes)
+                role = ROLE_PRIMARY if first else 0
+                routes.append(Route(uses.index, each, role, uses.key_address()))
         reads = tuple(self._reads())
-        self._set_levels(reads, routes)
+        self._nodes = leveled(self._nodes, reads, routes)
         return KernelProgram(
             levels=max((node.level for node in self._nodes), default=0),
             relations=tuple(
@@ -426,9 +623,10 @@ class _Lowering:
             )
         return [Route(uses.index, each, ROLE_PRIMARY, Address((), ())) for each in uses.groups]
 
-    def _retract(self, uses: _RelationUses) -> Route:
-        self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(uses.uses)))
-        return Route(uses.index, len(self._nodes) - 1, ROLE_PRIMARY, uses.key_address())
+    def _retract(self, uses: _RelationUses, sent: Sequence[Use], *, primary: bool = True) -> Route:
+        self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(sent)))
+        role = ROLE_PRIMARY if primary else 0
+        return Route(uses.index, len(self._nodes) - 1, role, uses.key_address())
 
     def _rows_stay(self, uses: _RelationUses) -> bool:
         """True where no row of the relation ever changes an address it is sent to."""
@@ -437,8 +635,8 @@ class _Lowering:
     def _is_raw(self, use: Use, uses: _RelationUses) -> bool:
         match use:
             case OwnUse():
-                return True
-            case GroupUse():
+                return use.time is None
+            case GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
                 return False
             case ChildUse() | ParentUse() if uses.relation.product is not None:
                 return False  # A group's key may be null, which a ToOne must not be asked for.
@@ -471,8 +669,8 @@ class _Lowering:
                         lookup, child_relation=uses.index, child_assembler=use.assembler
                     )
                     routes.append(Route(uses.index, at, role, use.upward.address))
-                case GroupUse():
-                    raise AssertionError("the rows of groups come and go")
+                case GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
+                    raise AssertionError("of these rows it is told what came and what went")
                 case ParentUse():
                     lookup = self._nodes[use.target]
                     assert isinstance(lookup, ToOne)
@@ -486,33 +684,6 @@ class _Lowering:
         )
         return routes
 
-    def _set_levels(self, reads: Sequence[ProductRead], routes: Sequence[Route]) -> None:
-        depths: dict[int, int] = {}
-        readers: dict[int, list[int]] = {}
-        for read in reads:
-            at = [route.node for route in routes if route.relation == read.relation]
-            readers.setdefault(read.product, []).extend(at)
-        # Who sends to a node that waits for its deadlines tells those, too.
-        waits = {
-            each.target: index
-            for index, each in enumerate(self._nodes)
-            if isinstance(each, Closing)
-        }
-
-        def depth(index: int) -> int:
-            if index not in depths:
-                node = self._nodes[index]
-                targets = _targets(node)
-                targets += [waits[each] for each in targets if waits.get(each, index) != index]
-                if isinstance(node, Fold | Group):
-                    targets += readers.get(node.product, [])
-                depths[index] = 1 + max(map(depth, targets)) if targets else 0
-            return depths[index]
-
-        deepest = max((depth(index) for index in range(len(self._nodes))), default=0)
-        for index, node in enumerate(self._nodes):
-            self._nodes[index] = replace(node, level=deepest + 1 - depth(index))
-
 
 def _arm(node: Node, embed: Node) -> Arm:
     return Arm(
@@ -525,28 +696,3 @@ def _arm(node: Node, embed: Node) -> Arm:
         aggregates=aggregate_columns(node, embed),
         branch=node.embeds.index(embed),
     )
-
-
-def _targets(node: DocumentNode) -> list[int]:
-    match node:
-        case Retract():
-            targets = []
-            for use in node.uses:
-                match use:
-                    case OwnUse() | GroupUse():
-                        targets.append(use.target)
-                    case ChildUse():
-                        targets.append(use.upward.target)
-                    case ParentUse():
-                        targets += [use.target, *([] if use.fold == NO_RELATION else [use.fold])]
-            return targets
-        case ToOne():
-            return [node.merge.upward.target if node.merge else node.fold]
-        case Match():
-            return [node.fold]
-        case Fold():
-            return [node.upward.target] if node.upward else []
-        case Group():
-            return []
-        case Closing():
-            return [node.target]

@@ -14,7 +14,9 @@ from typing import Any, Literal
 from joinery.model.type import DataType, Struct
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
 from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import Entry, StreamNode
+from joinery.solutions.spark_state.versioning import History
 
 ROLE_PARENT = 1
 ROLE_PRIMARY = 2
@@ -51,17 +53,19 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class OwnUse:
-    """The row is the own row of a Fold."""
+    """The row is the own row of a Fold; `time` is its place where deadlines are told of it."""
 
     target: int
     use: Literal["own"] = "own"
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ParentUse:
-    """The row is announced to a Match or a ToOne; with itself where that merges it.
+    """The row is announced to a Match, a ToOne or an Interval.
 
-    `branches` are those of the Fold that the target answers for.
+    It is with itself where a ToOne merges it, with its time where an Interval asks for it, whose
+    place `time` is. `branches` are those of the Fold that the target answers for.
     """
 
     target: int
@@ -70,6 +74,7 @@ class ParentUse:
     branches: tuple[int, ...]
     merged: bool
     use: Literal["parent"] = "parent"
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,17 @@ class GroupUse:
     use: Literal["group"] = "group"
 
 
-Use = OwnUse | ParentUse | ChildUse | GroupUse
+@dataclass(frozen=True, slots=True)
+class ThroughUse:
+    """The row leads the Gather at `parent` to the FanOut at `address`."""
+
+    target: int
+    address: Address
+    parent: Address
+    use: Literal["through"] = "through"
+
+
+Use = OwnUse | ParentUse | ChildUse | GroupUse | ThroughUse | SearchedUse | QueryUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +169,80 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class FanOut:
+    """Remembers the children of one join value, and which Gathers are led to them.
+
+    Attributes:
+        target: The Gather.
+        hot_above: More rows than this that lead here make the value hot; 0 for never.
+    """
+
+    name: str
+    level: int
+    arm: Arm
+    target: int
+    hot_above: int
+    kind: Literal["fan_out"] = "fan_out"
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Remembers the parents of one join value, and the children that they are led to, in order.
+
+    Attributes:
+        limit: How many of them a parent is told; 0 for all.
+        value_types: Those of a join value of children.
+        hot: The type of a list of such values; None where none is ever hot.
+    """
+
+    name: str
+    level: int
+    limit: int
+    entries: bool
+    total: bool
+    value_types: tuple[DataType, ...]
+    hot: DataType | None
+    fold: int
+    branch: int
+    kind: Literal["gather"] = "gather"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Remembers, by time, the parents of one join value and the children of one embed."""
+
+    name: str
+    level: int
+    fold: int
+    branch: int
+    from_micros: int
+    to_micros: int
+    kind: Literal["interval"] = "interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Which children a row has by their times, which stand in front of their order.
+
+    Attributes:
+        time: The place of the row's own.
+        limit: How many of them are kept; 0 for all.
+    """
+
+    from_micros: int
+    to_micros: int
+    time: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
-    """What a Fold keeps of one embed."""
+    """What a Fold keeps of one embed.
+
+    Attributes:
+        hot: The type of the list of those that are left out; None where there is none.
+        within: Which rows it has by their times; None where they do not tell.
+    """
 
     name: str
     shape: Literal["one", "list", "map", "none"]
@@ -165,6 +252,8 @@ class Branch:
     total: bool
     fail_above: int
     aggregates: tuple[AggregateColumn, ...]
+    hot: DataType | None = None
+    within: Near | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +271,9 @@ class Fold:
     kind: Literal["fold"] = "fold"
 
 
-DocumentNode = Retract | ToOne | Match | Fold | Group | Closing
+DocumentNode = (
+    Retract | ToOne | Match | Interval | FanOut | Gather | Fold | Group | Closing | History | Search
+)
 KernelNode = DocumentNode | StreamNode
 
 
@@ -248,6 +339,8 @@ class KernelProgram:
 
 
 _DATA_TYPES = DataType.__args__
+_ADDED = frozenset({"hot", "other", "within", "time"})
+"""What parts had not at first: where it says nothing, programs read as they did before."""
 
 
 def _plain(value: Any) -> Any:
@@ -256,5 +349,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        found = {name: getattr(value, name) for name in value.__dataclass_fields__}
+        told = ((name, each) for name, each in found.items() if not _is_left_out(name, each))
+        return {name: _plain(each) for name, each in told}
     return value
+
+
+def _is_left_out(name: str, value: object) -> bool:
+    return value is None and name in _ADDED

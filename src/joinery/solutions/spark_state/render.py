@@ -17,10 +17,13 @@ from joinery.solutions.spark_state.describe import (
     columns_of,
     event_memory,
     grouped_by,
+    history_text,
+    near_text,
     node_title,
     onward_text,
     order_text,
     rolling_text,
+    search_text,
     session_text,
     sliding_text,
     visible_row,
@@ -31,8 +34,11 @@ from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     Arm,
     ChildUse,
+    FanOut,
     Fold,
+    Gather,
     GroupUse,
+    Interval,
     KernelNode,
     KernelProgram,
     Match,
@@ -40,10 +46,12 @@ from joinery.solutions.spark_state.program import (
     ParentUse,
     Retract,
     Route,
+    ThroughUse,
     ToOne,
     Upward,
     Use,
 )
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
     Claim,
@@ -53,6 +61,7 @@ from joinery.solutions.spark_state.stream_program import (
     Rolling,
     Seen,
 )
+from joinery.solutions.spark_state.versioning import History
 
 SINKS = -1
 
@@ -107,9 +116,11 @@ def keys(program: KernelProgram) -> tuple[str, ...]:
 
 def _own_key(program: KernelProgram, node: KernelNode) -> str:
     match node:
-        case Retract() | Fold():
+        case Retract() | Fold() | History():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
+        case Search():
+            return f"a share of {program.relations[node.documents].name}"
         case Closing():
             return f"a share of {node_title(program.nodes[node.target])}"
         case Group():
@@ -118,6 +129,9 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case (
             ToOne()
             | Match()
+            | FanOut()
+            | Gather()
+            | Interval()
             | CurrentLookup()
             | AsOf()
             | Claim()
@@ -137,6 +151,10 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield _answer(program, node.fold, [node.branch])
         case Match():
             yield _answer(program, node.fold, [arm.branch for arm in node.arms])
+        case FanOut():
+            yield Arrow("first rows", node.target)
+        case Gather() | Interval():
+            yield _answer(program, node.fold, [node.branch])
         case ToOne(merge=merge):
             assert merge is not None
             row = visible_row(program, merge.relation)
@@ -148,6 +166,10 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield from (_onward(program, each) for each in node.onward)
         case Group():
             yield Arrow("groups", SINKS)
+        case History():
+            yield Arrow("versions", SINKS)
+        case Search():
+            yield Arrow("matches", SINKS)
         case Closing():
             yield Arrow("that they are closed", node.target)
         case Fold():
@@ -181,6 +203,13 @@ def _use(row: Sequence[Slot], use: Use) -> Arrow:
             return _upward(row, use.upward, "rows")
         case GroupUse():
             return Arrow("rows that come and go", use.target)
+        case ThroughUse():
+            led = columns_of(row, use.parent)
+            return Arrow(f"whom it leads ({led})", use.target, columns_of(row, use.address))
+        case SearchedUse():
+            return Arrow("documents", use.target)
+        case QueryUse():
+            return Arrow("queries", use.target, "each share")
 
 
 def _upward(row: Sequence[Slot], upward: Upward, what: str) -> Arrow:
@@ -240,6 +269,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
         case Match():
             for arm in node.arms:
                 yield from _window(program, arm, named=len(node.arms) > 1)
+        case Interval():
+            yield f"keeps rows by time, and tells those {near_text(node)} from one to the other"
         case ToOne():
             kept = (node.child_relation, node.parent_relation)
             names = [program.relations[each].name for each in kept if each >= 0]
@@ -252,9 +283,22 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 fused = ", straight from its rows" if branch.fused else ""
                 fails = f", fails above {branch.fail_above}" if branch.fail_above else ""
                 shape = "aggregates only" if branch.shape == "none" else branch.shape
-                yield f"holds {branch.name}: {shape}{fused}{fails}"
+                near = f", {near_text(branch.within)}" if branch.within else ""
+                yield f"holds {branch.name}: {shape}{fused}{near}{fails}"
+        case FanOut():
+            yield from _window(program, node.arm, named=False)
+            if node.hot_above:
+                yield f"is hot above {node.hot_above} rows that lead here"
+        case Gather():
+            first = f"the first {node.limit} rows" if node.limit else "all rows"
+            yield f"tells {first} of all that it is led to"
         case Group():
             yield from _group_facts(node)
+        case History():
+            columns = ", ".join(slot.name for slot in visible_row(program, node.relation))
+            yield f"keeps every version of {columns}, {history_text(program, node)}"
+        case Search():
+            yield f"keeps {search_text(program, node)}"
         case Closing():
             yield f"tells its addresses {closing_text(program, node)}"
         case Claim():

@@ -9,17 +9,19 @@ table's row is what later steps need.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from joinery.expression.group_aggregate import WINDOW_SECONDS
-from joinery.model.type import DOUBLE, Field, Struct
+from joinery.expression.typed import Aggregate
+from joinery.model.type import DOUBLE, DataType, Field, Struct
 from joinery.plan import stream as plan
 from joinery.plan.nodes import Relation
 from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
 from joinery.solutions.spark_state.embedding import closed_columns, sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
+from joinery.solutions.spark_state.grouping import BY_VALUE, ORDERED, kept_as, kernel_numbers
 from joinery.solutions.spark_state.program import RelationProgram
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
@@ -252,15 +254,7 @@ def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:
 
 def _rolling(step: plan.Rolling, place: Place, relations: Relations) -> Rolling:
     slots = {slot.name: (index, slot.type) for index, slot in enumerate(place.event)}
-    aggregates = tuple(
-        AggregateColumn(
-            each.function,
-            sql_over(each.argument, slots) if each.argument else None,
-            sql_over(each.filter, slots) if each.filter else None,
-            each.type,
-        )
-        for each in step.aggregates
-    )
+    aggregates = tuple(_rolled(each, step.time, slots) for each in step.aggregates)
     inputs = (
         *(Slot(each.name, each.type) for each in step.aggregates),
         Slot(WINDOW_SECONDS, DOUBLE),
@@ -297,6 +291,22 @@ def _rolling(step: plan.Rolling, place: Place, relations: Relations) -> Rolling:
         aggregates=aggregates,
         values=values,
         onward=(),
+    )
+
+
+def _rolled(
+    aggregate: Aggregate, time: str, slots: Mapping[str, tuple[int, DataType]]
+) -> AggregateColumn:
+    """Return an aggregate over events that leave again; those of one time stand by their keys."""
+    function = kept_as(aggregate)
+    return AggregateColumn(
+        function,
+        sql_over(aggregate.argument, slots) if aggregate.argument else None,
+        sql_over(aggregate.filter, slots) if aggregate.filter else None,
+        aggregate.type,
+        by_value=function in BY_VALUE,
+        order=(slots[time][0],) if function in ORDERED else (),
+        numbers=kernel_numbers(aggregate),
     )
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
 from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
-from joinery.delivery.lease import Lease
 from joinery.delivery.outlet import Delaying, DirectOutlet, Outlet
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.delivery.rebuild import RebuildOutlet, Swap
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
@@ -39,48 +39,6 @@ _HELD = "joinery-held"
 
 OutletMaker = Callable[[Product, Sequence[Sink], Delaying], Outlet]
 """Makes the way of one product to its sinks, on which documents may be held back."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryPaths:
-    """The folders and files of one query's run, below `run.checkpoint`.
-
-    Attributes:
-        query: What the run is called in messages.
-        checkpoint: Spark's checkpoint.
-        staging: Where batches are staged.
-        lease_file: Where the lease on the run is kept.
-        status_file: Shows operators how far the run has come.
-    """
-
-    query: str
-    checkpoint: Path
-    staging: Path
-    lease_file: Path
-    status_file: Path
-
-    @classmethod
-    def of(cls, root: Path, query: str) -> Self:
-        """Return the paths of the query itself."""
-        lease_file = root / "_leases" / f"{query}.lease"
-        status_file = root / "_status" / f"{query}.json"
-        return cls(query, root / query, root / "_staging" / query, lease_file, status_file)
-
-    @property
-    def lease(self) -> Lease:
-        """The lease, not taken."""
-        return Lease(self.lease_file, self.query)
-
-
-def rebuild_paths(root: Path, query: str) -> QueryPaths:
-    """Return the paths of the rebuild of a query."""
-    return QueryPaths(
-        query=f"rebuild of {query}",
-        checkpoint=root / "_rebuild" / query,
-        staging=root / "_staging" / f"{query}.rebuild",
-        lease_file=root / "_leases" / f"{query}.rebuild.lease",
-        status_file=root / "_status" / f"{query}.rebuild.json",
-    )
 
 
 class RunMode(Protocol):

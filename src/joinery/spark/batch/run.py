@@ -16,6 +16,7 @@ from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_w
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
+from joinery.observe.status_file import StatusFiles
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.support import refuse_unsupported
@@ -150,6 +151,8 @@ class Run:
             for name, members in chosen.items():
                 self._real_time.add(name, members, sources_of(spec, members))
         self._observer = RunObserver(spec, chosen, lambda: self.progress)
+        files = {name: self._mode.paths(name).status_file for name in chosen}
+        self._status = StatusFiles(files, chosen, self.targets, lambda: self.progress)
 
     @property
     def progress(self) -> Progress:
@@ -205,6 +208,7 @@ class Run:
             for query in self._queries:
                 query.open()
             self._observer.open()
+            self._status.begin()
         except BaseException:
             self._close()
             raise
@@ -247,8 +251,10 @@ class Run:
             watch, times = self._begin(spark)
             self._observer.started()
         except BaseException as error:
+            failure = error if isinstance(error, Exception) else None
+            self._status.end(failure)
             self._close()
-            self._observer.close(error if isinstance(error, Exception) else None)
+            self._observer.close(failure)
             raise
         self._watch = watch
         if self._limit is not None:
@@ -348,7 +354,9 @@ class Run:
             phases = Phases(self._on_phase)
             while watch.running():
                 times.take()
-                phases.note(watch.caught_up)
+                caught_up = watch.caught_up
+                phases.note(bool(caught_up) and all(caught_up.values()))
+                self._status.look(caught_up)
                 self._ended.wait(_POLL_S)
             if self._once and watch.error is None:
                 self._drain()
@@ -362,6 +370,7 @@ class Run:
             watch.close()
             if self._limit is not None:
                 self._limit.close()
+            self._status.end(watch.error)
             try:
                 self._close()
             finally:

@@ -22,7 +22,10 @@ from joinery.lookups.coherence import Coherence
 from joinery.lookups.registry import target_asked
 from joinery.plan import nodes
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Relation
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
@@ -39,7 +42,8 @@ from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import sources_of
 
 if TYPE_CHECKING:
-    from joinery.spark.batch.mode import QueryPaths, RunMode
+    from joinery.delivery.query_paths import QueryPaths
+    from joinery.spark.batch.mode import RunMode
 
 _MARKS = "outbox"
 _SPOOLS = "joinery-spool"
@@ -177,11 +181,9 @@ def _query(
         attempts=Attempts(paths.checkpoint.parent, name),
         staging=paths.staging,
         times=QueryTimes(
-            name,
             lowered.relations,
             watched=[log for each in products for log in _watched(each)],
             checkpoint=paths.checkpoint,
-            status_file=paths.status_file,
         ),
         sent=SentMark(paths.checkpoint, spec.path_of(".")),
         board=board,
@@ -223,11 +225,14 @@ class _ProductSinks:
 def _watched(product: Product) -> tuple[Relation, ...]:
     """Return the relations by whose watermark something goes."""
     match product.form:
-        case AggregateForm():
+        case AggregateForm() | PatternForm():
             return (product.form.relation.clock[0],)
         case Stream():
             return product.form.watched
-        case DocumentForm() | OutboxForm():
+        case DocumentForm():
+            waits = product.form.waits
+            return tuple(each.clock[0] for each in (*waits, product.form.relation) if waits)
+        case OutboxForm() | SearchForm() | HistoryForm():
             return ()
         case _:
             assert_never(product.form)

@@ -21,13 +21,17 @@ from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
 from joinery.solutions.spark_state.group_program import Closing, Group
 from joinery.solutions.spark_state.program import (
+    FanOut,
     Fold,
+    Gather,
+    Interval,
     KernelNode,
     KernelProgram,
     Match,
     Retract,
     ToOne,
 )
+from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
     Claim,
@@ -36,6 +40,7 @@ from joinery.solutions.spark_state.stream_program import (
     Rolling,
     Seen,
 )
+from joinery.solutions.spark_state.versioning import History
 from joinery.spark.batch.mode import RunMode
 from joinery.spark.batch.query import QueryRun
 from joinery.spark.batch.query_kernel import open_batch_kernel, open_level_kernel
@@ -188,13 +193,19 @@ def _has_timer(node: KernelNode) -> bool:
             return node.miss == "wait" or node.every_micros > 0
         case AsOf():
             return node.idle_micros >= 0
+        case Closing():
+            return node.idles
         case (
             Retract()
             | ToOne()
             | Match()
+            | FanOut()
+            | Gather()
+            | Interval()
             | Fold()
             | Group()
-            | Closing()
+            | History()
+            | Search()
             | Claim()
             | MapEvents()
             | Rolling()

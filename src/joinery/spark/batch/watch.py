@@ -177,7 +177,7 @@ class Watch:
         self._board = board
         self._outages = {each.name: outage_of(each.name, board.wait) for each in queries}
         self._active: dict[str, StreamingQuery] = {}
-        self._caught_up = False
+        self._has_read_all: dict[str, bool] = {}
         self._looked_at = 0.0
         self.error: JoineryError | None = None
 
@@ -208,12 +208,15 @@ class Watch:
             self.error = self.error or QueryFailedError(f"the run ended: {error}")
 
     @property
-    def caught_up(self) -> bool:
-        """Whether no query has anything left to read; asked of Spark once a second."""
+    def caught_up(self) -> Mapping[str, bool]:
+        """By query, whether it has nothing left to read; asked of Spark once a second.
+
+        Empty in real-time mode, where Spark does not tell.
+        """
         if self._real_time is None and time.monotonic() >= self._looked_at + _LOOK_EVERY_S:
             self._looked_at = time.monotonic()
-            self._caught_up = all(map(_has_read_all, self._active.values()))
-        return self._caught_up
+            self._has_read_all = {name: _has_read_all(each) for name, each in self._active.items()}
+        return self._has_read_all
 
     def running(self) -> bool:
         """Look after every query once; return whether one still runs or is waited for."""

@@ -3,10 +3,12 @@
 Before a batch its tasks are told the newest time of each partition as the batches before left
 it, and the watermark of each relation; what they read is added before Spark commits the batch.
 A partition is silent from what was last read of it, or the beginning of the run: what came while
-nobody read is not yet late.
+nobody read is not yet late. Which partitions are idle is decided as a batch begins, by the clock;
+those that it then reads are not idle at its end.
 
 Invariant: a batch that runs again, also after a crash, begins with the times that it began
-with first: those before batch n stand in `watermarks/<n>.json`, which batch n never writes.
+with first: those before batch n stand in `watermarks/<n>.json`, which batch n never writes; and
+with the same idle partitions, which stand in `watermarks/<n>.idle`.
 """
 
 from __future__ import annotations
@@ -28,35 +30,33 @@ if TYPE_CHECKING:
 
 FOLDER = "watermarks"
 NEWEST, BEHIND, WATERMARK, DRIFT = "newest", "behind", "watermark", "drift"
+IDLE, SILENT = "idle", "silent"
 _NEWEST_PROPERTY, _WATERMARKS_PROPERTY = "joinery.newest", "joinery.watermarks"
 _KEPT = 100  # as many batches as Spark keeps
+
+_Idle = Mapping[str, Sequence[str]]
+"""The partitions that nobody waits for, by relation; none where nothing came of one at all."""
 
 
 class QueryTimes:
     """The event times of one query.
 
     Args:
-        query: The query's name.
         relations: Those that it reads.
         watched: Those of them by whose watermark something goes: they have one, if a time.
         checkpoint: Its checkpoint.
-        status_file: Shows operators how far the times have come.
         clock: Tells in seconds how long partitions are silent.
     """
 
     def __init__(
         self,
-        query: str,
         relations: Sequence[Relation],
         *,
         watched: Collection[Relation] = (),
         checkpoint: Path,
-        status_file: Path,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._query = query
         self._folder = checkpoint / FOLDER
-        self._status_file = status_file
         timed = [
             each
             for each in relations
@@ -68,15 +68,18 @@ class QueryTimes:
         self._clock, self._began = clock, clock()
         self._heard: dict[tuple[str, str], float] = {}
         self._before: tuple[int, Mapping[str, EventTimes]] | None = None
+        self._decided: tuple[int, _Idle] | None = None
 
     def begin(self, spark: SparkSession, batch_id: int) -> None:
         """Tell the tasks of a batch what the batches before it had; on the query's thread."""
         if self._delays:
             # What tasks are told by a thread's property reaches all that the thread starts.
-            times = self._times(batch_id)
+            times, idle = self._times(batch_id), self._idle_in(batch_id)
             newest = {name: each.newest_us for name, each in times.items()}
-            reached = {name: each.watermark_us for name, each in times.items()}
-            told = {name: each for name, each in reached.items() if each is not None}
+            told = {
+                name: _told(times.get(name, EventTimes()), idle.get(name))
+                for name in {**times, **idle}
+            }
             spark.sparkContext.setLocalProperty(_NEWEST_PROPERTY, json.dumps(newest))
             spark.sparkContext.setLocalProperty(_WATERMARKS_PROPERTY, json.dumps(told))
 
@@ -84,10 +87,10 @@ class QueryTimes:
         """Keep what a batch read, before it is committed; return the times since the beginning."""
         if not self._delays:
             return {}
-        times = self._waiting(with_counts(self._times(batch_id), summary, self._delays), summary)
+        counted = with_counts(self._times(batch_id), summary, self._delays)
+        times = self._waiting(counted, summary, self._idle_in(batch_id))
         self._write(batch_id + 1, times)
         self._before = (batch_id + 1, times)
-        self._show(times)
         return times
 
     def live(self, summary: Mapping[str, Any]) -> Mapping[str, EventTimes]:
@@ -98,34 +101,54 @@ class QueryTimes:
         if not self._delays:
             return {}
         before = self._before[1] if self._before else {}
-        times = self._waiting(with_counts(before, summary, self._delays), summary)
-        self._show(times)
-        return times
+        counted = with_counts(before, summary, self._delays)
+        return self._waiting(counted, summary, self._silent(counted))
 
     def _waiting(
-        self, times: Mapping[str, EventTimes], summary: Mapping[str, Any]
+        self, times: Mapping[str, EventTimes], summary: Mapping[str, Any], idle: _Idle
     ) -> Mapping[str, EventTimes]:
-        """Return the times once it is known which partitions are idle."""
-        now = self._clock()
-        for name, partitions in summary.get(NEWEST, {}).items():
+        """Return the times at the end of a batch, at whose beginning some partitions were idle."""
+        now, heard = self._clock(), summary.get(NEWEST, {})
+        for name, partitions in heard.items():
             self._heard.update(((name, each), now) for each in partitions)
         return {
-            name: each.waiting_for_all_but(
-                [part for part in each.newest_us if self._is_idle(name, part, now)]
-            )
+            name: each.waiting_for_all_but(set(idle.get(name, ())) - heard.get(name, {}).keys())
             for name, each in times.items()
         }
+
+    def _idle_in(self, batch_id: int) -> _Idle:
+        """Return the partitions that are idle as a batch begins, the same when it runs again."""
+        if not self._idle:
+            return {}
+        if self._decided is None or self._decided[0] != batch_id:
+            self._decided = (batch_id, self._decide(batch_id))
+        return self._decided[1]
+
+    def _decide(self, batch_id: int) -> _Idle:
+        file = self._folder / f"{batch_id}.{IDLE}"
+        if file.is_file():
+            known: _Idle = json.loads(file.read_text(encoding="utf-8"))
+            return known
+        idle = self._silent(self._times(batch_id))
+        write_whole(file, json.dumps(idle), synced=bool(idle))
+        return idle
+
+    def _silent(self, times: Mapping[str, EventTimes]) -> _Idle:
+        now = self._clock()
+        found = {
+            name: [part for part in each.newest_us if self._is_idle(name, part, now)]
+            for name, each in times.items()
+        }
+        unheard = [each for each in self._idle if not times.get(each, EventTimes()).newest_us]
+        silent: dict[str, list[str]] = {
+            name: [] for name in unheard if self._is_idle(name, "", now)
+        }
+        return {**silent, **{name: parts for name, parts in found.items() if parts}}
 
     def _is_idle(self, relation: str, partition: str, now: float) -> bool:
         idle_ms = self._idle.get(relation)
         since = self._heard.get((relation, partition), self._began)
         return idle_ms is not None and (now - since) * 1000 >= idle_ms
-
-    def _show(self, times: Mapping[str, EventTimes]) -> None:
-        told = {name: each.to_json() for name, each in times.items()}
-        status = {"query": self._query, "watermarks": told}
-        content = json.dumps(status, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self._status_file, content, synced=False)
 
     def _times(self, batch_id: int) -> Mapping[str, EventTimes]:
         """Return the times before a batch."""
@@ -164,7 +187,18 @@ class QueryTimes:
             for name, each in times.items()
         }
         write_whole(self._folder / f"{number}.json", json.dumps(told), synced=True)
-        (self._folder / f"{number - _KEPT}.json").unlink(missing_ok=True)
+        for kind in ("json", IDLE):
+            (self._folder / f"{number - _KEPT}.{kind}").unlink(missing_ok=True)
+
+
+def _told(times: EventTimes, idle: Sequence[str] | None) -> dict[str, object]:
+    """Return what tasks are told of a relation before a batch; `idle` is None where none is."""
+    told: dict[str, object] = {IDLE: sorted(idle or ())}
+    if times.watermark_us is not None:
+        told[WATERMARK] = times.watermark_us
+    if idle is not None and times.newest_us.keys() <= set(idle):
+        told[SILENT] = True
+    return told
 
 
 def with_counts(

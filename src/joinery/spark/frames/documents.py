@@ -13,7 +13,10 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, product_of
 from joinery.project.product import ProjectSpec, RunSpec
 from joinery.solutions.spark_state.lower import lower
@@ -72,6 +75,15 @@ def documents(
         raise FrameError(f'product "{product.name}" has an outbox, and no documents')
     if isinstance(product.form, AggregateForm):
         raise FrameError(f'product "{product.name}" keeps groups, which DataFrames cannot do yet')
+    if isinstance(product.form, HistoryForm):
+        raise FrameError(f'product "{product.name}" keeps versions, which DataFrames cannot do yet')
+    if isinstance(product.form, SearchForm):
+        raise FrameError(f'product "{product.name}" searches, which DataFrames cannot do yet')
+    if isinstance(product.form, PatternForm):
+        raise FrameError(f'product "{product.name}" finds patterns, which DataFrames cannot do yet')
+    if isinstance(product.form, DocumentForm) and product.form.waits:
+        message = f'product "{product.name}" waits for a watermark, which DataFrames cannot do yet'
+        raise FrameError(message)
     if product.reads:
         read = product.reads[-1].name
         message = f'product "{product.name}" reads product "{read}", which DataFrames cannot do yet'

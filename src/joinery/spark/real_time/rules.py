@@ -17,7 +17,10 @@ from joinery.clients.kafka import Brokers
 from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
+from joinery.plan.pattern import PatternForm
+from joinery.plan.search import SearchForm
 from joinery.plan.stream import (
     Filter,
     Lookup,
@@ -31,6 +34,7 @@ from joinery.plan.stream import (
 )
 from joinery.project.option import plain
 from joinery.project.product import Pairs, ProjectSpec
+from joinery.project.window import Session, Sliding
 from joinery.spark.source.source import SourceRead
 
 _SINK_OPTIONS = frozenset(
@@ -181,15 +185,34 @@ def _form_against(product: Product) -> Iterator[str]:
     """Yield what of a product's form needs whole batches."""
     match product.form:
         case DocumentForm():
-            pass
+            if product.form.waits:
+                yield f'product "{product.name}" is sent once it is decided, known by batch'
         case OutboxForm():
             yield f'product "{product.name}" has an outbox, which needs batches'
         case Stream():
             yield from _steps_against(product.form)
         case AggregateForm():
-            yield f'product "{product.name}" aggregates, which real time does not run yet'
+            yield from _groups_against(product.name, product.form)
+        case HistoryForm():
+            yield f'product "{product.name}" keeps versions, which real time does not run yet'
+        case SearchForm():
+            yield f'product "{product.name}" searches, which real time does not run yet'
+        case PatternForm():
+            yield f'product "{product.name}" finds patterns, which real time does not run yet'
         case _:
             assert_never(product.form)
+
+
+def _groups_against(name: str, form: AggregateForm) -> Iterator[str]:
+    """Yield what of groups waits for a watermark, which batches alone keep."""
+    if isinstance(form.window, Session):
+        yield f'product "{name}" has sessions, which real time does not run yet'
+    if isinstance(form.window, Sliding):
+        yield f'product "{name}" has sliding windows, which move by batch'
+    if form.emit.when == "closed":
+        yield f'product "{name}" waits for windows to close (emit: when), known by batch'
+    if form.emit.late != "correct":
+        yield f'product "{name}" leaves out late rows (emit: late), known by batch'
 
 
 def _steps_against(stream: Stream) -> Iterator[str]:

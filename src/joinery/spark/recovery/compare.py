@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
 from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
-from joinery.spark.batch.mode import QueryPaths
 from joinery.spark.batch.run import Run, RunOptions
 from joinery.spark.batch.stores import store_name
 

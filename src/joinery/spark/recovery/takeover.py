@@ -21,6 +21,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
 from joinery.errors import RunError
 from joinery.model.change import Key
 from joinery.plan.build import build_plan
@@ -39,7 +40,7 @@ from joinery.solutions.spark_state.fingerprint import (
 from joinery.solutions.stored.driver import StoreDriver
 from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
 from joinery.solutions.trigger.options import TriggerOptions
-from joinery.spark.batch.mode import QueryPaths, mark_done, put_in_place, rebuild_paths
+from joinery.spark.batch.mode import mark_done, put_in_place
 from joinery.spark.batch.query_kernel import lower_query
 from joinery.spark.batch.stores import FILE_NAME as STORE_NAME
 from joinery.spark.batch.stores import FOLDER, METADATA, place_of, solution_of

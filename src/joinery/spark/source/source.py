@@ -102,7 +102,7 @@ def _goes_by_order(form: AggregateForm) -> bool:
 
     It does where late rows are left out, and where windows are forgotten.
     """
-    return form.emit.late != "correct" or (form.window is not None and form.relation.append)
+    return form.emit.late != "correct" or form.window is not None
 
 
 def _source_read(

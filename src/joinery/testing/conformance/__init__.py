@@ -15,7 +15,12 @@ from joinery.testing.conformance.aggregate_cases import (
     sliding_cases,
 )
 from joinery.testing.conformance.case import Case, Step, case, when
-from joinery.testing.conformance.cases import all_cases
+from joinery.testing.conformance.cases import (
+    all_cases,
+    through_aggregate_cases,
+    through_cases,
+)
+from joinery.testing.conformance.history_cases import as_of_cases, history_cases
 from joinery.testing.conformance.lookup import (
     LookupCase,
     LookupOutcome,
@@ -24,7 +29,9 @@ from joinery.testing.conformance.lookup import (
     examine_lookup,
     lookup_cases,
 )
+from joinery.testing.conformance.pattern_cases import pattern_cases, waiting_pattern_cases
 from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent
+from joinery.testing.conformance.search_cases import search_cases
 from joinery.testing.conformance.sink import SinkCase, SinkOutcome, SinkTarget
 from joinery.testing.conformance.sink_suite import check_sink, examine_sink, sink_cases
 from joinery.testing.conformance.stream_case import StreamCase, StreamStep, batch, stream_case
@@ -36,6 +43,7 @@ from joinery.testing.conformance.stream_suite import (
     check_streams,
 )
 from joinery.testing.conformance.suite import ConformanceError, Outcome, check, examine
+from joinery.testing.conformance.within_cases import closed_within_cases, within_cases
 
 __all__ = [
     "Case",
@@ -58,6 +66,7 @@ __all__ = [
     "StreamStep",
     "aggregate_cases",
     "all_cases",
+    "as_of_cases",
     "batch",
     "case",
     "check",
@@ -68,17 +77,25 @@ __all__ = [
     "closed_cases",
     "closed_reading_cases",
     "closed_session_cases",
+    "closed_within_cases",
     "examine",
     "examine_lookup",
     "examine_sink",
     "function_cases",
+    "history_cases",
     "late_cases",
     "lookup_cases",
+    "pattern_cases",
     "reading_cases",
+    "search_cases",
     "session_cases",
     "sink_cases",
     "sliding_cases",
     "stream_case",
     "stream_cases",
+    "through_aggregate_cases",
+    "through_cases",
+    "waiting_pattern_cases",
     "when",
+    "within_cases",
 ]

@@ -9,6 +9,7 @@ Invariant: under their prefixes no two cases share a relation or a product.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,13 +17,22 @@ from pathlib import Path
 from typing import Protocol
 
 from joinery.model.change import Change, DocumentChange
+from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
-from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.project.product import (
+    NodeSpec,
+    ProductSpec,
+    ProjectSpec,
+    RelationSpec,
+    SearchSpec,
+    SinkSpec,
+)
+from joinery.semantics.aggregate_reference import LATE_COUNTERS
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json
-from joinery.solutions.protocol import Sent
+from joinery.solutions.protocol import DeadDocument, Sent
 from joinery.testing.driver import BATCH_US
 
 
@@ -73,9 +83,17 @@ def _apply(
         line = document_line(document, named[document.product])
         lines.setdefault(document.product, []).append(line)
     for letter in emitted.dead_letters:
-        key = document_json(letter.key, named[letter.product].key)
+        key = document_json(letter.key, _key_of(letter, named[letter.product]))
         dead.setdefault(letter.product, []).append(key)
     return Sent(lines, dead, emitted.found)
+
+
+def _key_of(letter: DeadDocument, product: Product) -> Struct:
+    """Return the type of a letter's key: a row that came late has its own."""
+    if letter.reason not in LATE_COUNTERS:
+        return product.key
+    relation = product.form.relation
+    return Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))
 
 
 def document_line(document: DocumentChange, product: Product) -> str:
@@ -141,9 +159,18 @@ def prefixed_relation(spec: RelationSpec, prefix: str) -> RelationSpec:
 def _product(spec: ProductSpec, prefix: str) -> ProductSpec:
     root = replace(_node(spec.root, prefix), name=prefix + spec.name)
     ready = tuple(prefix + each for each in spec.ready)
-    return replace(spec, name=prefix + spec.name, root=root, ready=ready)
+    search = None if spec.search is None else _search(spec.search, spec.root.relation, prefix)
+    return replace(spec, name=prefix + spec.name, root=root, ready=ready, search=search)
+
+
+def _search(spec: SearchSpec, documents: str, prefix: str) -> SearchSpec:
+    """Return a search with the prefix also where its fields name the two relations."""
+    named = re.compile(rf"\b({re.escape(documents)}|{re.escape(spec.queries)})(?=\.)")
+    fields = tuple((name, named.sub(rf"{prefix}\1", text)) for name, text in spec.fields)
+    return replace(spec, queries=prefix + spec.queries, fields=fields)
 
 
 def _node(spec: NodeSpec, prefix: str) -> NodeSpec:
     embed = tuple(_node(each, prefix) for each in spec.embed)
-    return replace(spec, relation=prefix + spec.relation, embed=embed)
+    through = spec.through and replace(spec.through, relation=prefix + spec.through.relation)
+    return replace(spec, relation=prefix + spec.relation, embed=embed, through=through)

@@ -16,8 +16,10 @@ from typing import Any
 
 from joinery.app.project import Project
 from joinery.model.change import Change
+from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.nodes import Product, Relation
+from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.project.window import AS_CHANGED
 from joinery.semantics.read_change import change_line
 from joinery.semantics.render import document_json
 from joinery.testing.changes import RowChange
@@ -30,7 +32,12 @@ from joinery.testing.settings.layout import (
     event_time_us,
     lay_out,
 )
-from joinery.testing.settings.output import Documents, newest_documents, rows_told_late
+from joinery.testing.settings.output import (
+    Documents,
+    late_text,
+    newest_documents,
+    rows_told_late,
+)
 from joinery.testing.settings.run import Runner, by_command
 from joinery.testing.settings.setting import SETTINGS, Setting
 
@@ -161,7 +168,8 @@ def by_reference(product: Product, changes: Sequence[RowChange]) -> Documents:
     driver = Driver(product)
     relations = {each.name: each for each in product.relations}
     driver.send(_placed(changes, relations))
-    if isinstance(product.form, AggregateForm) and product.form.emit.when == "closed":
+    form = product.form
+    if isinstance(form, AggregateForm | DocumentForm) and form.emit.when == "closed":
         driver.until_closed()
     names = [each.name for each in product.key.fields]
     found = {}
@@ -183,10 +191,15 @@ def _placed(changes: Iterable[RowChange], relations: Mapping[str, Relation]) -> 
 
 
 def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
-    """Return the lines of the rows that a product tells as late: each partition is read once."""
+    """Return the lines of the rows that a product tells as late: each partition is read once.
+
+    Where rows change, it is their keys with what is told of them, each once.
+    """
     form = product.form
     if not isinstance(form, AggregateForm) or form.emit.late != "dead_letter":
         return []
+    if not form.relation.append:
+        return sorted(set(_late_updates(form, changes)))
     relation, allowed_us = form.relation, form.emit.allowed_us
     delay_us = relation.delay_ms * 1000
     newest, late = dict[int, int](), list[str]()
@@ -201,13 +214,40 @@ def late_rows(product: Product, changes: Iterable[RowChange]) -> list[str]:
     return late
 
 
+def _late_updates(form: AggregateForm, changes: Iterable[RowChange]) -> Iterator[str]:
+    """Yield the updates that are late; they are as if not in the log, so others may be early."""
+    relation, allowed_us = form.relation, form.emit.allowed_us
+    key_type = Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))
+    newest, rows = dict[int, int](), dict[str, Mapping[str, Any]]()
+    for each in changes:
+        if each.relation != relation.name:
+            continue
+        key = document_json(each.change(relation).key, key_type)
+        if each.op not in ("insert", "update"):
+            rows.pop(key, None)
+            continue
+        row = {**rows.get(key, {}), **each.columns}
+        time_us = event_time_us(replace(each, columns=row), relation)
+        told_us = event_time_us(each, relation)
+        before = newest.get(each.partition)
+        if told_us is not None and not each.snapshot:
+            newest[each.partition] = told_us if before is None else max(before, told_us)
+        limit = None if before is None else before - relation.delay_ms * 1000 - allowed_us
+        late = limit is not None and time_us is not None and time_us < limit
+        if late and limit is not None and time_us is not None and not each.snapshot:
+            yield late_text(key, (limit - time_us) / 1_000_000)
+        else:
+            rows[key] = row
+
+
 def _is_one_for_all_layouts(product: Product) -> bool:
     """Return whether rows alone decide what a product holds, not where they stand in logs."""
     form = product.form
     if not isinstance(form, AggregateForm):
         return True
     by_place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)
-    return form.emit.late == "correct" and not by_place
+    forgets = form.window is not None and form.emit.retention_us != AS_CHANGED.retention_us
+    return form.emit.late == "correct" and not by_place and not forgets
 
 
 # Comparing

@@ -39,17 +39,27 @@ def _parts(line: str) -> tuple[str, str, int]:
     )
 
 
+def late_text(key: str, behind_s: float) -> str:
+    """Return what is compared of a late row that has a key: as JSON, and how late it was."""
+    return f"{key} is {behind_s:.6f} s late"
+
+
 def rows_told_late(folder: Path) -> Mapping[str, list[str]]:
     """Return the rows that a folder of dead letters tells late, by product.
 
-    A row that is told twice at one place counts once.
+    A row that is told twice at one place counts once. Rows that change have no place: of them it
+    is the key with how late they were, each once.
     """
     told: dict[tuple[Any, ...], tuple[str, str]] = {}
     for file in folder.rglob("*.jsonl"):
         with file.open(encoding="utf-8") as lines:
             for letter in map(json.loads, lines):
                 at = [letter.get(each) for each in ("file", "line", "partition", "offset")]
-                if letter["reason"] == "late":
+                if letter["reason"] == "late" and "relation" in letter:
+                    name, key = str(letter["product"]), str(letter["key"])
+                    behind = float(letter["detail"].split()[3])
+                    told[name, key, behind] = name, late_text(key, behind)
+                elif letter["reason"] == "late":
                     name = str(letter["product"])
                     told[name, letter["topic"], *at] = name, str(letter["value"])
     found = defaultdict[str, list[str]](list)

@@ -32,10 +32,8 @@ class Clock:
 def times(folder: Path, clock: Clock) -> QueryTimes:
     relations = build_plan(load_text(PROJECT)).products[0].relations
     return QueryTimes(
-        "hours",
         relations,
         checkpoint=folder,
-        status_file=folder / "status.json",
         clock=clock,
     )
 
@@ -57,6 +55,22 @@ def test_a_partition_that_is_silent_for_long_is_not_waited_for(tmp_path: Path) -
     clock.now += 1
     assert (30, ["1"]) == read(made, 2, p0=30)
     assert (30, []) == read(made, 3, p1=6)
+
+
+def test_who_is_idle_is_decided_as_a_batch_begins_and_stays_so_when_it_runs_again(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    made = times(tmp_path, clock)
+    read(made, 0, p0=9, p1=5)
+    clock.now += 30
+    read(made, 1, p0=20)
+
+    clock.now += 1
+    assert (20, []) == read(times(tmp_path, clock), 2, p0=30)
+    clock.now += 3600
+    assert (20, ["1"]) == read(times(tmp_path, clock), 1, p0=20)
+    assert (20, []) == read(times(tmp_path, clock), 2, p0=30)
 
 
 def test_nobody_was_silent_before_the_run(tmp_path: Path) -> None:

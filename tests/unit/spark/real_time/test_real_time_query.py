@@ -40,7 +40,7 @@ def test_a_ticker_tells_each_count_once_and_the_last_at_its_end(tmp_path: Path) 
         if tick.read:
             ticked.set()
 
-    times = QueryTimes("profile", (), checkpoint=tmp_path, status_file=tmp_path / "status.json")
+    times = QueryTimes((), checkpoint=tmp_path)
     ticker = Ticker(
         "profile",
         lambda: {name: dict(each) for name, each in counts.items()},

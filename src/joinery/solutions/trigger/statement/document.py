@@ -13,7 +13,7 @@ from joinery.clients.sql import quoted
 from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import STRING, Field
-from joinery.plan.nodes import Computed, Named, Node, Product, Total
+from joinery.plan.nodes import Computed, Hot, Named, Node, Product, Total
 from joinery.semantics.render import document_json
 from joinery.solutions.trigger.statement.dialect import (
     Dialect,
@@ -253,6 +253,8 @@ class _Row:
                 return Fragment(f"({self._count(embed)})")
             case Aggregate():
                 return Fragment(self._aggregate(named))
+            case Hot(embed):
+                raise AssertionError(embed.path)  # refused before anything starts
 
     def _computed(self, each: Computed) -> Value:
         place = self._values.get(each.name)

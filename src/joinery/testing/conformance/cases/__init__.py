@@ -12,6 +12,7 @@ from joinery.testing.conformance.cases import (
     order,
     positions,
     roots,
+    through,
     values,
 )
 
@@ -20,3 +21,13 @@ def all_cases() -> tuple[Case, ...]:
     """Return every case, in a fixed order."""
     modules = (roots, positions, many, links, one, nested, order, values, counted)
     return tuple(case for module in modules for case in module.CASES)
+
+
+def through_cases() -> tuple[Case, ...]:
+    """Return the cases of embeds through another relation."""
+    return through.CASES
+
+
+def through_aggregate_cases() -> tuple[Case, ...]:
+    """Return the cases of aggregates over embeds through another relation."""
+    return through.AGGREGATE_CASES

@@ -34,6 +34,17 @@ def _n(number: int, count: int) -> Emission:
     return upsert(number, {"n": count})
 
 
+def _ends(number: int, one: int | None, other: int | None, both: list[int]) -> Emission:
+    return upsert(number, {"one": one, "other": other, "all": both})
+
+
+def _sketched(
+    kinds: int, near: int, high: int, most: int, often: int, count: int
+) -> dict[str, object]:
+    told = {"kinds": kinds, "near": near, "high": high, "most": [{"item": most, "count": often}]}
+    return {**told, "pace": count / 600}
+
+
 CASES = (
     stream_case(
         "an event sees those of its key in the time up to it, itself among them",
@@ -225,5 +236,49 @@ streams:
         ),
         batch(_paid(1, "10:00:00"), sends=[upsert(1, {"rps": 0.1})]),
         batch(_paid(2, "10:00:01"), sends=[upsert(2, {"rps": 0.2})]),
+    ),
+    stream_case(
+        "first, last and collect go by time, then by key",
+        _project(
+            "{rolling: {by: [card], over: 10m, values: {one: first(amount), other: last(amount),"
+            " all: 'collect(amount, 2)'}}}, {select: [one, other, all]}"
+        ),
+        batch(
+            _paid(2, "10:00:00", amount=2),
+            _paid(1, "10:00:00", amount=1),
+            sends=[_ends(1, 1, 2, [1, 2]), _ends(2, 1, 2, [1, 2])],
+        ),
+        batch(
+            _paid(3, "09:59:00"),
+            _paid(4, "10:09:30", amount=4),
+            sends=[_ends(3, None, None, []), _ends(4, 1, 4, [1, 2])],
+        ),
+        batch(_paid(5, "10:10:00", amount=5), sends=[_ends(5, 4, 5, [4, 5])]),
+    ),
+    stream_case(
+        "distinct values, quantiles and the most frequent value forget what is not seen any more",
+        _project(
+            "{rolling: {by: [card], over: 10m, values: {kinds: count(distinct amount % 10),"
+            " near: approx_count_distinct(amount),"
+            " high: 'cast(round(approx_quantile(amount, 1)) as long)',"
+            " most: 'approx_top_k(amount, 1)', pace: rate(count(*))}}},"
+            " {select: [kinds, near, high, most, pace]}"
+        ),
+        batch(
+            _paid(1, "10:00:00", amount=3),
+            sends=[upsert(1, _sketched(1, 1, 3, 3, 1, 1))],
+        ),
+        batch(
+            _paid(2, "10:01:00", amount=1),
+            _paid(3, "10:01:00", amount=1),
+            sends=[
+                upsert(2, _sketched(2, 2, 3, 1, 2, 3)),
+                upsert(3, _sketched(2, 2, 3, 1, 2, 3)),
+            ],
+        ),
+        batch(
+            _paid(4, "10:10:00", amount=11),
+            sends=[upsert(4, _sketched(1, 2, 11, 1, 2, 3))],
+        ),
     ),
 )

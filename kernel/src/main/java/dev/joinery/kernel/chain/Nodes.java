@@ -3,18 +3,26 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Closing;
+import dev.joinery.kernel.node.FanOut;
 import dev.joinery.kernel.node.Fold;
+import dev.joinery.kernel.node.Gather;
 import dev.joinery.kernel.node.Group;
+import dev.joinery.kernel.node.History;
+import dev.joinery.kernel.node.Interval;
 import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.node.Search;
+import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.node.Session;
 import dev.joinery.kernel.node.Sliding;
 import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SearchProgram;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
 import dev.joinery.kernel.stream.CurrentLookup;
@@ -36,9 +44,18 @@ public final class Nodes {
     this(compiled, BatchWatermarks::told);
   }
 
+  /** {@code searches} are those that the tasks of a worker share. */
+  Nodes(CompiledProgram compiled, Searches searches) {
+    this(new NodeContext(compiled, BatchWatermarks::told, searches), compiled);
+  }
+
   /** {@code watermarks} gives those before a batch, as {@link BatchWatermarks#told} does. */
   public Nodes(CompiledProgram compiled, Supplier<String> watermarks) {
-    this.context = new NodeContext(compiled, watermarks);
+    this(new NodeContext(compiled, watermarks), compiled);
+  }
+
+  private Nodes(NodeContext context, CompiledProgram compiled) {
+    this.context = context;
     this.nodes = new Node[compiled.program().nodes().size()];
   }
 
@@ -63,10 +80,20 @@ public final class Nodes {
         nodes[index] = new ToOne(toOne, context);
       } else if (program instanceof Program.MatchProgram match) {
         nodes[index] = new Match(index, match, context);
+      } else if (program instanceof Program.FanOutProgram fanOut) {
+        nodes[index] = new FanOut(fanOut, context);
+      } else if (program instanceof Program.GatherProgram gather) {
+        nodes[index] = new Gather(gather);
+      } else if (program instanceof Program.IntervalProgram interval) {
+        nodes[index] = new Interval(interval);
       } else if (program instanceof GroupProgram group) {
         nodes[index] = group(index, group);
+      } else if (program instanceof HistoryProgram history) {
+        nodes[index] = new History(history, context);
       } else if (program instanceof Program.ClosingProgram closing) {
-        nodes[index] = new Closing(closing);
+        nodes[index] = new Closing(index, closing, context);
+      } else if (program instanceof SearchProgram search) {
+        nodes[index] = new Search(index, search, context);
       } else if (program instanceof Program.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
       } else if (program instanceof Program.AsOfProgram asOf) {
@@ -78,7 +105,7 @@ public final class Nodes {
       } else if (program instanceof Program.RollingProgram rolling) {
         nodes[index] = new Rolling(index, rolling, context);
       } else if (program instanceof Program.FoldProgram fold) {
-        nodes[index] = new Fold(fold, context);
+        nodes[index] = new Fold(index, fold, context);
       } else {
         throw new IllegalStateException(program.name() + " has no node in a level");
       }

@@ -1,6 +1,7 @@
 package dev.joinery.kernel.chain;
 
 import dev.joinery.kernel.message.Counters;
+import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.program.CompiledProgram;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
@@ -25,6 +26,7 @@ public final class SharedProgram implements Serializable {
   private final byte[] program;
   private final StateMark mark;
   private final transient ConcurrentLinkedDeque<Nodes> idle = new ConcurrentLinkedDeque<>();
+  private final transient Searches searches = new Searches();
   private final transient Map<Long, Counters> counted = new ConcurrentHashMap<>();
 
   private SharedProgram(byte[] program, StateMark mark) {
@@ -47,7 +49,7 @@ public final class SharedProgram implements Serializable {
   /** Gives nodes that nobody else uses until they are given back. */
   public Nodes take() {
     Nodes left = idle.pollFirst();
-    return left != null ? left : new Nodes(unpacked());
+    return left != null ? left : new Nodes(unpacked(), searches);
   }
 
   /** Only after a task that has sent all it had; another's are left to be collected. */

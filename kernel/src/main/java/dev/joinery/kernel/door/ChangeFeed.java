@@ -72,19 +72,7 @@ public final class ChangeFeed {
     @Override
     public void send(
         int relation, Change change, Slice row, long timestamp, Outbox outbox) {
-      outbox.emit(
-          Message.raw(
-              timestamp,
-              relation,
-              0,
-              change.op(),
-              change.positioned(),
-              change.position(),
-              change.major(),
-              change.minor(),
-              change.absent(),
-              row.array(),
-              row.length()));
+      outbox.emit(Message.raw(timestamp, relation, 0, change, row));
     }
   }
 }

@@ -18,8 +18,8 @@ public interface ChangeSink {
    * @param op {@link #UPSERT}, {@link #DELETE} or {@link #TOMBSTONE}
    * @param positioned whether the source gave a position
    * @param position the source's own position, 0 without one
-   * @param row the UnsafeRow of the relation's columns, only the key's set for a delete or a
-   *     tombstone; starts at index 0, valid until this method returns, that of an upsert until
+   * @param row the UnsafeRow of the relation's columns, of a delete or a tombstone only the key's
+   *     set, and what a flat delete has to tell beside it; starts at index 0, valid until this method returns, that of an upsert until
    *     the next record
    * @param rowLength the bytes of {@code row} that count
    * @param absent bit i set: column i was left out or not available (and is null in {@code row});

@@ -23,10 +23,34 @@ final class Decoder {
     sink.change(relation, ChangeSink.TOMBSTONE, false, 0, row.bytes(), row.length(), null);
   }
 
+  /** Tells a delete by the image's key, else by the message's; and what the image has beside it. */
+  void deleteTelling(
+      int relation,
+      Image image,
+      byte[] messageKey,
+      boolean positioned,
+      long position,
+      ChangeSink sink,
+      String fix) {
+    delete(relation, image, image, messageKey, positioned, position, sink, fix);
+  }
+
   /** Tells a delete by the image's key, else by the message's. */
   void delete(
       int relation,
       Image image,
+      byte[] messageKey,
+      boolean positioned,
+      long position,
+      ChangeSink sink,
+      String fix) {
+    delete(relation, image, null, messageKey, positioned, position, sink, fix);
+  }
+
+  private void delete(
+      int relation,
+      Image image,
+      Image beside,
       byte[] messageKey,
       boolean positioned,
       long position,
@@ -39,7 +63,7 @@ final class Decoder {
         throw Rejected.keyMissing("a delete without " + keyNames() + ": " + fix);
       }
     }
-    row.writeKey(from);
+    row.writeKey(from, beside);
     sink.change(
         relation, ChangeSink.DELETE, positioned, position, row.bytes(), row.length(), null);
   }

@@ -41,7 +41,8 @@ final class FlatRow {
     boolean gone = deleted.read(image, deletedIndex);
     boolean positioned = position.read(image);
     if (gone) {
-      decoder.delete(relation, image, key, positioned, position.position, sink, DELETE_FIX);
+      decoder.deleteTelling(
+          relation, image, key, positioned, position.position, sink, DELETE_FIX);
       return;
     }
     decoder.buildUpsert(image, key, false);

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.DataType;
  *
  * @param position the column that holds the source's position, null where the format has its own
  * @param timeUnit what a timestamp's number counts: {@code micros}, {@code millis}, {@code nanos}
+ * @param told the columns that a delete of a flat row tells beside the key
  * @param registry where the schemas of its messages are, null where they need none
  */
 record RelationSpec(
@@ -23,6 +24,7 @@ record RelationSpec(
     List<DataType> types,
     String position,
     String timeUnit,
+    List<String> told,
     RegistryOptions registry)
     implements Serializable {
 
@@ -43,6 +45,8 @@ record RelationSpec(
     List<String> columns = new ArrayList<>();
     List<DataType> types = new ArrayList<>();
     node.path("key").forEach(each -> key.add(each.asText()));
+    List<String> told = new ArrayList<>();
+    node.path("told").forEach(each -> told.add(each.asText()));
     for (JsonNode column : node.path("columns")) {
       columns.add(column.path("name").asText());
       types.add(DataType.fromDDL(column.path("type").asText()));
@@ -61,6 +65,7 @@ record RelationSpec(
         List.copyOf(types),
         position.isTextual() ? position.asText() : null,
         node.path("timeUnit").asText("micros"),
+        List.copyOf(told),
         node.path("registry").isObject() ? RegistryOptions.of(node.get("registry")) : null);
   }
 

@@ -35,6 +35,7 @@ final class RowBuilder {
 
   private final Target[] targets;
   private final boolean[] inKey;
+  private final boolean[] told;
   private final UnsafeRowWriter writer;
 
   RowBuilder(RelationSpec spec) {
@@ -46,6 +47,8 @@ final class RowBuilder {
     key = spec.key().stream().mapToInt(columns::indexOf).toArray();
     inKey = new boolean[types.length];
     Arrays.stream(key).forEach(each -> inKey[each] = true);
+    told = new boolean[types.length];
+    spec.told().forEach(each -> told[columns.indexOf(each)] = true);
     absent = new long[(types.length + 63) / 64];
     seen = new ColumnsSeen(columns);
     writer = new UnsafeRowWriter(types.length, 256);
@@ -80,10 +83,17 @@ final class RowBuilder {
 
   /** Builds a row of the key alone. */
   void writeKey(Image image) {
+    writeKey(image, null);
+  }
+
+  /** The same, with what a row that went tells beside its key, such as when; null for nothing. */
+  void writeKey(Image image, Image beside) {
     start();
     for (int i = 0; i < types.length; i++) {
       if (inKey[i]) {
         write(image, i);
+      } else if (told[i] && beside != null && beside.present(i) && !beside.unavailable(i)) {
+        write(beside, i);
       } else {
         targets[i].writeNull(writer, i);
       }

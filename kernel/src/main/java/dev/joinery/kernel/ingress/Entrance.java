@@ -13,13 +13,13 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.Deadlines;
 import dev.joinery.kernel.node.Grouping;
+import dev.joinery.kernel.node.Lateness;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.stream.LogClock;
 import dev.joinery.kernel.stream.Onward;
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,9 +34,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * it, each event through the first steps of its streams, each row of a log to its groups.
  */
 public final class Entrance implements Ingress.Destination {
-  private static final String LATE = "late";
-  private static final String OVERTAKEN = "overtaken";
-
   private final Broadcast<SharedProgram> shared;
   private final Nodes nodes;
   private final Ingress.Router router;
@@ -134,11 +131,16 @@ public final class Entrance implements Ingress.Destination {
   }
 
   private void group(int relation, Change change, Slice row, long timestamp, Outbox outbox) {
-    Slice seen = nodes.context().rows(relation).view(row);
+    RelationRows rows = nodes.context().rows(relation);
+    Slice seen = rows.view(row);
     for (Grouping each : groupings) {
-      if (each.relation() == relation && !isLeftOut(each, timestamp, outbox) && seen != null) {
+      if (each.relation() == relation
+          && !isLeftOut(each, change, rows.derived(row), timestamp, outbox)
+          && seen != null) {
         Slice place = each.needsPlace() ? placeOf(change) : Slice.EMPTY;
-        each.take(null, seen, place, watermarkOf(each), timestamp, outbox);
+        if (each.take(null, seen, place, watermarkOf(each, change), timestamp, outbox)) {
+          each.lateness().countTooLate();
+        }
         if (!summing) {
           each.sendTo(timestamp, outbox);
         }
@@ -154,35 +156,33 @@ public final class Entrance implements Ingress.Destination {
   }
 
   /** By which windows are forgotten for the row at hand. */
-  private long watermarkOf(Grouping product) {
+  private long watermarkOf(Grouping product, Change change) {
     GroupProgram.LateProgram late = product.late();
-    return late == null ? Marks.UNKNOWN : late.watermark(origin.newestBefore(), origin.reached());
+    return late == null || change.snapshot()
+        ? Marks.UNKNOWN
+        : late.watermark(change.newest(), origin.reached());
   }
 
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */
-  private boolean isLeftOut(Grouping product, long timestamp, Outbox outbox) {
-    GroupProgram.LateProgram late = product.late();
-    if (late == null || origin.time() == Marks.UNKNOWN) {
+  private boolean isLeftOut(
+      Grouping product, Change change, Slice row, long timestamp, Outbox outbox) {
+    Lateness lateness = product.lateness();
+    if (lateness == null || change.snapshot()) {
       return false;
     }
-    long behind = origin.behind();
-    if (behind > 0 && late.lateBy(behind) > 0) {
-      return leaveOut(product, LATE, late.lateBy(behind), timestamp, outbox);
+    if (!lateness.isTimed(row)) {
+      return false;
     }
-    long overtakenBy = late.overtakenBy(origin.time(), origin.reached());
-    return overtakenBy > 0 && leaveOut(product, OVERTAKEN, overtakenBy, timestamp, outbox);
-  }
-
-  private boolean leaveOut(
-      Grouping product, String reason, long micros, long timestamp, Outbox outbox) {
-    nodes.counters().product(product.product(), reason, 1);
-    if (product.late().rows() == GroupProgram.LateRows.DEAD_LETTER) {
-      String seconds = BigDecimal.valueOf(micros, 6).stripTrailingZeros().toPlainString();
-      String detail = "Its time is " + seconds + " s below what the watermark allows.";
-      outbox.emit(
-          origin.letter(reason, detail).put("product", product.product()).toMessage(timestamp));
-    }
-    return product.late().rows() != GroupProgram.LateRows.CORRECT;
+    return lateness.leavesOut(
+        origin.time(),
+        change.newest(),
+        origin.reached(),
+        (reason, detail) ->
+            outbox.emit(
+                origin
+                    .letter(reason, detail)
+                    .put("product", product.product())
+                    .toMessage(timestamp)));
   }
 
   @Override

@@ -1,6 +1,5 @@
 package dev.joinery.kernel.ingress;
 
-import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.format.ChangeSink;
@@ -10,6 +9,7 @@ import dev.joinery.kernel.format.RegistryError;
 import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.DeadLetter;
+import dev.joinery.kernel.message.LogPartition;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -20,7 +20,6 @@ import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
 import java.io.Serializable;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -91,14 +90,6 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     }
 
     /**
-     * How far the change at hand is behind the newest time before it in its partition, in
-     * microseconds; {@link Marks#UNKNOWN} where it is never late.
-     */
-    default long behind() {
-      return Marks.UNKNOWN;
-    }
-
-    /**
      * The newest time in each partition of a relation's log of which the task has read a row with a
      * time, the batches before included.
      */
@@ -111,12 +102,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       return Marks.UNKNOWN;
     }
 
-    /** The newest time before the change at hand in its partition, as {@link #behind}. */
-    default long newestBefore() {
-      return Marks.UNKNOWN;
-    }
-
-    /** The watermark of its relation before the batch, as {@link #behind}. */
+    /** The watermark of its relation before the batch; {@link Marks#UNKNOWN} for none. */
     default long reached() {
       return Marks.UNKNOWN;
     }
@@ -233,7 +219,6 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private long partition;
     private long number;
     private int decoding;
-    private long behind = Marks.UNKNOWN;
     private boolean timed;
 
     Sender(Outbox outbox) {
@@ -331,8 +316,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     @Override
     public void snapshot(int relation) {
       int last = decoded.size() - 1;
-      if (last >= 0 && decoded.get(last).timed()) {
-        decoded.set(last, new Decoded(decoded.get(last).change(), decoded.get(last).row(), false));
+      if (last >= 0 && decoded.get(last).change().op() == ChangeSink.UPSERT) {
+        Decoded told = decoded.get(last);
+        decoded.set(last, new Decoded(told.change().ofSnapshot(), told.row(), false));
       }
     }
 
@@ -341,40 +327,27 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       if (!severalTopics[relation] || record.isNullAt(8)) {
         return partition;
       }
-      byte[] topic = record.getString(8).getBytes(StandardCharsets.UTF_8);
-      long hash = Hash.of(topic, 0, topic.length) & 0x7fffffffL;
-      // Above all partitions, so that it is newer than what earlier versions kept.
-      return hash + 1 << 32 | partition;
+      return LogPartition.number(record.getString(8), partition);
     }
 
     private void sendDecoded(int relation) {
       for (Decoded each : decoded) {
         timed = each.timed();
-        if (timed) {
-          takeTime(relation, each);
+        Change change = each.change();
+        if (taskTimes.has(relation) && !change.snapshot()) {
+          long log = partitionOf(change);
+          change = change.after(taskTimes.newest(relation, log, this::partitionName));
+          if (timed) {
+            taskTimes.take(relation, log, this::partitionName, each.row());
+          }
         }
-        destination.send(relation, each.change(), each.row(), timestamp, outbox);
+        destination.send(relation, change, each.row(), timestamp, outbox);
       }
-    }
-
-    private void takeTime(int relation, Decoded each) {
-      long log = partitionOf(each.change());
-      behind = taskTimes.take(relation, log, this::partitionName, each.row());
-    }
-
-    @Override
-    public long behind() {
-      return timed ? behind : Marks.UNKNOWN;
     }
 
     @Override
     public long time() {
       return timed ? taskTimes.time(decoding) : Marks.UNKNOWN;
-    }
-
-    @Override
-    public long newestBefore() {
-      return timed ? taskTimes.newestBefore(decoding) : Marks.UNKNOWN;
     }
 
     @Override
@@ -401,13 +374,18 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     /** A topic of files is one partition. */
     @Override
     public long partitionOf(Change change) {
-      return record.isNullAt(3) ? change.major() : 0;
+      if (record.isNullAt(3)) {
+        return change.major();
+      }
+      return severalTopics[decoding] ? LogPartition.number(topicOf(decoding), 0) : 0;
     }
 
     /** The number, with the topic before it where the relation has several. */
     private String partitionName() {
-      String log = Long.toString(record.isNullAt(3) ? partition : 0);
-      return severalTopics[decoding] ? topicOf(decoding) + "/" + log : log;
+      long log = record.isNullAt(3) ? partition : 0;
+      return severalTopics[decoding]
+          ? LogPartition.name(topicOf(decoding), log)
+          : Long.toString(log);
     }
 
     private String topicOf(int relation) {

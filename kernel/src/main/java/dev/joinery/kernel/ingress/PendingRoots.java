@@ -14,6 +14,7 @@ import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.program.Program;
 import java.io.IOException;
 import java.io.Serializable;
@@ -87,7 +88,8 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       this.type = program.products().get(product).key();
       StructField[] columns = type.fields();
       List<KeyCodec.Column> coded = new ArrayList<>();
-      for (int i = 0; i < columns.length; i++) {
+      boolean timed = program.nodes().get(sender) instanceof HistoryProgram;
+      for (int i = 0; i < columns.length - (timed ? 1 : 0); i++) {
         coded.add(new KeyCodec.Column(i, columns[i].dataType(), columns[i].dataType(), false));
       }
       this.codec = new KeyCodec(coded);
@@ -98,7 +100,8 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       for (int i = 0; i < program.nodes().size(); i++) {
         Program.NodeProgram node = program.nodes().get(i);
         if (node instanceof Program.FoldProgram fold && fold.product() == product
-            || node instanceof GroupProgram group && group.product() == product) {
+            || node instanceof GroupProgram group && group.product() == product
+            || node instanceof HistoryProgram history && history.product() == product) {
           return i;
         }
       }

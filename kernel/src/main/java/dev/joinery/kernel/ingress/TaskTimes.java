@@ -86,11 +86,17 @@ final class TaskTimes {
    * Takes the row of an upsert, in the order of its log.
    *
    * @param partition of the log, {@code name} what it is called
-   * @return how far its time is behind the newest before it in its partition, in microseconds; less
-   *     than 0 where it is newer, {@link Marks#UNKNOWN} where one of the two is not there
    */
-  long take(int relation, long partition, Supplier<String> name, Slice row) {
-    return relations[relation].take(partition, name, row);
+  void take(int relation, long partition, Supplier<String> name, Slice row) {
+    relations[relation].take(partition, name, row);
+  }
+
+  /**
+   * The newest time in a partition so far, the batches before included; {@link Marks#UNKNOWN} for
+   * none.
+   */
+  long newest(int relation, long partition, Supplier<String> name) {
+    return relations[relation].partition(partition, name).newest;
   }
 
   /**
@@ -100,7 +106,12 @@ final class TaskTimes {
   Map<Long, Long> newest(int relation) {
     Map<Long, Long> newest = new HashMap<>();
     if (has(relation)) {
-      relations[relation].partitions.forEach((number, each) -> newest.put(number, each.newest));
+      relations[relation].partitions.forEach(
+          (number, each) -> {
+            if (each.newest != Marks.UNKNOWN) {
+              newest.put(number, each.newest);
+            }
+          });
     }
     return newest;
   }
@@ -108,11 +119,6 @@ final class TaskTimes {
   /** The time of the row that was taken last; {@link Marks#UNKNOWN} where it had none. */
   long time(int relation) {
     return relations[relation].time;
-  }
-
-  /** The newest time before that row in its partition; {@link Marks#UNKNOWN} as for {@link #take}. */
-  long newestBefore(int relation) {
-    return relations[relation].newestBefore;
   }
 
   /** The relation's watermark before the batch; {@link Marks#UNKNOWN} for none. */
@@ -178,7 +184,6 @@ final class TaskTimes {
     private final DeviceClocks devices;
     private boolean counted;
     private long time = Marks.UNKNOWN;
-    private long newestBefore = Marks.UNKNOWN;
 
     OfRelation(int relation, Clock clock, JsonNode newest, BatchWatermarks watermarks) {
       Program.RelationProgram declared = program.relations().get(relation);
@@ -192,22 +197,18 @@ final class TaskTimes {
           new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
     }
 
-    long take(long number, Supplier<String> called, Slice taken) {
+    void take(long number, Supplier<String> called, Slice taken) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
       time = EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
-      newestBefore = Marks.UNKNOWN;
       if (time == Marks.UNKNOWN) {
-        return Marks.UNKNOWN;
+        return;
       }
       Partition partition = partition(number, called);
-      newestBefore = partition.newest;
-      long distance =
-          newestBefore == Marks.UNKNOWN ? Marks.UNKNOWN : distance(newestBefore, time);
-      behind[bucket(distance)]++;
+      long before = partition.newest;
+      behind[bucket(before == Marks.UNKNOWN ? Marks.UNKNOWN : distance(before, time))]++;
       counted = true;
       partition.heard = true;
-      partition.newest = Math.max(newestBefore, time);
-      return distance;
+      partition.newest = Math.max(before, time);
     }
 
     String refusal(Slice taken) {

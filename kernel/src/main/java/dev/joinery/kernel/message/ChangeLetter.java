@@ -19,10 +19,19 @@ public final class ChangeLetter {
 
   /** {@code row} has all decoded columns; {@code value} is left null where the row goes. */
   public byte[] of(String reason, String detail, Slice row, boolean delete, long timestamp) {
+    return letter(new DeadLetter(reason, detail), row, delete, timestamp);
+  }
+
+  /** Tells that a row, after its change, came late for a product. */
+  public byte[] late(String reason, String detail, String product, Slice row, long timestamp) {
+    return letter(new DeadLetter(reason, detail).put("product", product), row, false, timestamp);
+  }
+
+  private byte[] letter(DeadLetter begun, Slice row, boolean delete, long timestamp) {
     int columns = relation.columns().size();
     UnsafeRow decoded = BinaryRow.of(row, columns);
     DeadLetter letter =
-        new DeadLetter(reason, detail)
+        begun
             .put("relation", relation.name())
             .time(timestamp)
             .put("key", keyType(), keyOf(decoded));

@@ -42,7 +42,12 @@ public final class DocumentLimit {
 
   /** The letter of a document that may not go, as a message. */
   public byte[] deadLetter(String detail, boolean overflow, Slice key, long timestamp) {
-    return new DeadLetter(overflow ? "overflow" : "document_too_large", detail)
+    return letter(overflow ? "overflow" : "document_too_large", detail, key, timestamp);
+  }
+
+  /** A letter about the document of a key, as a message. */
+  public byte[] letter(String reason, String detail, Slice key, long timestamp) {
+    return new DeadLetter(reason, detail)
         .time(timestamp)
         .put("product", product.name())
         .put("key", product.key(), BinaryRow.of(key, product.key().length()))

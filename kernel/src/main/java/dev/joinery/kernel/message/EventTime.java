@@ -21,7 +21,11 @@ public final class EventTime {
     if (row.isNullAt(column)) {
       return false;
     }
-    long time = row.getLong(column);
+    return isIn(row.getLong(column));
+  }
+
+  /** Whether microseconds since 1970 tell a time. */
+  public static boolean isIn(long time) {
     return time >= FIRST && time < AFTER_LAST;
   }
 

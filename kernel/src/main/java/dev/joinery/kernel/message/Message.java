@@ -36,6 +36,9 @@ public final class Message {
   public static final int DEADLINE = 21;
   public static final int CLOSED = 22;
   public static final int ENDED = 23;
+  public static final int FANNED = 30;
+  public static final int SEARCHED = 31;
+  public static final int QUERY = 32;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;
@@ -49,6 +52,12 @@ public final class Message {
 
   /** Set on a row some of whose embeds hold more rows than they may. */
   public static final int FLAG_FAILED = 1;
+
+  /** What is told of a change: bits. */
+  static final int POSITIONED = 1;
+
+  static final int SNAPSHOT = 2;
+  static final int TIMED = 4;
 
   private Message() {}
 
@@ -66,22 +75,9 @@ public final class Message {
   }
 
   /** A change as decoded: read it with {@link RawChange}. */
-  public static byte[] raw(
-      long timestamp,
-      int relation,
-      int role,
-      int op,
-      boolean positioned,
-      long position,
-      long major,
-      long minor,
-      long[] absent,
-      byte[] row,
-      int length) {
-    ByteWriter out = start(RAW, timestamp, length + 40);
-    Change change =
-        new Change(op, positioned, position, major, minor, absent);
-    return writeChange(out, relation, role, change, new Slice(row, 0, length)).toBytes();
+  public static byte[] raw(long timestamp, int relation, int role, Change change, Slice row) {
+    ByteWriter out = start(RAW, timestamp, row.length() + 48);
+    return writeChange(out, relation, role, change, row).toBytes();
   }
 
   /**
@@ -105,7 +101,15 @@ public final class Message {
   private static ByteWriter writeChange(
       ByteWriter out, int relation, int role, Change change, Slice row) {
     out.writeVarInt(relation).writeByte(role).writeByte(change.op());
-    out.writeByte(change.positioned() ? 1 : 0).writeVarLong(change.position());
+    boolean timed = change.newest() != Marks.UNKNOWN;
+    out.writeByte(
+        (change.positioned() ? POSITIONED : 0)
+            | (change.snapshot() ? SNAPSHOT : 0)
+            | (timed ? TIMED : 0));
+    if (timed) {
+      out.writeLong(change.newest());
+    }
+    out.writeVarLong(change.position());
     out.writeVarLong(change.major()).writeVarLong(change.minor());
     long[] absent = change.absent();
     out.writeVarInt(absent == null ? 0 : absent.length);
@@ -204,9 +208,31 @@ public final class Message {
   /**
    * Tells an address that the watermark has come to its deadline, or was past it before; or, where
    * it is below the deadline, that this is waited for no more.
+   *
+   * @param from the node that tells it
    */
-  public static byte[] closed(long timestamp, long watermark, long deadline) {
-    return start(CLOSED, timestamp, 16).writeLong(watermark).writeLong(deadline).toBytes();
+  public static byte[] closed(long timestamp, long watermark, long deadline, int from) {
+    return start(CLOSED, timestamp, 20)
+        .writeLong(watermark)
+        .writeLong(deadline)
+        .writeVarInt(from)
+        .toBytes();
+  }
+
+  /** A document that is searched; {@code row} is null where it went. */
+  public static byte[] searched(long timestamp, byte[] key, Slice row) {
+    return keyed(SEARCHED, timestamp, key, row);
+  }
+
+  /** A stored query; {@code row} is null where it went. */
+  public static byte[] query(long timestamp, byte[] key, Slice row) {
+    return keyed(QUERY, timestamp, key, row);
+  }
+
+  private static byte[] keyed(int kind, long timestamp, byte[] key, Slice row) {
+    Slice known = row == null ? Slice.EMPTY : row;
+    ByteWriter out = start(kind, timestamp, key.length + known.length() + 8);
+    return out.writeByte(row == null ? 0 : 1).writeBlob(Slice.of(key)).writeRaw(known).toBytes();
   }
 
   public static byte[] deadLetter(long timestamp, byte[] json) {

@@ -4,7 +4,11 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.Arrays;
 
-/** One decoded change on its way to a row: what it does, where it stands in its log, what it sets. */
+/**
+ * One decoded change on its way to a row: what it does, where it stands in its log, what it sets.
+ *
+ * @param snapshot as of {@link Change}, like {@code newest}
+ */
 public record RawChange(
     int relation,
     int role,
@@ -14,11 +18,28 @@ public record RawChange(
     long major,
     long minor,
     long[] absent,
+    boolean snapshot,
+    long newest,
     Slice row)
     implements Comparable<RawChange> {
 
   /** The {@code minor} of a change that stands nowhere in its batch. */
   public static final long ORDERLESS = Long.MIN_VALUE;
+
+  /** A change of which no time is known. */
+  public RawChange(
+      int relation,
+      int role,
+      int op,
+      boolean positioned,
+      long position,
+      long major,
+      long minor,
+      long[] absent,
+      Slice row) {
+    this(
+        relation, role, op, positioned, position, major, minor, absent, false, Marks.UNKNOWN, row);
+  }
 
   public static RawChange read(byte[] message) {
     return read(Message.body(message));
@@ -28,7 +49,10 @@ public record RawChange(
     int relation = in.readVarInt();
     int role = in.readByte();
     int op = in.readByte();
-    boolean positioned = in.readByte() == 1;
+    int told = in.readByte();
+    boolean positioned = (told & Message.POSITIONED) != 0;
+    boolean snapshot = (told & Message.SNAPSHOT) != 0;
+    long newest = (told & Message.TIMED) != 0 ? in.readLong() : Marks.UNKNOWN;
     long position = in.readVarLong();
     long major = in.readVarLong();
     long minor = in.readVarLong();
@@ -37,7 +61,8 @@ public record RawChange(
     for (int i = 0; i < words; i++) {
       absent[i] = in.readLong();
     }
-    return new RawChange(relation, role, op, positioned, position, major, minor, absent, in.rest());
+    return new RawChange(
+        relation, role, op, positioned, position, major, minor, absent, snapshot, newest, in.rest());
   }
 
   public boolean isParent() {

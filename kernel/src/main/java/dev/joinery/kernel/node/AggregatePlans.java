@@ -31,6 +31,27 @@ final class AggregatePlans {
 
   private interface Reading {
     Object of(Multisets sets);
+
+    /** How many different values are more than are kept; 0 where there are no more. */
+    default long exceeded(Multisets sets) {
+      return 0;
+    }
+
+    /** The same, but null where a set has more values than {@code most} under a filter. */
+    default Reading upTo(long most, int set, int lane) {
+      Reading all = this;
+      return new Reading() {
+        @Override
+        public Object of(Multisets sets) {
+          return exceeded(sets) > 0 ? null : all.of(sets);
+        }
+
+        @Override
+        public long exceeded(Multisets sets) {
+          return sets.size(set, lane) > most ? most : 0;
+        }
+      };
+    }
   }
 
   private final List<CompiledAggregate> plans;
@@ -115,6 +136,11 @@ final class AggregatePlans {
     return readings[aggregate].of(settled);
   }
 
+  /** How many different values are more than it keeps; 0 where it keeps all. */
+  long exceeded(int aggregate, Multisets settled) {
+    return readings[aggregate].exceeded(settled);
+  }
+
   private Aggregate state(int aggregate) {
     CompiledAggregate plan = plans.get(aggregate);
     double[] numbers = plan.numbers();
@@ -177,11 +203,10 @@ final class AggregatePlans {
       ValueSet set = setOf(plan, true);
       readWhole.set(set.number());
       int lane = laneOf(set, plan.filter());
-      long most = plan.numbers().length == 0 ? Long.MAX_VALUE : (long) plan.numbers()[0];
-      return sets -> {
-        long size = sets.size(set.number(), lane);
-        return size > most ? null : (Object) size;
-      };
+      Reading size = sets -> sets.size(set.number(), lane);
+      return plan.numbers().length == 0
+          ? size
+          : size.upTo((long) plan.numbers()[0], set.number(), lane);
     }
     ValueSet set = setOf(plan, false);
     if (!ENDS.contains(plan.function())) {
@@ -194,11 +219,15 @@ final class AggregatePlans {
       case "max", "last" -> sets -> valueOf(code, sets.highest(number));
       case "collect" -> sets ->
           new GenericArrayData(code.valuesOf(lowest(sets, number, (int) plan.numbers()[0])));
-      case "approx_top_k" -> sets -> top(plan, sets, number, code);
-      case "distinct_sketch" -> sets -> sketched(plan, sets, number, code);
+      case "approx_top_k" -> limited(plan, number, sets -> top(plan, sets, number, code));
+      case "distinct_sketch" -> limited(plan, number, sets -> sketched(plan, sets, number, code));
       case "merge_distinct", "merge_quantile" -> sets -> merged(plan, sets, number, code);
       default -> throw new IllegalArgumentException("not kept by value: " + plan.function());
     };
+  }
+
+  private static Reading limited(CompiledAggregate plan, int set, Reading reading) {
+    return reading.upTo((long) plan.numbers()[1], set, 0);
   }
 
   /** A value, by its code, and how often it is there. */
@@ -207,9 +236,6 @@ final class AggregatePlans {
   /** The most frequent values, of equal counts the lower ones first. */
   private static Object top(CompiledAggregate plan, Multisets sets, int set, RowCode code) {
     int most = (int) plan.numbers()[0];
-    if (sets.size(set, 0) > plan.numbers()[1]) {
-      return null;
-    }
     Comparator<Frequent> last =
         Comparator.comparingLong(Frequent::count)
             .thenComparing(Comparator.comparing(Frequent::code).reversed());
@@ -237,8 +263,7 @@ final class AggregatePlans {
 
   private static Object sketched(
       CompiledAggregate plan, Multisets sets, int set, RowCode code) {
-    long size = sets.size(set, 0);
-    if (size == 0 || size > plan.numbers()[1]) {
+    if (sets.size(set, 0) == 0) {
       return null;
     }
     Distinct sketch = new Distinct((int) plan.numbers()[0]);

@@ -10,6 +10,7 @@ import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.Iterator;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
@@ -31,6 +32,7 @@ public final class Aggregates {
   private Aggregate[] others;
   private int failures;
   private int overflows;
+  private long exceeded;
 
   Aggregates(List<CompiledAggregate> plans) {
     this(new AggregatePlans(plans));
@@ -55,12 +57,28 @@ public final class Aggregates {
     return overflows;
   }
 
+  /**
+   * How many different values are more than one of the last results keeps, which is null then; 0
+   * where each keeps its own.
+   */
+  public long exceeded() {
+    return exceeded;
+  }
+
   public void clear() {
     plans.renew(states);
     if (sets != null) {
       sets.clear();
     }
     failures = 0;
+  }
+
+  /** Begins anew; what is known value by value is kept in order from here on, in memory. */
+  public void begin() {
+    clear();
+    if (sets != null) {
+      sets.openInMemory();
+    }
   }
 
   /** Reads what {@link #write} left where there are no pages. */
@@ -162,7 +180,7 @@ public final class Aggregates {
   }
 
   /** Adds a row; {@code place} is where it stands in its log, as sortable bytes, if that tells. */
-  void add(UnsafeRow row, Slice place) {
+  public void add(UnsafeRow row, Slice place) {
     for (int i = 0; i < states.length; i++) {
       if (states[i] != null && counts(plans.get(i).filter(), row)) {
         Object value = valueOf(i, row, place);
@@ -176,21 +194,27 @@ public final class Aggregates {
 
   /** Takes a row back; true where a least or greatest value left, and all must be added again. */
   public boolean remove(UnsafeRow row) {
+    return remove(row, Slice.EMPTY);
+  }
+
+  /** The same; {@code place} as for {@link #add}. */
+  public boolean remove(UnsafeRow row, Slice place) {
     boolean again = false;
     for (int i = 0; i < states.length; i++) {
       if (states[i] != null && counts(plans.get(i).filter(), row)) {
-        Object value = valueOf(i, row, Slice.EMPTY);
+        Object value = valueOf(i, row, place);
         again |= value != null && states[i].remove(value);
       }
     }
-    change(row, Slice.EMPTY, -1);
+    change(row, place, -1);
     return again;
   }
 
   private Object valueOf(int aggregate, UnsafeRow row, Slice place) {
     RowCode code = plans.code(aggregate);
     if (code != null) {
-      return code.isNull(row) ? null : code.of(row, place);
+      InternalRow given = code.given(row);
+      return code.isNull(given) ? null : code.of(row, given, place);
     }
     Expression argument = plans.get(aggregate).argument();
     return argument == null ? Boolean.TRUE : evaluate(argument, row);
@@ -198,17 +222,29 @@ public final class Aggregates {
 
   private void change(UnsafeRow row, Slice place, int by) {
     for (AggregatePlans.ValueSet set : plans.sets()) {
-      if (set.code().isNull(row)) {
+      InternalRow given = given(set.code(), row);
+      if (given == null) {
         continue;
       }
       long[] counts = null;
       List<Expression> filters = set.filters();
       for (int lane = 0; lane < filters.size(); lane++) {
         if (counts(filters.get(lane), row)) {
-          counts = counts == null ? sets.at(set.code().of(set.number(), row, place)) : counts;
+          counts = counts == null ? sets.at(set.code().of(set.number(), row, given, place)) : counts;
           counts[lane] += by;
         }
       }
+    }
+  }
+
+  /** Null where a row has no value. */
+  private InternalRow given(RowCode code, UnsafeRow row) {
+    try {
+      InternalRow given = code.given(row);
+      return code.isNull(given) ? null : given;
+    } catch (RuntimeException failure) {
+      failures++;
+      return null;
     }
   }
 
@@ -244,9 +280,11 @@ public final class Aggregates {
     GenericInternalRow row = new GenericInternalRow(states.length);
     Multisets settled = sets == null ? null : sets.settled();
     overflows = 0;
+    exceeded = 0;
     for (int i = 0; i < states.length; i++) {
       if (states[i] == null) {
         row.update(i, plans.result(i, settled));
+        exceeded = Math.max(exceeded, plans.exceeded(i, settled));
       } else {
         Object result = states[i].result();
         row.update(i, result);

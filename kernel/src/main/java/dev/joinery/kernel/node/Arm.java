@@ -11,9 +11,6 @@ import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.Pages;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -35,17 +32,11 @@ final class Arm {
   private final String product;
   private EntryMap children;
   private TopRows top;
-  private List<Delta> deltas;
+  private List<ChildDelta> deltas;
   private Slice aggregated;
-  private List<Delta> changes;
+  private List<ChildDelta> changes;
   private boolean changed;
   private int failing;
-
-  /** A child before and after a batch; null where it was or is not here. */
-  private record Delta(Slice key, Child before, Child after) {}
-
-  /** What a new parent must hear: all that is kept, read while it is sent. */
-  record Contents(int branch, long total, Slice aggregates, Iterable<TopRows.Item> items) {}
 
   /** {@code space} numbers the pages of this arm's children; {@code aggregates} are its own. */
   Arm(Program.ArmProgram program, int space, Aggregates aggregates, NodeContext context) {
@@ -97,14 +88,14 @@ final class Arm {
             || !aggregated.equals(aggregatedBefore);
   }
 
-  private List<Delta> applyAll(List<ChildMessage> messages) {
+  private List<ChildDelta> applyAll(List<ChildMessage> messages) {
     Map<Slice, ChildMessage> newest = new LinkedHashMap<>();
     for (ChildMessage message : messages) {
       newest.merge(message.key(), message, ChildMessage::newer);
     }
-    List<Delta> applied = new ArrayList<>(newest.size());
+    List<ChildDelta> applied = new ArrayList<>(newest.size());
     for (ChildMessage message : children.inPageOrder(newest.values(), ChildMessage::key)) {
-      Delta delta = apply(message);
+      ChildDelta delta = apply(message);
       if (delta != null) {
         applied.add(delta);
       }
@@ -112,7 +103,7 @@ final class Arm {
     return applied;
   }
 
-  private Delta apply(ChildMessage message) {
+  private ChildDelta apply(ChildMessage message) {
     Slice stored = children.get(message.key());
     Child before = stored == null ? null : Child.read(stored);
     if (before != null && message.epoch() < before.epoch()) {
@@ -122,19 +113,19 @@ final class Arm {
       if (before != null) {
         children.remove(message.key());
       }
-      return before == null ? null : new Delta(message.key(), before, null);
+      return before == null ? null : new ChildDelta(message.key(), before, null);
     }
     Child after = message.child();
     children.put(message.key(), after.encoded());
     return before != null && before.sameContent(after)
         ? null
-        : new Delta(message.key(), before, after);
+        : new ChildDelta(message.key(), before, after);
   }
 
   private void follow() {
     boolean again = false;
     failing = 0;
-    for (Delta delta : deltas) {
+    for (ChildDelta delta : deltas) {
       if (!aggregates.isEmpty()) {
         again |= aggregate(delta);
       }
@@ -149,7 +140,7 @@ final class Arm {
   }
 
   /** Takes a child's old row out of the aggregates and its new one in; true as their remove. */
-  private boolean aggregate(Delta delta) {
+  private boolean aggregate(ChildDelta delta) {
     int known = aggregates.failures();
     boolean again =
         delta.before() != null
@@ -171,24 +162,11 @@ final class Arm {
   }
 
   /** What a Fold that knew the children before must hear. */
-  private List<Delta> changesSince(Collection<TopRows.Item> before) {
+  private List<ChildDelta> changesSince(List<TopRows.Item> before) {
     if (!program.entries()) {
       return List.of();
     }
-    if (!top.isLimited()) {
-      return deltas;
-    }
-    Map<Slice, Child> gone = new HashMap<>();
-    before.forEach(item -> gone.put(item.key(), item.child()));
-    List<Delta> differences = new ArrayList<>();
-    for (TopRows.Item item : top.kept()) {
-      Child known = gone.remove(item.key());
-      if (known == null || !known.sameContent(item.child())) {
-        differences.add(new Delta(item.key(), known, item.child()));
-      }
-    }
-    gone.forEach((key, child) -> differences.add(new Delta(key, child, null)));
-    return differences;
+    return top.isLimited() ? ChildDelta.between(before, top.kept()) : deltas;
   }
 
   boolean isPaged() {
@@ -214,8 +192,8 @@ final class Arm {
     return new Slice(out.array(), 0, out.size());
   }
 
-  Contents contents() {
-    return new Contents(program.branch(), children.size(), aggregated, items());
+  BranchContents contents() {
+    return new BranchContents(program.branch(), children.size(), aggregated, items());
   }
 
   private Iterable<TopRows.Item> items() {
@@ -229,31 +207,25 @@ final class Arm {
     return () -> TopRows.items(all.iterator());
   }
 
-  /** Adds what changed to the last of {@code messages}, or to new ones where that is full. */
-  void addChanges(List<BranchMessage> messages) {
-    if (!changed) {
-      return;
-    }
-    Iterator<Delta> each = changes.iterator();
-    do {
-      BranchMessage message = roomIn(messages);
-      message.begin(program.branch(), children.size(), aggregated);
-      while (each.hasNext() && !message.isFull()) {
-        Delta delta = each.next();
-        if (delta.after() == null) {
-          message.remove(delta.key());
-        } else {
-          message.put(delta.key(), delta.after().encoded());
-        }
-      }
-      message.end();
-    } while (each.hasNext());
+  /** How many children there are. */
+  long total() {
+    return children.size();
   }
 
-  private static BranchMessage roomIn(List<BranchMessage> messages) {
-    if (messages.isEmpty() || messages.get(messages.size() - 1).isFull()) {
-      messages.add(new BranchMessage());
+  /** What became of the children that are kept. */
+  List<ChildDelta> changes() {
+    return changes;
+  }
+
+  /** Whether a parent must hear of it. */
+  boolean isChanged() {
+    return changed;
+  }
+
+  /** Adds what changed to the last of {@code messages}, or to new ones where that is full. */
+  void addChanges(List<BranchMessage> messages) {
+    if (changed) {
+      ChildDelta.tell(changes, program.branch(), children.size(), aggregated, messages);
     }
-    return messages.get(messages.size() - 1);
   }
 }

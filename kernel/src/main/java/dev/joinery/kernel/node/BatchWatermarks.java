@@ -3,12 +3,18 @@ package dev.joinery.kernel.node;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.joinery.kernel.message.LogPartition;
 import dev.joinery.kernel.message.Marks;
+import java.util.HashSet;
+import java.util.Set;
 import org.apache.spark.TaskContext;
 
 /** How far relations had come in time before a batch, as the driver tells the batch's tasks. */
 public final class BatchWatermarks {
-  /** {@code {relation: micros}}: what never falls, and waits for no partition that is idle. */
+  /**
+   * {@code {relation: {"watermark": micros, "idle": [partition…]}}}: what never falls, and which
+   * partitions nobody waits for in this batch, unless it brings something of them.
+   */
   private static final String PROPERTY = "joinery.watermarks";
 
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -41,6 +47,20 @@ public final class BatchWatermarks {
 
   /** {@link Marks#UNKNOWN} for a relation without one. */
   public long of(String relation) {
-    return byRelation.path(relation).asLong(Marks.UNKNOWN);
+    return byRelation.path(relation).path("watermark").asLong(Marks.UNKNOWN);
+  }
+
+  /** Whether nobody waits for any partition of a relation's log. */
+  boolean isSilent(String relation) {
+    return byRelation.path(relation).path("silent").asBoolean(false);
+  }
+
+  /** The partitions of a relation's log that nobody waits for. */
+  Set<Long> idle(String relation) {
+    Set<Long> idle = new HashSet<>();
+    for (JsonNode each : byRelation.path(relation).path("idle")) {
+      idle.add(LogPartition.numberOf(each.asText()));
+    }
+    return idle;
   }
 }

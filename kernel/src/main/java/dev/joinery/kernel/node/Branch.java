@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.Child;
 import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.program.Program;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -14,13 +15,18 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** What a Fold remembers of one embed: its children in order, its total and its aggregates. */
+/**
+ * What a Fold remembers of one embed: its children in order, its total, its aggregates, and the list
+ * of what is left out, which comes as one more of these. Where it goes by the row's own time, total
+ * and aggregates are worked out anew each time.
+ */
 final class Branch {
   private static final int FEW = 64;
 
@@ -41,16 +47,39 @@ final class Branch {
   private List<Item> items = new ArrayList<>();
   private final Map<Slice, Item> aside = new LinkedHashMap<>();
 
-  Branch(Program.BranchProgram program, NodeContext context) {
+  private final Program.Within within;
+  private final Aggregates overNear;
+  private final RowTime ownTime;
+  private boolean several;
+
+  /** What {@link #look} saw. */
+  private List<Item> shown = List.of();
+
+  private long shownTotal;
+  private Slice shownAggregates = Slice.EMPTY;
+  private int failures;
+
+  /**
+   * @param overNear the aggregates where children go by their times
+   * @param ownColumns of the row that has the embed
+   */
+  Branch(
+      Program.BranchProgram program, Aggregates overNear, int ownColumns, NodeContext context) {
     this.program = program;
+    this.within = program.within();
+    this.overNear = overNear;
+    this.ownTime = new RowTime(within == null ? null : within.time(), ownColumns);
     this.columns = program.type().length();
     this.aggregateTypes =
-        program.aggregates().stream()
-            .map(Program.AggregateProgram::type)
+        Stream.concat(
+                program.aggregates().stream().map(Program.AggregateProgram::type),
+                Stream.ofNullable(program.hot()))
             .toArray(DataType[]::new);
     this.aggregatesOfNothing =
-        program.aggregates().stream()
-            .map(each -> Aggregate.of(each.function(), each.type()).result())
+        Stream.concat(
+                program.aggregates().stream()
+                    .map(each -> Aggregate.of(each.function(), each.type()).result()),
+                Stream.ofNullable(program.hot()).map(each -> new GenericArrayData(new Object[0])))
             .toArray();
     this.keyText = program.shape() == Program.Shape.MAP ? new KeyText(program.keyTypes()) : null;
   }
@@ -68,6 +97,7 @@ final class Branch {
     for (int i = 0; i < size; i++) {
       items.add(Item.of(in.readBlob(), in.readBlob()));
     }
+    several = within != null && in != null && in.readByte() == 1;
   }
 
   void write(ByteWriter out) {
@@ -75,6 +105,70 @@ final class Branch {
     for (Item item : items) {
       out.writeBlob(item.key()).writeBlob(item.child().encoded());
     }
+    if (within != null) {
+      out.writeByte(several ? 1 : 0);
+    }
+  }
+
+  /** Looks at the children for a row, null where there is none: what is asked after is of these. */
+  void look(Slice own) {
+    shown = items;
+    shownTotal = total;
+    shownAggregates = aggregates;
+    if (within != null) {
+      lookNear(ownTime.of(own));
+    }
+  }
+
+  private void lookNear(long time) {
+    List<Item> near = nearTo(time);
+    shownTotal = near.size();
+    overNear.clear();
+    failures = 0;
+    if (!overNear.isEmpty()) {
+      near.forEach(each -> overNear.add(row(each)));
+      shownAggregates = overNear.result();
+      failures = overNear.failures() + overNear.overflows();
+    }
+    int limit = program.shape() == Program.Shape.ONE ? 1 : within.limit();
+    shown = limit > 0 && limit < near.size() ? near.subList(0, limit) : near;
+  }
+
+  private List<Item> nearTo(long time) {
+    List<Item> near = new ArrayList<>();
+    if (time != Marks.UNKNOWN) {
+      for (Item item : items) {
+        long at = RowTime.inFrontOf(item.child().order());
+        long distance = at - time;
+        if (at != Marks.UNKNOWN
+            && distance >= within.fromMicros()
+            && distance <= within.toMicros()) {
+          near.add(item);
+        }
+      }
+      near.sort(Branch::compareBehindTime);
+    }
+    return near;
+  }
+
+  private static int compareBehindTime(Item one, Item other) {
+    return Child.compare(
+        RowTime.behindTime(one.child().order()),
+        one.key(),
+        RowTime.behindTime(other.child().order()),
+        other.key());
+  }
+
+  /** How many aggregates failed over what was seen. */
+  int failures() {
+    return failures;
+  }
+
+  /** Notes whether one of several rows was taken of those seen; true where it is so from now on. */
+  boolean beginsToChoose() {
+    boolean before = several;
+    several = within != null && program.shape() == Program.Shape.ONE && shownTotal > 1;
+    return several && !before;
   }
 
   /** Applies what a batch's messages say of this branch. */
@@ -215,14 +309,14 @@ final class Branch {
 
   int flags() {
     int flags = 0;
-    for (Item item : items) {
+    for (Item item : shown) {
       flags |= item.child().flags();
     }
     return flags;
   }
 
   boolean overflows() {
-    return program.failAbove() > 0 && total > program.failAbove();
+    return program.failAbove() > 0 && shownTotal > program.failAbove();
   }
 
   int inputs() {
@@ -234,14 +328,14 @@ final class Branch {
   /** Writes this branch's inputs of the assembler from {@code at}; returns the next place. */
   int fill(Object[] inputs, int at) {
     switch (program.shape()) {
-      case ONE -> inputs[at++] = items.isEmpty() ? null : row(items.get(0));
+      case ONE -> inputs[at++] = shown.isEmpty() ? null : row(shown.get(0));
       case LIST -> inputs[at++] = new GenericArrayData(rows());
       case MAP -> inputs[at++] =
           new ArrayBasedMapData(new GenericArrayData(keys()), new GenericArrayData(rows()));
       case NONE -> {}
     }
     if (program.total()) {
-      inputs[at++] = total;
+      inputs[at++] = shownTotal;
     }
     if (aggregateTypes.length > 0) {
       fillAggregates(inputs, at);
@@ -250,7 +344,8 @@ final class Branch {
   }
 
   private void fillAggregates(Object[] inputs, int at) {
-    UnsafeRow row = aggregates.isEmpty() ? null : BinaryRow.of(aggregates, aggregateTypes.length);
+    UnsafeRow row =
+        shownAggregates.isEmpty() ? null : BinaryRow.of(shownAggregates, aggregateTypes.length);
     for (int i = 0; i < aggregateTypes.length; i++) {
       if (row == null) {
         inputs[at + i] = aggregatesOfNothing[i];
@@ -265,17 +360,17 @@ final class Branch {
   }
 
   private Object[] rows() {
-    Object[] rows = new Object[items.size()];
+    Object[] rows = new Object[shown.size()];
     for (int i = 0; i < rows.length; i++) {
-      rows[i] = row(items.get(i));
+      rows[i] = row(shown.get(i));
     }
     return rows;
   }
 
   private Object[] keys() {
-    Object[] keys = new Object[items.size()];
+    Object[] keys = new Object[shown.size()];
     for (int i = 0; i < keys.length; i++) {
-      byte[] text = keyText.of(items.get(i).key()).getBytes(StandardCharsets.UTF_8);
+      byte[] text = keyText.of(shown.get(i).key()).getBytes(StandardCharsets.UTF_8);
       keys[i] = UTF8String.fromBytes(text);
     }
     return keys;

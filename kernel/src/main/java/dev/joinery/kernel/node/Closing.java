@@ -13,8 +13,11 @@ import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /**
  * Remembers, for a share of the addresses of a later node, the deadlines that are still to come,
@@ -24,6 +27,10 @@ import java.util.TreeSet;
  * <p>Once it is told that all logs have ended, it tells all addresses that wait, and those again at
  * each message about them, as if their deadlines had passed; the watermark stays.
  *
+ * <p>Partitions that the driver tells to be idle are left out. Where there may be any, it is called
+ * in each batch while something waits, also in one that reads nothing: all shares hear of them in
+ * the same batch.
+ *
  * <p>So the node behind it hears in the batch in which it may send, whichever rows moved the
  * watermark, and need not remember whether it may: a deadline is told with every change of what it
  * is about. What a batch costs is what it tells and what comes due; what waits is not looked at.
@@ -32,10 +39,41 @@ public final class Closing implements Node {
   /** How many addresses are told before what was sent to them is taken. */
   private static final int AT_ONCE = 4096;
 
+  private final int node;
   private final Program.ClosingProgram program;
+  private final Supplier<Set<Long>> idle;
+  private final LongSupplier other;
 
-  public Closing(Program.ClosingProgram program) {
+  public Closing(int node, Program.ClosingProgram program, NodeContext context) {
+    this(
+        node,
+        program,
+        program.idles() ? new IdlePartitions(program.relation(), context) : Set::of,
+        () -> otherWatermark(program, context));
+  }
+
+  /**
+   * @param idle gives the partitions that nobody waits for in the batch at hand
+   * @param other gives the watermark of the other relation where nobody waits for this one at all,
+   *     else {@link Marks#UNKNOWN}
+   */
+  Closing(
+      int node, Program.ClosingProgram program, Supplier<Set<Long>> idle, LongSupplier other) {
+    this.node = node;
     this.program = program;
+    this.idle = idle;
+    this.other = other;
+  }
+
+  private static long otherWatermark(Program.ClosingProgram program, NodeContext context) {
+    if (program.other() == null || !program.idles()) {
+      return Marks.UNKNOWN;
+    }
+    List<Program.RelationProgram> relations = context.program().relations();
+    BatchWatermarks told = BatchWatermarks.read(context.watermarks());
+    return told.isSilent(relations.get(program.relation()).name())
+        ? told.of(relations.get(program.other()).name())
+        : Marks.UNKNOWN;
   }
 
   @Override
@@ -53,7 +91,7 @@ public final class Closing implements Node {
       }
     }
     Memory memory = new Memory(state);
-    memory.hear(marks);
+    memory.hear(marks.newest());
     long timestamp = Message.latest(messages);
     for (Slice place : told) {
       if (TimedMap.timeOf(place) > memory.watermark && !memory.hasEnded(place)) {
@@ -62,9 +100,24 @@ public final class Closing implements Node {
         send(place, memory.watermark, timestamp, outbox);
       }
     }
-    boolean all = ends;
+    finish(memory, ends, timestamp, state, outbox);
+  }
+
+  /** Called in the batch after one that left something waiting, where partitions may be idle. */
+  @Override
+  public void wake(long timestamp, State state, Outbox outbox) {
+    Memory memory = new Memory(state);
+    memory.hear(Map.of());
+    finish(memory, false, timestamp, state, outbox);
+  }
+
+  private void finish(
+      Memory memory, boolean all, long timestamp, State state, Outbox outbox) {
     if (sendDue(memory, all, timestamp, outbox)) {
       outbox.repeat(() -> sendMore(state, all, timestamp, outbox));
+    }
+    if (program.idles() && memory.waitsForTheIdle()) {
+      state.wakeAt(timestamp + 1);
     }
     memory.write(state);
   }
@@ -87,7 +140,7 @@ public final class Closing implements Node {
 
   private void send(Slice place, long watermark, long timestamp, Outbox outbox) {
     byte[] key = TimedMap.identityOf(place).toBytes();
-    byte[] message = Message.closed(timestamp, watermark, TimedMap.timeOf(place));
+    byte[] message = Message.closed(timestamp, watermark, TimedMap.timeOf(place), node);
     outbox.send(program.target(), key, message);
   }
 
@@ -132,13 +185,26 @@ public final class Closing implements Node {
       state.write(out.toBytes());
     }
 
-    void hear(Marks marks) {
-      if (!marks.areNone()) {
-        touched = true;
-        marks.newest().forEach((partition, time) -> newest.merge(partition, time, Math::max));
-        long least = newest.values().stream().mapToLong(Long::longValue).min().orElseThrow();
-        watermark = Math.max(watermark, least - program.delayMicros());
+    /** Takes the newest times of what a batch read; none of these partitions is idle any more. */
+    void hear(Map<Long, Long> heard) {
+      Set<Long> silent = idle.get();
+      long others = heard.isEmpty() ? other.getAsLong() : Marks.UNKNOWN;
+      if (heard.isEmpty() && silent.isEmpty() && others == Marks.UNKNOWN) {
+        return;
       }
+      touched = true;
+      watermark = Math.max(watermark, others);
+      heard.forEach((partition, time) -> newest.merge(partition, time, Math::max));
+      newest.entrySet().stream()
+          .filter(each -> heard.containsKey(each.getKey()) || !silent.contains(each.getKey()))
+          .mapToLong(Map.Entry::getValue)
+          .min()
+          .ifPresent(least -> watermark = Math.max(watermark, least - program.delayMicros()));
+    }
+
+    /** Whether something may be due once another partition is idle, or all are. */
+    boolean waitsForTheIdle() {
+      return (program.other() != null || newest.size() > 1) && waiting.size() > 0;
     }
 
     void await(Slice place) {

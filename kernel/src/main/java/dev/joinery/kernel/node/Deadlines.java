@@ -44,6 +44,16 @@ public final class Deadlines {
         .orElse(null);
   }
 
+  /** The ways to all before a node, none of which asks another. */
+  static List<Deadlines> allBefore(int target, Program program) {
+    return all(program).stream().filter(each -> each.program.target() == target).toList();
+  }
+
+  /** The node that tells what has come. */
+  int node() {
+    return node;
+  }
+
   /** Whose log tells the time. */
   public int relation() {
     return program.relation();
@@ -61,8 +71,12 @@ public final class Deadlines {
    * @param end of the time that the address is about, in microseconds
    */
   void send(byte[] key, long end, long timestamp, Outbox outbox) {
-    byte[] bucket = buckets.of(key);
-    outbox.send(node, bucket, Message.deadline(timestamp, end + program.allowedMicros(), key));
+    outbox.send(node, buckets.of(key), Message.deadline(timestamp, of(end), key));
+  }
+
+  /** When something is closed whose time ends at one, in microseconds. */
+  long of(long end) {
+    return end + program.allowedMicros();
   }
 
   /**

@@ -26,6 +26,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 public final class Fold implements Node {
   private static final Slice WHOLE = Slice.EMPTY;
 
+  private final int node;
   private final Program.FoldProgram program;
   private final NodeContext context;
   private final RelationRows rows;
@@ -34,20 +35,27 @@ public final class Fold implements Node {
   private final UnsafeRow own;
   private final Delivery delivery;
   private final String product;
+  private final Decision decision;
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
   private Fold twin;
 
   /** How many expressions failed over the row that was assembled last. */
   private int failures;
 
-  public Fold(Program.FoldProgram program, NodeContext context) {
+  public Fold(int node, Program.FoldProgram program, NodeContext context) {
+    this.node = node;
     this.program = program;
     this.context = context;
     this.rows = context.rows(program.relation());
     this.assembler = context.assembler(program.assembler());
     this.own = new UnsafeRow(rows.visibleColumns());
-    this.branches =
-        program.branches().stream().map(each -> new Branch(each, context)).toArray(Branch[]::new);
+    this.branches = new Branch[program.branches().size()];
+    for (int i = 0; i < branches.length; i++) {
+      Aggregates aggregates = context.aggregates(node, i);
+      branches[i] =
+          new Branch(program.branches().get(i), aggregates, rows.visibleColumns(), context);
+    }
+    this.decision = new Decision(node, program, context);
     this.product = context.productOf(program.assembler());
     this.delivery =
         program.product() >= 0
@@ -99,7 +107,9 @@ public final class Fold implements Node {
         delivery.reopen(Message.body(message));
       }
     }
-    Assembled assembled = after == null ? null : assemble(after);
+    decision.hear(messages, after);
+    Assembled assembled = after == null || !decision.isMade(after) ? nothing() : assemble(after);
+    countChoices();
     if (failures > 0) {
       context.counters().productFailures(product, failuresBefore(stored), failures);
     }
@@ -160,10 +170,10 @@ public final class Fold implements Node {
 
   private int failuresBefore(byte[] stored) {
     if (twin == null) {
-      twin = new Fold(program, context);
+      twin = new Fold(node, program, context);
     }
     Slice own = twin.view(twin.read(stored));
-    if (own == null) {
+    if (own == null || !twin.decision.isMade(own)) {
       return 0;
     }
     twin.assemble(own);
@@ -197,7 +207,11 @@ public final class Fold implements Node {
           ChildMessage child = ChildMessage.read(message);
           children.get(child.branch()).add(child);
         }
-        case Message.RAW, Message.OWN_PUT, Message.OWN_REMOVE, Message.PENDING -> {}
+        case Message.RAW,
+            Message.OWN_PUT,
+            Message.OWN_REMOVE,
+            Message.PENDING,
+            Message.CLOSED -> {}
         default -> throw Message.unexpected(message);
       }
     }
@@ -226,6 +240,7 @@ public final class Fold implements Node {
     for (Branch branch : branches) {
       branch.read(in);
     }
+    decision.read(in);
     return ownState;
   }
 
@@ -236,6 +251,7 @@ public final class Fold implements Node {
     for (Branch branch : branches) {
       branch.write(out);
     }
+    decision.write(out);
     return out.toBytes();
   }
 
@@ -258,7 +274,11 @@ public final class Fold implements Node {
       switch (Message.kind(message)) {
         case Message.RAW -> changes.add(RawChange.read(message));
         case Message.OWN_PUT, Message.OWN_REMOVE -> ownState = Message.body(message).rest();
-        case Message.BRANCH, Message.CHILD_PUT, Message.CHILD_REMOVE, Message.PENDING -> {}
+        case Message.BRANCH,
+            Message.CHILD_PUT,
+            Message.CHILD_REMOVE,
+            Message.PENDING,
+            Message.CLOSED -> {}
         default -> throw Message.unexpected(message);
       }
     }
@@ -269,9 +289,28 @@ public final class Fold implements Node {
     return rows.apply(cell, changes, timestamp, outbox) ? Slice.of(cell.toBytes()) : ownState;
   }
 
+  /** Counts the embeds that begin to show one of several rows. */
+  private void countChoices() {
+    for (Branch branch : branches) {
+      if (branch.beginsToChoose()) {
+        context.counters().product(product, "multiple_matches", 1);
+      }
+    }
+  }
+
+  private Assembled nothing() {
+    for (Branch branch : branches) {
+      branch.look(null);
+    }
+    return null;
+  }
+
   private Assembled assemble(Slice row) {
     int inputs = 0;
+    int failedBelow = 0;
     for (Branch branch : branches) {
+      branch.look(row);
+      failedBelow += branch.failures();
       inputs += branch.inputs();
     }
     Object[] values = new Object[inputs];
@@ -287,7 +326,7 @@ public final class Fold implements Node {
       }
     }
     boolean exists = assembler.assemble(row, BinaryRow.point(own, row), values);
-    failures = assembler.failures();
+    failures = assembler.failures() + failedBelow;
     return exists ? new Assembled(assembler.row(), assembler.order(), flags, overflowed) : null;
   }
 
@@ -343,7 +382,7 @@ public final class Fold implements Node {
         return;
       }
       SentDocument.Next next =
-          new SentDocument.Next(document.row(), document.flags(), document.overflowed());
+          new SentDocument.Next(document.row(), document.flags(), document.overflowed(), 0);
       last.send(next, () -> keyRow(after), timestamp, outbox);
     }
 

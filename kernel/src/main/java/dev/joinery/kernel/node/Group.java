@@ -127,7 +127,8 @@ public final class Group implements Node {
       int failures = document.failures();
       context.counters().productFailures(product, failuresBefore(group, stored, state), failures);
     }
-    last.send(SentDocument.Next.of(row), keyRow, timestamp, outbox);
+    SentDocument.Next next = SentDocument.Next.of(row, kept.aggregates.exceeded());
+    last.send(next, keyRow, timestamp, outbox);
   }
 
   private int failuresBefore(Slice group, byte[] stored, State state) {

@@ -19,8 +19,6 @@ import org.apache.spark.sql.types.StructType;
  * another.
  */
 public final class Grouping {
-  private static final String TOO_LATE = "too_late";
-
   private final int node;
   private final GroupProgram program;
   private final NodeContext context;
@@ -34,6 +32,7 @@ public final class Grouping {
   private final Deadlines deadlines;
   private final boolean needsPlace;
   private final String product;
+  private final Lateness lateness;
 
   public Grouping(int node, NodeContext context) {
     this.node = node;
@@ -55,6 +54,11 @@ public final class Grouping {
     this.needsPlace = aggregates.needsPlace();
     this.partials = new Partials(keys, windows, program, aggregates);
     this.deadlines = Deadlines.before(node, context.program());
+    this.lateness =
+        program.late() == null
+            ? null
+            : new Lateness(
+                program.late(), visible.numFields(), product, context.counters());
   }
 
   public int relation() {
@@ -75,17 +79,22 @@ public final class Grouping {
     return program.late();
   }
 
+  /** Which rows come late; null where nothing tells their time. */
+  public Lateness lateness() {
+    return lateness;
+  }
+
   /** A row as the groups see it. */
   private record Seen(Slice row, int failures, boolean timeless) {}
 
   /**
    * Takes a row before and after a change, null where there is none; it is sent by {@link #sendTo}.
-   * A change all of whose windows are forgotten is counted.
+   * Returns whether it is too late: all windows that it touches are forgotten.
    *
    * @param place of the row in its log, where {@link #needsPlace}
    * @param watermark by which windows are forgotten; {@link Marks#UNKNOWN} where it is not known
    */
-  public void take(
+  public boolean take(
       Slice before,
       Slice after,
       Slice place,
@@ -97,18 +106,20 @@ public final class Grouping {
     count(from, to);
     Slice old = rowOf(from);
     Slice now = rowOf(to);
-    if (old == null ? now == null : old.equals(now)) {
-      return;
+    if (old == null && now == null) {
+      return false;
     }
     long forgotten =
         program.late() == null ? Long.MIN_VALUE : program.late().forgottenUpTo(watermark);
-    boolean counts = add(old, false, place, forgotten) | add(now, true, place, forgotten);
+    boolean stays = old != null && old.equals(now);
+    boolean counts =
+        stays
+            ? isOpen(now, forgotten)
+            : add(old, false, place, forgotten) | add(now, true, place, forgotten);
     if (partials.isFull()) {
       sendTo(timestamp, outbox);
     }
-    if (!counts) {
-      context.counters().product(product, TOO_LATE, 1);
-    }
+    return !counts;
   }
 
   /** Sends what was taken and not sent yet. */
@@ -139,9 +150,6 @@ public final class Grouping {
       return;
     }
     context.counters().productFailures(product, from == null ? 0 : from.failures(), to.failures());
-    if (to.timeless() && (from == null || !from.timeless())) {
-      context.counters().product(product, "event_without_time", 1);
-    }
   }
 
   private Seen see(Slice row) {
@@ -168,12 +176,40 @@ public final class Grouping {
     if (row == null) {
       return false;
     }
-    BinaryRow.point(input, row);
-    long time = program.goesByTime() ? input.getLong(program.by()) : 0;
-    if (time < forgotten) {
+    long time = timeOf(row);
+    if (windows != null && time < forgotten) {
       return partials.addAbove(forgotten, by.encode(input), time, comes, input, place);
+    }
+    if (isForgotten(time, forgotten)) {
+      return false;
     }
     partials.add(by.encode(input), time, comes, input, place);
     return true;
+  }
+
+  private boolean isOpen(Slice row, long forgotten) {
+    long time = timeOf(row);
+    if (windows == null) {
+      return !isForgotten(time, forgotten);
+    }
+    boolean[] any = {time >= forgotten};
+    windows.holding(time, (start, end) -> any[0] |= end > forgotten);
+    return any[0];
+  }
+
+  /** Points at the row. */
+  private long timeOf(Slice row) {
+    BinaryRow.point(input, row);
+    return program.goesByTime() ? input.getLong(program.by()) : 0;
+  }
+
+  /** Whether what a row of a time touches is forgotten, of sessions and where groups slide. */
+  private boolean isForgotten(long time, long forgotten) {
+    if (forgotten == Long.MIN_VALUE) {
+      return false;
+    }
+    return program.session() != null
+        ? time + program.session().gapMicros() <= forgotten
+        : program.sliding() != null && time < forgotten - program.late().allowedMicros();
   }
 }

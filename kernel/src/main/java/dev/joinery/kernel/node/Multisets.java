@@ -68,6 +68,11 @@ final class Multisets {
     map = OrderedMap.read(in, pages, SPACE);
   }
 
+  /** Begins with nothing, and keeps in memory what is added. */
+  void openInMemory() {
+    open(null, new HeapPages());
+  }
+
   /** The changes of a code, by lane, to be added to. */
   long[] at(Slice code) {
     long[] counts = changes.get(code);
@@ -180,7 +185,7 @@ final class Multisets {
       return this;
     }
     Multisets made = new Multisets(shapes);
-    made.open(null, new HeapPages());
+    made.openInMemory();
     made.merge(this);
     made.settle();
     return made;

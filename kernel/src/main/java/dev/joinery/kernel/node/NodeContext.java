@@ -19,14 +19,25 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class NodeContext {
   private final CompiledProgram compiled;
   private final Supplier<String> watermarks;
+  private final Searches searches;
   private final Counters counters = new Counters();
   private final Map<Integer, Assembler> assemblers = new HashMap<>();
   private final Map<Integer, RelationRows> relations = new HashMap<>();
 
   /** {@code watermarks} gives those before a batch, as {@link BatchWatermarks#told} does. */
   public NodeContext(CompiledProgram compiled, Supplier<String> watermarks) {
+    this(compiled, watermarks, new Searches());
+  }
+
+  /** {@code searches} are those that the tasks of a worker share. */
+  public NodeContext(CompiledProgram compiled, Supplier<String> watermarks, Searches searches) {
     this.compiled = compiled;
     this.watermarks = watermarks;
+    this.searches = searches;
+  }
+
+  Searches searches() {
+    return searches;
   }
 
   public Program program() {

@@ -43,6 +43,30 @@ public final class RelationRows {
 
   private boolean exists;
 
+  /** Hears of each change that is newer than what stands, in log order. */
+  interface Hearing {
+    Hearing NONE =
+        new Hearing() {
+          @Override
+          public boolean takes(RawChange change, Slice row, RowCell cell) {
+            return true;
+          }
+
+          @Override
+          public void applied(RowCell cell) {}
+        };
+
+    /**
+     * Whether a change counts; else it is as if not in the log.
+     *
+     * @param row as it would be after the change, null after a delete
+     */
+    boolean takes(RawChange change, Slice row, RowCell cell);
+
+    /** After a change that counts. */
+    void applied(RowCell cell);
+  }
+
   RelationRows(
       Program.RelationProgram relation,
       CompiledAssembler view,
@@ -147,6 +171,12 @@ public final class RelationRows {
    * sorted in place.
    */
   public boolean apply(RowCell cell, List<RawChange> changes, long timestamp, Outbox outbox) {
+    return apply(cell, changes, Hearing.NONE, timestamp, outbox);
+  }
+
+  /** The same, telling each. */
+  boolean apply(
+      RowCell cell, List<RawChange> changes, Hearing hearing, long timestamp, Outbox outbox) {
     cell.expire(timestamp, retentionMicros);
     if (changes.size() > 1) {
       Collections.sort(changes);
@@ -158,7 +188,7 @@ public final class RelationRows {
     Slice before = cell.exists ? cell.row : null;
     boolean touched = false;
     for (RawChange change : changes) {
-      touched |= applyOne(cell, change, timestamp);
+      touched |= applyOne(cell, change, hearing, timestamp);
     }
     Slice after = cell.exists ? cell.row : null;
     if (before == null ? after != null : !before.equals(after)) {
@@ -200,7 +230,7 @@ public final class RelationRows {
     }
   }
 
-  private boolean applyOne(RowCell cell, RawChange change, long timestamp) {
+  private boolean applyOne(RowCell cell, RawChange change, Hearing hearing, long timestamp) {
     boolean afterDelete = cell.afterDelete;
     boolean delete = change.op() == Message.OP_DELETE;
     RowCell.Standing standing = cell.standing(change);
@@ -213,20 +243,22 @@ public final class RelationRows {
       count(change, "tombstones");
       return true;
     }
-    cell.afterDelete = delete;
     if (standing == RowCell.Standing.STALE) {
+      cell.afterDelete = delete;
       count(change, "stale");
       return cell.afterDelete != afterDelete;
     }
-    cell.advance(change);
-    if (change.op() == Message.OP_UPSERT) {
-      cell.row = merged(cell.exists ? cell.row : null, change);
-      cell.exists = true;
-    } else {
-      cell.exists = false;
-      cell.row = Slice.EMPTY;
-      cell.deletedAt = timestamp;
+    boolean upsert = change.op() == Message.OP_UPSERT;
+    Slice row = upsert ? merged(cell.exists ? cell.row : null, change) : null;
+    if (!hearing.takes(change, row, cell)) {
+      return false;
     }
+    cell.afterDelete = delete;
+    cell.advance(change);
+    cell.exists = upsert;
+    cell.row = upsert ? row : Slice.EMPTY;
+    cell.deletedAt = upsert ? cell.deletedAt : timestamp;
+    hearing.applied(cell);
     return true;
   }
 

@@ -30,6 +30,11 @@ final class Retention {
     out.writeLong(goneAt);
   }
 
+  /** The same without news. */
+  void writeAgain(ByteWriter out) {
+    out.writeLong(goneAt);
+  }
+
   /** Has {@code Node.expire} called for an address that is gone. */
   void expireLater(State state) {
     state.expireAfter(goneAt + micros, WHOLE);

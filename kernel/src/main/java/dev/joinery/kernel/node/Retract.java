@@ -10,6 +10,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.message.RawChange;
+import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
@@ -32,12 +33,21 @@ public final class Retract implements Node {
 
   private final RelationRows rows;
   private final List<RuntimeUse> uses = new ArrayList<>();
+  private final Judging judging;
 
   public Retract(Program.RetractProgram program, NodeContext context) {
     rows = context.rows(program.relation());
+    List<Grouping> judged = new ArrayList<>();
     for (Program.Use use : program.uses()) {
-      uses.add(runtime(use, program.relation(), context));
+      Grouping groups =
+          use instanceof Program.GroupUse group ? new Grouping(group.target(), context) : null;
+      if (groups != null && groups.lateness() != null) {
+        judged.add(groups);
+      } else {
+        uses.add(groups != null ? groupUse(groups) : runtime(use, program.relation(), context));
+      }
     }
+    judging = judged.isEmpty() ? null : new Judging(rows, judged, program.relation(), context);
   }
 
   @Override
@@ -53,7 +63,7 @@ public final class Retract implements Node {
       changes.add(RawChange.read(message));
     }
     long timestamp = Message.timestamp(messages.get(0));
-    if (!rows.apply(cell, changes, timestamp, outbox)) {
+    if (!apply(cell, changes, before, timestamp, outbox)) {
       return;
     }
     state.write(cell.toBytes());
@@ -70,6 +80,17 @@ public final class Retract implements Node {
     }
   }
 
+  private boolean apply(
+      RowCell cell, List<RawChange> changes, Slice before, long timestamp, Outbox outbox) {
+    if (judging == null) {
+      return rows.apply(cell, changes, timestamp, outbox);
+    }
+    judging.begin(before, timestamp, outbox);
+    boolean touched = rows.apply(cell, changes, judging, timestamp, outbox);
+    judging.end();
+    return touched;
+  }
+
   @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
@@ -81,32 +102,44 @@ public final class Retract implements Node {
 
   private static RuntimeUse runtime(Program.Use use, int relation, NodeContext context) {
     if (use instanceof Program.OwnUse own) {
-      return ownUse(own);
+      return ownUse(own, relation, context);
     }
     if (use instanceof Program.ParentUse parent) {
       return parentUse(parent, relation, context);
     }
-    if (use instanceof Program.GroupUse group) {
-      return groupUse(group, context);
+    if (use instanceof Program.ThroughUse through) {
+      return throughUse(through, relation, context);
     }
     if (use instanceof Program.ChildUse child) {
       return childUse(child, relation, context);
     }
+    if (use instanceof Program.SearchedUse searched) {
+      return searchedUse(searched, context);
+    }
+    if (use instanceof Program.QueryUse query) {
+      return queryUse(query, relation, context);
+    }
     throw new IllegalStateException("no use of a row is " + use);
   }
 
-  private static RuntimeUse ownUse(Program.OwnUse use) {
-    return (change, outbox) ->
-        outbox.send(
-            use.target(),
-            change.key(),
-            change.after() == null
-                ? Message.ownRemove(change.timestamp(), change.epoch())
-                : Message.ownPut(change.timestamp(), change.epoch(), change.after()));
+  private static RuntimeUse ownUse(Program.OwnUse use, int relation, NodeContext context) {
+    List<Deadlines> deadlines = Deadlines.allBefore(use.target(), context.program());
+    RowTime time = new RowTime(use.time(), context.visible(relation).size());
+    return (change, outbox) -> {
+      outbox.send(
+          use.target(),
+          change.key(),
+          change.after() == null
+              ? Message.ownRemove(change.timestamp(), change.epoch())
+              : Message.ownPut(change.timestamp(), change.epoch(), change.after()));
+      long at = time.of(change.after());
+      if (at != Marks.UNKNOWN && at != time.of(change.before())) {
+        deadlines.forEach(each -> each.send(change.key(), at, change.timestamp(), outbox));
+      }
+    };
   }
 
-  private static RuntimeUse groupUse(Program.GroupUse use, NodeContext context) {
-    Grouping groups = new Grouping(use.target(), context);
+  private static RuntimeUse groupUse(Grouping groups) {
     return (change, outbox) -> {
       groups.take(
           change.before(),
@@ -119,13 +152,42 @@ public final class Retract implements Node {
     };
   }
 
+  private static RuntimeUse searchedUse(Program.SearchedUse use, NodeContext context) {
+    Buckets buckets = context.program().buckets().get(use.target());
+    return (change, outbox) ->
+        outbox.send(
+            use.target(),
+            buckets.of(change.key()),
+            Message.searched(change.timestamp(), change.key(), change.after()));
+  }
+
+  private static RuntimeUse queryUse(Program.QueryUse use, int relation, NodeContext context) {
+    Buckets buckets = context.program().buckets().get(use.target());
+    Assembler assembler = context.assembler(use.assembler());
+    UnsafeRow row = new UnsafeRow(context.visible(relation).size());
+    return (change, outbox) -> {
+      Slice kept = null;
+      if (change.after() != null) {
+        Slice after = change.after();
+        assembler.assemble(after, BinaryRow.point(row, after), Assembler.NO_INPUTS);
+        kept = assembler.row();
+      }
+      byte[] message = Message.query(change.timestamp(), change.key(), kept);
+      for (byte[] bucket : buckets.keys()) {
+        outbox.send(use.target(), bucket, message);
+      }
+    };
+  }
+
   private static RuntimeUse parentUse(Program.ParentUse use, int relation, NodeContext context) {
     KeyCodec codec = use.address().codec(context.visible(relation));
     UnsafeRow row = new UnsafeRow(context.visible(relation).size());
+    RowTime time = new RowTime(use.time(), context.visible(relation).size());
     return (change, outbox) -> {
-      byte[] from = parentAddress(change.before(), change.key(), use, codec, row);
-      byte[] to = parentAddress(change.after(), change.key(), use, codec, row);
+      byte[] from = parentAddress(change.before(), change.key(), use, codec, row, time);
+      byte[] to = parentAddress(change.after(), change.key(), use, codec, row, time);
       boolean stays = Arrays.equals(from, to);
+      boolean told = stays && time.of(change.before()) == time.of(change.after());
       if (from != null && !stays) {
         outbox.send(
             use.target(),
@@ -136,14 +198,55 @@ public final class Retract implements Node {
         if (change.after() != null && (change.before() == null || from != null)) {
           outbox.send(use.fold(), change.key(), nothing(change, use));
         }
-      } else if (!stays || use.merged()) {
-        Slice own = use.merged() ? change.after() : Slice.EMPTY;
+      } else if (!told || use.merged()) {
+        Slice own = use.merged() ? change.after() : time.bytesOf(change.after());
         outbox.send(
             use.target(),
             to,
             ParentMessage.put(change.timestamp(), change.epoch(), change.key(), own));
       }
     };
+  }
+
+  private static RuntimeUse throughUse(
+      Program.ThroughUse use, int relation, NodeContext context) {
+    List<Program.Slot> visible = context.visible(relation);
+    Leading leading =
+        new Leading(
+            use.address().codec(visible), use.parent().codec(visible), new UnsafeRow(visible.size()));
+    return (change, outbox) -> {
+      Leading.Way before = leading.way(change.before());
+      Leading.Way after = leading.way(change.after());
+      if (before == null ? after == null : before.equals(after)) {
+        return;
+      }
+      if (before != null) {
+        byte[] gone =
+            ParentMessage.remove(change.timestamp(), change.epoch(), before.parent().toBytes());
+        outbox.send(use.target(), before.to().toBytes(), gone);
+      }
+      if (after != null) {
+        byte[] came =
+            ParentMessage.put(
+                change.timestamp(), change.epoch(), after.parent().toBytes(), Slice.EMPTY);
+        outbox.send(use.target(), after.to().toBytes(), came);
+      }
+    };
+  }
+
+  /** Finds which parents a row leads where. */
+  private record Leading(KeyCodec address, KeyCodec parent, UnsafeRow row) {
+    /** {@code parent} is empty where the row leads nobody. */
+    record Way(Slice to, Slice parent) {}
+
+    /** Null where there is no row, or it leads nowhere. */
+    Way way(Slice bytes) {
+      if (bytes == null || address.anyNull(BinaryRow.point(row, bytes))) {
+        return null;
+      }
+      Slice led = parent.anyNull(row) ? Slice.EMPTY : Slice.of(parent.encode(row));
+      return new Way(Slice.of(address.encode(row)), led);
+    }
   }
 
   /** What the target would answer if it had no children. */
@@ -156,12 +259,17 @@ public final class Retract implements Node {
   }
 
   /**
-   * Null where the row does not exist or joins nothing; a row that is merged and joins nothing has
+   * Null where the row does not exist, joins nothing, or has no time that is asked for; a row that is merged and joins nothing has
    * an address of its own, where no child ever comes.
    */
   private static byte[] parentAddress(
-      Slice bytes, byte[] key, Program.ParentUse use, KeyCodec codec, UnsafeRow row) {
-    if (bytes == null) {
+      Slice bytes,
+      byte[] key,
+      Program.ParentUse use,
+      KeyCodec codec,
+      UnsafeRow row,
+      RowTime time) {
+    if (bytes == null || (use.time() != null && time.of(bytes) == Marks.UNKNOWN)) {
       return null;
     }
     BinaryRow.point(row, bytes);

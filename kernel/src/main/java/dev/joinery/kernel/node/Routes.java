@@ -49,19 +49,7 @@ public final class Routes {
     for (Target target : targets) {
       if (message == null || target.role() != role) {
         role = target.role();
-        message =
-            Message.raw(
-                timestamp,
-                relation,
-                role,
-                change.op(),
-                change.positioned(),
-                change.position(),
-                change.major(),
-                change.minor(),
-                change.absent(),
-                row.array(),
-                row.length());
+        message = Message.raw(timestamp, relation, role, change, row);
       }
       outbox.send(target.node(), target.keyOf(columns), message);
     }

@@ -3,6 +3,7 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.RawChange;
 
 /**
@@ -15,6 +16,7 @@ public final class RowCell {
   private static final int EXISTS = 1;
   private static final int POSITIONED = 2;
   private static final int AFTER_DELETE = 4;
+  private static final int JUDGED = 8;
 
   public boolean exists;
   boolean positioned;
@@ -27,6 +29,13 @@ public final class RowCell {
   long minor;
   long epoch;
   long deletedAt;
+
+  /**
+   * The highest watermark by which a change of the row was judged, and so by which windows are
+   * forgotten to it; {@link Marks#UNKNOWN} where nothing asks.
+   */
+  long watermark = Marks.UNKNOWN;
+
   public Slice row = Slice.EMPTY;
 
   /** Reads a cell; an absent one is a row that nobody has heard of. */
@@ -45,6 +54,7 @@ public final class RowCell {
     cell.major = in.readVarLong();
     cell.minor = in.readVarLong();
     cell.epoch = in.readLong();
+    cell.watermark = (flags & JUDGED) != 0 ? in.readLong() : Marks.UNKNOWN;
     if (cell.exists) {
       cell.row = in.rest();
     } else {
@@ -54,11 +64,19 @@ public final class RowCell {
   }
 
   void write(ByteWriter out) {
-    out.writeByte((exists ? EXISTS : 0) | (positioned ? POSITIONED : 0) | (afterDelete ? AFTER_DELETE : 0));
+    boolean judged = watermark != Marks.UNKNOWN;
+    out.writeByte(
+        (exists ? EXISTS : 0)
+            | (positioned ? POSITIONED : 0)
+            | (afterDelete ? AFTER_DELETE : 0)
+            | (judged ? JUDGED : 0));
     if (positioned) {
       out.writeVarLong(position);
     }
     out.writeVarLong(major).writeVarLong(minor).writeLong(epoch);
+    if (judged) {
+      out.writeLong(watermark);
+    }
     if (exists) {
       out.writeRaw(row);
     } else {
@@ -78,6 +96,7 @@ public final class RowCell {
       known = false;
       positioned = false;
       afterDelete = false;
+      watermark = Marks.UNKNOWN;
     }
   }
 

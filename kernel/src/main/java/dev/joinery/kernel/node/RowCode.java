@@ -8,8 +8,10 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.program.CompiledAggregate;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
@@ -20,16 +22,16 @@ import scala.jdk.javaapi.CollectionConverters;
  * have an order, that of the row's place in it and the value behind.
  */
 final class RowCode {
+  private final Expression argument;
   private final int ordinal;
   private final DataType type;
   private final KeyCodec codec;
   private final UnsafeProjection value;
   private final ByteWriter out = new ByteWriter(64);
 
-  /** Of a plan whose argument is a column of the row, as those of groups are. */
   RowCode(CompiledAggregate plan) {
-    BoundReference argument = (BoundReference) plan.argument();
-    this.ordinal = argument.ordinal();
+    this.argument = plan.argument();
+    this.ordinal = argument instanceof BoundReference column ? column.ordinal() : 0;
     this.type = argument.dataType();
     if (plan.order() == null) {
       this.codec = new KeyCodec(List.of(new KeyCodec.Column(ordinal, type, type, false)));
@@ -38,28 +40,41 @@ final class RowCode {
       this.codec = plan.order();
       this.value =
           UnsafeProjection.create(
-              CollectionConverters.asScala(List.<Expression>of(argument)).toSeq());
+              CollectionConverters.asScala(
+                      List.<Expression>of(new BoundReference(ordinal, type, true)))
+                  .toSeq());
     }
   }
 
-  boolean isNull(UnsafeRow row) {
-    return row.isNullAt(ordinal);
+  /**
+   * What holds the value of a row: the row itself, as in groups, or where the value is computed, a
+   * row of it alone.
+   */
+  InternalRow given(UnsafeRow row) {
+    return argument instanceof BoundReference
+        ? row
+        : new GenericInternalRow(new Object[] {argument.eval(row)});
+  }
+
+  /** {@code given} as {@link #given} makes it. */
+  boolean isNull(InternalRow given) {
+    return given.isNullAt(ordinal);
   }
 
   /** The code of a row; {@code place} is behind its order, where that decides. */
-  Slice of(UnsafeRow row, Slice place) {
-    return write(out.reset(), row, place);
+  Slice of(UnsafeRow row, InternalRow given, Slice place) {
+    return write(out.reset(), row, given, place);
   }
 
   /** The same behind the number of a set. */
-  Slice of(int set, UnsafeRow row, Slice place) {
-    return write(out.reset().writeByte(set), row, place);
+  Slice of(int set, UnsafeRow row, InternalRow given, Slice place) {
+    return write(out.reset().writeByte(set), row, given, place);
   }
 
-  private Slice write(ByteWriter out, UnsafeRow row, Slice place) {
-    codec.encode(row, out);
+  private Slice write(ByteWriter out, UnsafeRow row, InternalRow given, Slice place) {
+    codec.encode(value == null ? given : row, out);
     if (value != null) {
-      UnsafeRow only = value.apply(row);
+      UnsafeRow only = value.apply(given);
       byte[] bytes = BinaryRow.copy(only).toBytes();
       out.writeRaw(place).writeRaw(bytes).writeInt(bytes.length);
     }

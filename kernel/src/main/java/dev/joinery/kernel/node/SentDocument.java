@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.DocumentLimit;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
@@ -17,22 +18,33 @@ import java.util.function.Supplier;
  * <p>It is read for one address at a time. Keys are asked for only where something is sent.
  */
 final class SentDocument {
+  private static final String INSTANCE_LIMIT = "instance_limit";
   private static final int SENT = 1;
   private static final int FAILED = 2;
+  private static final int LIMITED = 4;
 
   private final int product;
   private final DocumentLimit limit;
+  private final Counters counters;
+  private final String name;
   private final Readers readers;
   private boolean sent;
   private boolean failed;
+  private boolean limited;
   private long version;
   private long hash;
   private Slice pending;
 
-  /** What a key has now; {@code overflowed} names the embed that holds too many rows, or is null. */
-  record Next(Slice row, int flags, String overflowed) {
-    static Next of(Slice row) {
-      return new Next(row, 0, null);
+  /**
+   * What a key has now.
+   *
+   * @param overflowed the embed that holds too many rows, or null
+   * @param instances how many different values are too many for one of its values, which is null;
+   *     0 where none is
+   */
+  record Next(Slice row, int flags, String overflowed, long instances) {
+    static Next of(Slice row, long instances) {
+      return new Next(row, 0, null, instances);
     }
   }
 
@@ -42,6 +54,8 @@ final class SentDocument {
         new DocumentLimit(
             context.program().products().get(product), context.program().maxDocumentBytes());
     this.readers = new Readers(product, context);
+    this.counters = context.counters();
+    this.name = context.program().products().get(product).name();
   }
 
   /** Reads what {@link #write} left; null where nothing was ever sent. */
@@ -50,12 +64,14 @@ final class SentDocument {
     int flags = in == null ? 0 : in.readByte();
     sent = (flags & SENT) != 0;
     failed = (flags & FAILED) != 0;
+    limited = (flags & LIMITED) != 0;
     version = in == null ? 0 : in.readLong();
     hash = sent ? in.readLong() : 0;
   }
 
   void write(ByteWriter out) {
-    out.writeByte((sent ? SENT : 0) | (failed ? FAILED : 0)).writeLong(version);
+    int flags = (sent ? SENT : 0) | (failed ? FAILED : 0) | (limited ? LIMITED : 0);
+    out.writeByte(flags).writeLong(version);
     if (sent) {
       out.writeLong(hash);
     }
@@ -85,6 +101,7 @@ final class SentDocument {
   /** Sends a tombstone where the sink may hold a document; {@code key} gives null if unknown. */
   void sendGone(Supplier<Slice> key, long timestamp, Outbox outbox) {
     failed = false;
+    limited = false;
     if (sent || pending != null) {
       sent = false;
       version = Math.max(timestamp, version + 1);
@@ -93,6 +110,17 @@ final class SentDocument {
       outbox.emit(Message.tombstone(timestamp, product, version, gone));
       readers.tell(gone, null, version, timestamp, outbox);
     }
+  }
+
+  /** Tells once that a value of the document is null for what it would have to keep. */
+  private void tellLimit(
+      long instances, Supplier<Slice> key, long timestamp, Outbox outbox) {
+    if (instances > 0 && !limited) {
+      counters.product(name, INSTANCE_LIMIT, 1);
+      String detail = "A value counts more than " + instances + " different ones, and is null.";
+      outbox.emit(limit.letter(INSTANCE_LIMIT, detail, key.get(), timestamp));
+    }
+    limited = instances > 0;
   }
 
   void send(Next document, Supplier<Slice> key, long timestamp, Outbox outbox) {
@@ -106,6 +134,7 @@ final class SentDocument {
       }
       return;
     }
+    tellLimit(document.instances(), key, timestamp, outbox);
     Slice row = document.row();
     long content = Hash.longOf(row.array(), row.offset(), row.length());
     if (!sent || wasFailed || pending != null || content != hash) {

@@ -39,6 +39,9 @@ public final class Session implements Node {
   private static final int SESSIONS = 0;
   private static final int ROWS = 1;
 
+  /** Of sessions: they are forgotten by the watermark, not as a {@link Retention} forgets. */
+  private static final Slice WINDOW = Slice.of(new byte[] {1});
+
   private final GroupProgram program;
   private final GroupProgram.SessionProgram shape;
   private final NodeContext context;
@@ -53,6 +56,9 @@ public final class Session implements Node {
   private RowsByTime rows;
   private final Deadlines deadlines;
   private long version;
+
+  /** Whether it will be looked at for sessions that are forgotten. */
+  private boolean noted;
 
   /** The watermark that was told last, less what is allowed; all is over where none is waited for. */
   private long watermark;
@@ -124,6 +130,7 @@ public final class Session implements Node {
     watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
     sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
     rows = shape.divides() ? RowsByTime.read(in, state, ROWS, sums) : null;
+    noted = in != null && in.hasMore() && in.readByte() != 0;
   }
 
   private void close(long timestamp, State state) {
@@ -132,8 +139,18 @@ public final class Session implements Node {
       state.clear();
       return;
     }
+    if (program.isForgetting() && !gone && !noted) {
+      forgetLater(state);
+    }
     ByteWriter out = new ByteWriter(256).writeLong(version);
     retention.write(gone, timestamp, out);
+    write(out, state);
+    if (gone) {
+      retention.expireLater(state);
+    }
+  }
+
+  private void write(ByteWriter out, State state) {
     if (deadlines != null) {
       out.writeLong(watermark);
     }
@@ -141,10 +158,25 @@ public final class Session implements Node {
     if (rows != null) {
       rows.write(out);
     }
-    state.write(out.toBytes());
-    if (gone) {
-      retention.expireLater(state);
-    }
+    state.write(out.writeByte(noted ? 1 : 0).toBytes());
+  }
+
+  /** Has the first session looked at once it is over; not before what the watermark has reached. */
+  private void forgetLater(State state) {
+    int relation = program.relation();
+    long from = Math.max(sessions.first().last(), state.watermark(relation));
+    state.expireAtWatermark(relation, from + forgottenAfter(), WINDOW);
+    noted = true;
+  }
+
+  /**
+   * How long after its last row nothing can join a session any more. A row counts for the retention
+   * after the gap that follows it, and joins what is nearer to it than the gap.
+   */
+  private long forgottenAfter() {
+    long retentionMicros = program.late().retentionMicros();
+    long waits = deadlines == null ? 0 : deadlines.allowedMicros();
+    return 2 * shape.gapMicros() + Math.max(retentionMicros, waits);
   }
 
   @Override
@@ -153,8 +185,27 @@ public final class Session implements Node {
       return;
     }
     open(state);
-    if (sessions.areNone()) {
+    if (entries.contains(WINDOW)) {
+      forgetSessions(state);
+    } else if (sessions.areNone()) {
       retention.expire(version, timestamp, state);
+    }
+  }
+
+  private void forgetSessions(State state) {
+    noted = false;
+    long gone = sessions.removeUntil(state.watermark(program.relation()) - forgottenAfter());
+    if (gone != Marks.UNKNOWN && rows != null) {
+      rows.removeUntil(gone);
+    }
+    ByteWriter out = new ByteWriter(256).writeLong(version);
+    retention.writeAgain(out);
+    if (!sessions.areNone()) {
+      forgetLater(state);
+    }
+    write(out, state);
+    if (gone != Marks.UNKNOWN && sessions.areNone()) {
+      state.forget(version);
     }
   }
 
@@ -315,8 +366,8 @@ public final class Session implements Node {
       int failures = document.failures() + aggregates.overflows();
       int failedBefore = olds.stream().mapToInt(Sessions.Kept::failures).sum();
       context.counters().productFailures(product, failedBefore, failures);
-      last.send(
-          SentDocument.Next.of(content), () -> keyOf(piece.start()), timestamp, outbox);
+      SentDocument.Next next = SentDocument.Next.of(content, aggregates.exceeded());
+      last.send(next, () -> keyOf(piece.start()), timestamp, outbox);
       return failures;
     }
 

@@ -21,8 +21,16 @@ final class SessionPieces {
   private final NavigableMap<Long, Sessions.Kept> before;
   private final NavigableMap<Long, List<PartialByTime>> changes;
 
-  /** Times without a gap between them. */
-  private record Run(long first, long last) {}
+  /**
+   * Times without a gap between them, from a first to a last.
+   *
+   * @param from where cuts are counted from: the first, or earlier where that is forgotten
+   */
+  private record Run(long first, long last, long from) {
+    Run(long first, long last) {
+      this(first, last, first);
+    }
+  }
 
   /**
    * A session as it is now: a run, or the part of one that begins at {@code run}.
@@ -55,12 +63,12 @@ final class SessionPieces {
     List<Piece> pieces = new ArrayList<>(runs.size());
     for (Run run : runs) {
       long start = run.first();
-      while (cutOf(start, run.first()) <= run.last()) {
-        long cut = cutOf(start, run.first());
-        pieces.add(pieceOf(start, lastBelow(cut), run.first()));
+      while (cutOf(start, run.from()) <= run.last()) {
+        long cut = cutOf(start, run.from());
+        pieces.add(pieceOf(start, lastBelow(cut), run.from()));
         start = firstFrom(cut);
       }
-      pieces.add(pieceOf(start, run.last(), run.first()));
+      pieces.add(pieceOf(start, run.last(), run.from()));
     }
     return pieces;
   }
@@ -84,6 +92,7 @@ final class SessionPieces {
   /** Adds the parts of a session between the times that have no rows any more. */
   private void addWhatStands(Sessions.Kept session, TreeSet<Long> empty, List<Run> parts) {
     long from = session.start();
+    int known = parts.size();
     for (long gone : empty.subSet(from, true, session.last(), true)) {
       if (gone < from) {
         continue;
@@ -96,6 +105,17 @@ final class SessionPieces {
     if (from <= session.last()) {
       parts.add(new Run(from, session.last()));
     }
+    if (parts.size() > known && parts.get(known).first() == session.start()) {
+      Run first = parts.get(known);
+      parts.set(known, new Run(first.first(), first.last(), startOf(session)));
+    }
+  }
+
+  /** Where the run of a session begins, if it is the first of it; else where itself does. */
+  private long startOf(Sessions.Kept session) {
+    Map.Entry<Long, Sessions.Kept> earlier = before.lowerEntry(session.start());
+    boolean first = earlier == null || earlier.getValue().run() != session.run();
+    return first ? session.run() : session.start();
   }
 
   private List<Run> joined(List<Run> parts) {
@@ -104,7 +124,7 @@ final class SessionPieces {
       Run open = runs.isEmpty() ? null : runs.get(runs.size() - 1);
       if (open != null && part.first() - open.last() < shape.gapMicros()) {
         long last = Math.max(open.last(), part.last());
-        runs.set(runs.size() - 1, new Run(open.first(), last));
+        runs.set(runs.size() - 1, new Run(open.first(), last, open.from()));
       } else {
         runs.add(part);
       }

@@ -3,6 +3,7 @@ package dev.joinery.kernel.node;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
@@ -107,6 +108,37 @@ final class Sessions {
       }
       session = lastBelow(session.start());
     }
+  }
+
+  /** The first of all; null where there is none. */
+  Kept first() {
+    return from(Long.MIN_VALUE);
+  }
+
+  private Kept from(long time) {
+    Iterator<EntryMap.Entry> all = byStart.from(TimeCode.of(time));
+    return all.hasNext() ? Kept.read(all.next()) : null;
+  }
+
+  /**
+   * Removes those whose last row is of a time or before it. Of a run that goes on, the last of them
+   * stays: it tells where the run begins.
+   *
+   * @return the last time of what went; {@link Marks#UNKNOWN} where nothing did
+   */
+  long removeUntil(long time) {
+    long gone = Marks.UNKNOWN;
+    Kept first = first();
+    while (first != null && first.last() <= time) {
+      Kept next = from(first.start() + 1);
+      if (next != null && next.run() == first.run() && next.last() > time) {
+        return gone;
+      }
+      remove(first);
+      gone = first.last();
+      first = next;
+    }
+    return gone;
   }
 
   private Kept lastBelow(long time) {

@@ -109,7 +109,8 @@ public final class Sliding implements Node {
       columns[by.length] = size / 1e6;
       Slice content = document.row(columns, aggregates.result());
       failed = document.failures() + aggregates.overflows();
-      last.send(SentDocument.Next.of(content), () -> document.key(by), timestamp, outbox);
+      SentDocument.Next next = SentDocument.Next.of(content, aggregates.exceeded());
+      last.send(next, () -> document.key(by), timestamp, outbox);
     }
     context.counters().productFailures(product, failures, failed);
     failures = failed;

@@ -92,11 +92,15 @@ public final class Compiler {
     List<List<CompiledAggregate>> plans = new ArrayList<>();
     if (node instanceof Program.MatchProgram match) {
       match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates(), null)));
+    } else if (node instanceof Program.FoldProgram fold) {
+      for (Program.BranchProgram branch : fold.branches()) {
+        plans.add(branch.within() == null ? List.of() : aggregates(branch.aggregates(), null));
+      }
     } else if (node instanceof GroupProgram group) {
       StructType input = program.assemblers().get(group.input()).type();
       plans.add(aggregates(group.aggregates(), input));
     } else if (node instanceof Program.RollingProgram rolling) {
-      plans.add(aggregates(rolling.aggregates(), null));
+      plans.add(aggregates(rolling.aggregates(), rolling.event()));
     }
     return plans;
   }

@@ -98,13 +98,14 @@ public record GroupProgram(
   /**
    * When a row is late, and what becomes of it.
    *
+   * @param time the column of a row, as products see it, that tells its time
    * @param delayMicros the watermark of a partition is its newest time less this
    * @param allowedMicros how far below the watermark a row is not late yet
    * @param retentionMicros how long after its end the watermark must be for a window to be
    *     forgotten; -1 for groups without a window
    */
   public record LateProgram(
-      LateRows rows, long delayMicros, long allowedMicros, long retentionMicros)
+      LateRows rows, int time, long delayMicros, long allowedMicros, long retentionMicros)
       implements Serializable {
     /**
      * The watermark by which a row forgets windows: that of its partition; of one that is new, or
@@ -140,10 +141,10 @@ public record GroupProgram(
     /**
      * By how much a row is late; at most 0 where it is not.
      *
-     * @param behind how far the row is behind the newest time before it in its partition
+     * @param newest the newest time before the row in its partition; the least number for none
      */
-    public long lateBy(long behind) {
-      return behind - delayMicros - allowedMicros;
+    public long lateBy(long time, long newest) {
+      return newest == Long.MIN_VALUE ? 0 : newest - time - delayMicros - allowedMicros;
     }
   }
 }

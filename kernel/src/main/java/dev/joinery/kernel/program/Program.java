@@ -124,9 +124,14 @@ public record Program(
     @Type(value = RetractProgram.class, name = "retract"),
     @Type(value = ToOneProgram.class, name = "to_one"),
     @Type(value = MatchProgram.class, name = "match"),
+    @Type(value = IntervalProgram.class, name = "interval"),
     @Type(value = FoldProgram.class, name = "fold"),
+    @Type(value = FanOutProgram.class, name = "fan_out"),
+    @Type(value = GatherProgram.class, name = "gather"),
     @Type(value = GroupProgram.class, name = "group"),
     @Type(value = ClosingProgram.class, name = "closing"),
+    @Type(value = HistoryProgram.class, name = "history"),
+    @Type(value = SearchProgram.class, name = "search"),
     @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
     @Type(value = ClaimProgram.class, name = "claim"),
@@ -138,9 +143,14 @@ public record Program(
       permits RetractProgram,
           ToOneProgram,
           MatchProgram,
+          IntervalProgram,
           FoldProgram,
+          FanOutProgram,
+          GatherProgram,
           GroupProgram,
           ClosingProgram,
+          HistoryProgram,
+          SearchProgram,
           CurrentLookupProgram,
           AsOfProgram,
           ClaimProgram,
@@ -174,23 +184,38 @@ public record Program(
     @Type(value = OwnUse.class, name = "own"),
     @Type(value = ParentUse.class, name = "parent"),
     @Type(value = ChildUse.class, name = "child"),
-    @Type(value = GroupUse.class, name = "group")
+    @Type(value = GroupUse.class, name = "group"),
+    @Type(value = ThroughUse.class, name = "through"),
+    @Type(value = SearchedUse.class, name = "searched"),
+    @Type(value = QueryUse.class, name = "query")
   })
   public sealed interface Use extends Serializable {}
 
-  public record OwnUse(int target) implements Use {}
+  /** {@code time} is the row's, by which deadlines are told of it; null where none are. */
+  public record OwnUse(int target, Integer time) implements Use {}
 
   /**
    * {@code branches} are those of the fold that the target answers for; {@code merged}: the target
-   * assembles the row itself, so the row travels with it.
+   * assembles the row itself, so the row travels with it; {@code time} is the row's, which an
+   * Interval asks for, null elsewhere.
    */
-  public record ParentUse(int target, Address address, int fold, int[] branches, boolean merged)
+  public record ParentUse(
+      int target, Address address, int fold, int[] branches, boolean merged, Integer time)
       implements Use {}
 
   public record ChildUse(int assembler, Upward upward) implements Use {}
 
   /** The row is counted in the groups of a Group. */
   public record GroupUse(int target) implements Use {}
+
+  /** The row leads the Gather of {@code parent} to the FanOut of {@code address}. */
+  public record ThroughUse(int target, Address address, Address parent) implements Use {}
+
+  /** The row is a document of a Search. */
+  public record SearchedUse(int target) implements Use {}
+
+  /** The row, assembled, is a query of a Search. */
+  public record QueryUse(int target, int assembler) implements Use {}
 
   /**
    * {@code childRelation} and {@code parentRelation} are at least 0 where raw changes arrive here.
@@ -212,6 +237,35 @@ public record Program(
 
   /** The embeds of one fold that hang on the same columns of its row are arms of one Match. */
   public record MatchProgram(String name, int level, List<ArmProgram> arms, int fold)
+      implements NodeProgram {}
+
+  /**
+   * The children of one join value, told to each Gather that rows of another relation lead here.
+   *
+   * @param target the Gather
+   * @param hotAbove more rows than this that lead here make the value hot; 0 for never
+   */
+  public record FanOutProgram(String name, int level, ArmProgram arm, int target, int hotAbove)
+      implements NodeProgram {}
+
+  /**
+   * The children of several join values in one order.
+   *
+   * @param limit how many a parent is told; 0 for all
+   * @param valueTypes those of a join value of children
+   * @param hot the type of a list of values; null where none is hot ever
+   * @param branch that of the fold which the node answers for
+   */
+  public record GatherProgram(
+      String name,
+      int level,
+      int limit,
+      boolean entries,
+      boolean total,
+      DataType[] valueTypes,
+      DataType hot,
+      int fold,
+      int branch)
       implements NodeProgram {}
 
   /** {@code entries} is false where only totals and aggregates are used. */
@@ -249,6 +303,14 @@ public record Program(
     }
   }
 
+  /**
+   * An embed of a fold whose rows must be near its own in time: those in [t + from, t + to] of a row
+   * of time t.
+   */
+  public record IntervalProgram(
+      String name, int level, int fold, int branch, long fromMicros, long toMicros)
+      implements NodeProgram {}
+
   /** {@code product} is at least 0 at a root; else {@code upward} says where the row goes. */
   public record FoldProgram(
       String name,
@@ -269,6 +331,9 @@ public record Program(
    * @param delayMicros the watermark is the newest time of a partition, the least of them, less this
    * @param allowedMicros how long after its end something is closed
    * @param buckets how many addresses the target's keys are shared among
+   * @param idles whether partitions of the relation's log may be idle, by the clock
+   * @param other the relation whose watermark counts while nobody waits for any partition of the
+   *     first; null for none
    */
   public record ClosingProgram(
       String name,
@@ -277,8 +342,15 @@ public record Program(
       int target,
       long delayMicros,
       long allowedMicros,
-      int buckets)
-      implements NodeProgram {}
+      int buckets,
+      boolean idles,
+      Integer other)
+      implements NodeProgram {
+    @Override
+    public boolean isTimed() {
+      return idles;
+    }
+  }
 
   /** Where the events of a relation enter; without a key, they are told by their places. */
   public record EntryProgram(int relation, List<Onward> onward) implements Serializable {}
@@ -528,6 +600,8 @@ public record Program(
    * @param fused children come straight from their rows, without a Match between
    * @param keyTypes the child's key columns, for a MAP
    * @param failAbove more rows than this fail the document; 0 for never
+   * @param hot the type of the list of those that are left out, the last input; null for none
+   * @param within which children a row has by their times; null for all
    */
   public record BranchProgram(
       String name,
@@ -537,7 +611,18 @@ public record Program(
       DataType[] keyTypes,
       boolean total,
       int failAbove,
-      List<AggregateProgram> aggregates)
+      List<AggregateProgram> aggregates,
+      DataType hot,
+      Within within)
+      implements Serializable {}
+
+  /**
+   * Children in [t + from, t + to] of a row of time t; in front of their order they have their own.
+   *
+   * @param time of the row, over its columns as products see it
+   * @param limit how many of them are kept; 0 for all
+   */
+  public record Within(long fromMicros, long toMicros, int time, int limit)
       implements Serializable {}
 
   static StructType structOf(List<Slot> slots) {

@@ -133,6 +133,11 @@ public final class TimedMap {
     return timed(values.from(first == null ? Slice.EMPTY : keyOf(first.time(), first.identity())));
   }
 
+  /** Goes on with the first that is kept until a time or longer; the map must not change meanwhile. */
+  public Iterator<Timed> from(long time) {
+    return timed(values.from(startOf(time)));
+  }
+
   private static Iterator<Timed> timed(Iterator<EntryMap.Entry> all) {
     return new Iterator<>() {
       @Override

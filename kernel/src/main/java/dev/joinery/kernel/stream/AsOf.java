@@ -26,14 +26,13 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * A stream's lookup of the row that was valid at the event's time: remembers, for a share of a
- * table's keys, the versions of their rows that an event may still meet, the table's newest time,
- * and the events whose answer is
- * not final yet; sends each event on with what it met.
+ * table's keys, the versions of their rows that an event may still meet, how far the table's log has
+ * come, and the events whose answer is not final yet; sends each event on with what it met.
  *
  * <p>A version is a row from its time on, until the next of its key. An answer is final once the
  * table's watermark is past the event's time: every address hears of it, whichever keys changed. A
- * version that stands in the log behind the watermark is used from that watermark on only. So what
- * an event meets in the end does not depend on how the logs were cut into batches, or mixed.
+ * version that stands behind the watermark of its partition, or behind what all others have reached,
+ * is used from that watermark on only. So an answer that was final stays so.
  */
 public final class AsOf implements Node {
   static final String NO_TIME = "event_without_time";
@@ -119,7 +118,7 @@ public final class AsOf implements Node {
       return new Told(RawChange.read(in), partition, before);
     }
 
-    /** The watermark of the partition before this change. */
+    /** The watermark of its partition before this change. */
     long watermark(TableClock clock, Marks marks) {
       long earlier = marks.newestBefore(partition, change.major(), change.minor());
       return clock.watermarkBefore(partition, Math.max(before, earlier));
@@ -158,12 +157,14 @@ public final class AsOf implements Node {
 
   @Override
   public void wake(long timestamp, State state, Outbox outbox) {
-    finish(new Work(state, outbox, timestamp));
+    Work work = new Work(state, outbox, timestamp);
+    work.memory.hear(new Marks(), timestamp);
+    finish(work);
   }
 
   private void finish(Work work) {
     boolean more = settle(work);
-    work.memory.wakeIfIdle(work.state);
+    work.memory.wakeIfIdle(work.timestamp, work.state);
     work.memory.write(work.state);
     if (more) {
       work.outbox.repeat(() -> settleMore(work.state, work.outbox, work.timestamp));
@@ -186,8 +187,9 @@ public final class AsOf implements Node {
       Versions versions = work.versionsOf(key);
       long from = Long.MAX_VALUE;
       for (Told each : ofKey) {
-        long watermark = each.watermark(work.memory.clock(), marks);
-        from = Math.min(from, apply(each.change(), watermark, versions));
+        TableClock clock = work.memory.clock();
+        long own = each.watermark(clock, marks);
+        from = Math.min(from, apply(each.change(), own, clock.watermark(), versions));
       }
       if (from < Long.MAX_VALUE) {
         if (program.historyMicros() >= 0) {
@@ -199,8 +201,13 @@ public final class AsOf implements Node {
     }
   }
 
-  /** Returns from which time on answers may be others; the greatest number where none is. */
-  private long apply(RawChange change, long watermark, Versions versions) {
+  /**
+   * Returns from which time on answers may be others; the greatest number where none is.
+   *
+   * @param own the watermark of the partition before the change, {@code all} of the table before the
+   *     batch
+   */
+  private long apply(RawChange change, long own, long all, Versions versions) {
     if (change.op() != Message.OP_UPSERT) {
       count(change, "ignored_deletes");
       return Long.MAX_VALUE;
@@ -211,12 +218,14 @@ public final class AsOf implements Node {
       return Long.MAX_VALUE;
     }
     long since = visible.getLong(program.validFrom());
-    if (since < watermark) {
+    if (since < own) {
       count(change, "late_versions");
+    } else if (since < all) {
+      count(change, "overtaken_versions");
     }
     Slice merged = rows.merged(versions.before(since), change);
     long position = change.positioned() ? change.position() : 0;
-    long usedFrom = Math.max(since, watermark);
+    long usedFrom = Math.max(since, Math.max(own, all));
     return versions.put(since, position, usedFrom, merged) ? usedFrom : Long.MAX_VALUE;
   }
 

@@ -96,9 +96,9 @@ final class AsOfMemory {
     return clock;
   }
 
-  /** Asks to be called when the table is idle, if an event waits for that. */
-  void wakeIfIdle(State state) {
-    touched |= open.size() > 0 && idles.at(clock.idleAt(), state);
+  /** Asks to be called when a partition of the table is idle, if an event waits for that. */
+  void wakeIfIdle(long timestamp, State state) {
+    touched |= open.size() > 0 && idles.at(clock.idleAt(timestamp), state);
   }
 
   long nextVersion(long timestamp) {

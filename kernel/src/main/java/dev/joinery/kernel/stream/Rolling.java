@@ -11,6 +11,7 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Aggregates;
 import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.node.LogWatermark;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
@@ -27,10 +28,12 @@ import org.apache.spark.sql.types.DataType;
  * by their times; sends each on when it comes, and again when a late one alters its values.
  *
  * <p>A batch's events are put in place before any is answered. Only what sees a time that came or
- * went is looked at again: the events from there on, as far as the columns look back. The least and
- * the greatest are added up anew where they leave; all else is added and taken back.
+ * went is looked at again: the events from there on, as far as the columns look back. Each is added
+ * once and taken back once; what an aggregate must know singly, such as the least value, stands in
+ * order in memory meanwhile.
  */
 public final class Rolling implements Node {
+  private static final String INSTANCE_LIMIT = "instance_limit";
   static final String TOO_LATE = "It is too far below the watermark to count.";
 
   private final Program.RollingProgram program;
@@ -39,6 +42,7 @@ public final class Rolling implements Node {
   private final DataType[] inputs;
   private final TableFields values;
   private final LogWatermark watermark;
+  private final EventOrder order;
   private final UnsafeRow event;
   private final List<Onward> onward;
   private final EventLetter letters;
@@ -55,6 +59,7 @@ public final class Rolling implements Node {
             .toArray(DataType[]::new);
     this.values = new TableFields(program.values(), columns, program.owner(), context);
     this.watermark = new LogWatermark(program.logs(), context);
+    this.order = new EventOrder(program.key());
     this.event = new UnsafeRow(columns);
     this.onward = program.onward().stream().map(each -> new Onward(each, context)).toList();
     this.letters = new EventLetter(program.owner(), program.key(), program.event());
@@ -204,7 +209,7 @@ public final class Rolling implements Node {
     long first = Math.max(from, work.horizon);
     int left = 0;
     int right = 0;
-    aggregates.clear();
+    aggregates.begin();
     for (RollingMemory.Member each : seen) {
       if (each.time() < first) {
         continue;
@@ -212,13 +217,8 @@ public final class Rolling implements Node {
       while (right < seen.size() && seen.get(right).time() <= each.time()) {
         add(seen.get(right++).event());
       }
-      boolean again = false;
       while (seen.get(left).time() <= each.time() - program.overMicros()) {
-        again |= aggregates.remove(BinaryRow.point(event, seen.get(left++).event().row()));
-      }
-      if (again) {
-        aggregates.clear();
-        seen.subList(left, right).forEach(one -> add(one.event()));
+        remove(seen.get(left++).event());
       }
       send(each, work);
     }
@@ -226,17 +226,26 @@ public final class Rolling implements Node {
   }
 
   private void add(Event each) {
-    aggregates.add(BinaryRow.point(event, each.row()));
+    aggregates.add(BinaryRow.point(event, each.row()), order.of(each.key()));
+  }
+
+  private void remove(Event each) {
+    if (aggregates.remove(BinaryRow.point(event, each.row()), order.of(each.key()))) {
+      throw new IllegalStateException("an aggregate that does not keep what it has to take back");
+    }
   }
 
   private void send(RollingMemory.Member each, Work work) {
     TableFields.Answer now = answerTo(each.event());
     Event came = work.arrived.get(each.event().key());
     if (came != null) {
+      tellLimit(came, work);
       sendOn(came, now, work);
     } else if (now.hash() != each.hash()) {
       counters.product(program.owner(), "corrections", 1);
-      sendOn(each.event().corrected(work.timestamp, work.correctedVersion()), now, work);
+      Event corrected = each.event().corrected(work.timestamp, work.correctedVersion());
+      tellLimit(corrected, work);
+      sendOn(corrected, now, work);
     }
     if (came != null || now.hash() != each.hash()) {
       Event kept = came == null ? each.event() : came;
@@ -247,12 +256,14 @@ public final class Rolling implements Node {
   /** Answers an event that a newer one of its identity follows: it sees itself instead of that. */
   private void pass(Event each, Work work) {
     long time = timeOf(each);
-    aggregates.clear();
+    aggregates.begin();
     work.memory.between(time - program.overMicros() + 1, time + 1, work.timestamp).stream()
         .filter(one -> !one.event().key().equals(each.key()))
         .forEach(one -> add(one.event()));
     add(each);
-    sendOn(each, answerTo(each), work);
+    TableFields.Answer now = answerTo(each);
+    tellLimit(each, work);
+    sendOn(each, now, work);
     countFailures(aggregates.failures());
   }
 
@@ -265,6 +276,16 @@ public final class Rolling implements Node {
     }
     given[inputs.length] = program.overMicros() / 1e6;
     return values.over(each.row(), given);
+  }
+
+  /** Tells that a value of an event is null for the many different ones that it would count. */
+  private void tellLimit(Event each, Work work) {
+    if (aggregates.exceeded() > 0) {
+      counters.product(program.owner(), INSTANCE_LIMIT, 1);
+      String detail =
+          "A value counts more than " + aggregates.exceeded() + " different ones, and is null.";
+      work.outbox.emit(letters.of(each, INSTANCE_LIMIT, detail));
+    }
   }
 
   private void countFailures(int failures) {

@@ -11,6 +11,7 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Node;
+import dev.joinery.kernel.node.LogWatermark;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;

@@ -55,7 +55,7 @@ record GroupSample(
 
   GroupSample forgetting(long retention) {
     GroupProgram.LateProgram late =
-        new GroupProgram.LateProgram(GroupProgram.LateRows.CORRECT, 0, 0, retention);
+        new GroupProgram.LateProgram(GroupProgram.LateRows.CORRECT, AT, 0, 0, retention);
     return new GroupSample(name, window, session, functions, where, late);
   }
 

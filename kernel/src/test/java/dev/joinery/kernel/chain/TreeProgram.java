@@ -103,7 +103,7 @@ public final class TreeProgram {
         index,
         new Program.FoldProgram(
             path, 0, uses.index, false, branches, assemblerOf(tree, path), product, upward));
-    uses.uses.add(new Program.OwnUse(index));
+    uses.uses.add(new Program.OwnUse(index, null));
   }
 
   private Program.BranchProgram edge(Tree tree, Tree embed, int fold, int branch, String path) {
@@ -129,7 +129,9 @@ public final class TreeProgram {
         new DataType[0],
         embed.hasTotal(),
         0,
-        embed.aggregatePrograms());
+        embed.aggregatePrograms(),
+        null,
+        null);
   }
 
   private void lookup(
@@ -155,7 +157,8 @@ public final class TreeProgram {
                 address(tree.table(), parentColumns),
                 fold,
                 new int[] {branch},
-                merge != null));
+                merge != null,
+                null));
     child(embed, new Program.Upward(index, 0, address(embed.table(), childColumns)), path);
   }
 
@@ -194,7 +197,7 @@ public final class TreeProgram {
     uses.removeIf(use -> use instanceof Program.ParentUse parent && parent.target() == match);
     int[] branches = arms.stream().mapToInt(Program.ArmProgram::branch).toArray();
     Program.Address parents = address(tree.table(), embed.parentColumns());
-    uses.add(new Program.ParentUse(match, parents, fold, branches, false));
+    uses.add(new Program.ParentUse(match, parents, fold, branches, false, null));
   }
 
   private void child(Tree embed, Program.Upward upward, String path) {

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -29,14 +30,31 @@ class ClosingTest {
   private static final long DELAY = 10;
   private static final Slice BUCKET = Slice.of(new byte[] {1});
 
+  private Set<Long> idle = Set.of();
+  private long others = Marks.UNKNOWN;
   private final Closing closing =
-      new Closing(new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1));
+      new Closing(
+          0,
+          new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1),
+          () -> idle,
+          () -> others);
   private MemoryState state = new MemoryState();
 
   /** The watermark that each address is told. */
   private Map<Integer, Long> batch(List<byte[]> messages) {
     Outbox outbox = new Outbox();
     closing.handle(BUCKET, messages, state, outbox);
+    return told(outbox);
+  }
+
+  /** The same in a batch that brings nothing. */
+  private Map<Integer, Long> wake() {
+    Outbox outbox = new Outbox();
+    closing.wake(2, state, outbox);
+    return told(outbox);
+  }
+
+  private static Map<Integer, Long> told(Outbox outbox) {
     Map<Integer, Long> told = new TreeMap<>();
     while (outbox.hasNext()) {
       Tuple2<byte[], byte[]> each = outbox.next();
@@ -73,6 +91,29 @@ class ClosingTest {
     assertEquals(Map.of(8, 190L), batch(List.of(deadline(8, 190), newest(1, 50))));
     assertEquals(Map.of(), batch(List.of(deadline(9, 191), newest(0, 500))));
     assertEquals(Map.of(9, 490L), batch(List.of(newest(1, 500))));
+  }
+
+  @Test
+  void aPartitionThatIsIdleHoldsNobodyUpUntilItIsHeardOfAgain() {
+    assertEquals(Map.of(), batch(List.of(deadline(7, 90), newest(0, 200), newest(1, 50))));
+    assertEquals(Map.of(), wake());
+    idle = Set.of(1L);
+    assertEquals(Map.of(7, 190L), wake());
+    assertEquals(Map.of(), batch(List.of(newest(0, 300), newest(1, 60), deadline(8, 200))));
+    idle = Set.of(0L, 1L);
+    assertEquals(Map.of(), batch(List.of(deadline(9, 195))));
+    idle = Set.of(1L);
+    assertEquals(Map.of(8, 290L, 9, 290L), wake());
+  }
+
+  @Test
+  void whileAllPartitionsAreIdleTheOtherRelationCounts() {
+    assertEquals(Map.of(), batch(List.of(deadline(7, 90), deadline(8, 900))));
+    others = 100;
+    assertEquals(Map.of(7, 100L), wake());
+    others = Marks.UNKNOWN;
+    assertEquals(Map.of(9, 100L), batch(List.of(newest(0, 50), deadline(9, 95))));
+    assertEquals(Map.of(8, 990L), batch(List.of(newest(0, 1000))));
   }
 
   @Test

@@ -203,6 +203,32 @@ class AsOfTest {
     assertEquals(490, clock.watermarkBefore(4, 500));
   }
 
+  private static Marks marks(long partition, long newest) {
+    Marks marks = new Marks();
+    marks.add(partition, partition, 0, newest);
+    return marks;
+  }
+
+  @Test
+  void theTableHasComeAsFarAsTheSlowestPartitionThatIsNotQuiet() {
+    TableClock clock = new TableClock(null, 10, 30);
+    clock.hear(marks(1, 500), 1);
+    clock.hear(marks(2, 100), 2);
+
+    // The second partition was not known when the first had come that far: nothing falls.
+    assertEquals(490, clock.watermark());
+    clock.hear(marks(2, 600), 3);
+    clock.hear(marks(1, 700), 32);
+    assertEquals(590, clock.watermark());
+    assertEquals(33, clock.idleAt(32));
+    assertEquals(690, clock.finalBefore(33));
+    clock.hear(new Marks(), 33);
+    clock.hear(marks(2, 610), 34);
+    assertEquals(690, clock.watermark());
+    assertEquals(62, clock.idleAt(34));
+    assertEquals(Long.MAX_VALUE, clock.finalBefore(64));
+  }
+
   @Test
   void theAnswersDoNotDependOnHowTheLogsAreCutIntoBatches() {
     Random random = new Random(11);

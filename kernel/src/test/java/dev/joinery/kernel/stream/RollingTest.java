@@ -32,7 +32,7 @@ class RollingTest {
   }
 
   private static String watermark(long at) {
-    return "{\"sale\": %d}".formatted(START + at * SECOND);
+    return "{\"sale\": {\"watermark\": %d}}".formatted(START + at * SECOND);
   }
 
   @Test

@@ -30,7 +30,7 @@ class SeenTest {
   }
 
   private static void tell(StreamRun run, long watermark) {
-    run.tell("{\"sale\": %d}".formatted(START + watermark * SECOND));
+    run.tell("{\"sale\": {\"watermark\": %d}}".formatted(START + watermark * SECOND));
   }
 
   @Test

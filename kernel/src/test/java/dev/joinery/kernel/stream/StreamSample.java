@@ -252,7 +252,8 @@ final class StreamSample {
                 new int[] {0},
                 List.of(
                     Program.AggregateProgram.of("count", null, null, LONG),
-                    Program.AggregateProgram.of("min", id, null, LONG)),
+                    new Program.AggregateProgram(
+                        "min", id, null, LONG, true, new int[0], new double[0])),
                 2,
                 List.of(new Program.Onward(3, -1, 0, null, true)))),
         List.of(

@@ -1,27 +1,25 @@
-package dev.joinery.kernel.stream;
+package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.message.Marks;
-import dev.joinery.kernel.node.BatchWatermarks;
-import dev.joinery.kernel.node.NodeContext;
 import java.util.Objects;
 
 /**
  * The watermark of logs of events before a batch, as the driver tells the batch's tasks: the least
  * of them. Remembers what it last read.
  */
-final class LogWatermark {
+public final class LogWatermark {
   private final NodeContext context;
   private final int[] logs;
   private String read;
   private long watermark = Marks.UNKNOWN;
 
-  LogWatermark(int[] logs, NodeContext context) {
+  public LogWatermark(int[] logs, NodeContext context) {
     this.context = context;
     this.logs = logs;
   }
 
   /** {@link Marks#UNKNOWN} until each log has told a time. */
-  long micros() {
+  public long micros() {
     String told = context.watermarks();
     if (!Objects.equals(told, read)) {
       watermark = told == null ? Marks.UNKNOWN : least(told);
@@ -31,7 +29,7 @@ final class LogWatermark {
   }
 
   /** So long before the watermark. */
-  long before(long micros) {
+  public long before(long micros) {
     long now = micros();
     return now == Marks.UNKNOWN ? Marks.UNKNOWN : now - micros;
   }

@@ -1,0 +1,90 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.Program;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Whether a row's time is over, so that it may be sent: remembers, of each Closing before its Fold,
+ * the deadline that it told last as one that has come.
+ *
+ * <p>A deadline that has come stays so, and whoever sends the row tells its deadline again when its
+ * time moves; so what was told of another is of no account. A row without a time waits for nothing.
+ */
+final class Decision {
+  private static final long NEVER = Long.MIN_VALUE;
+
+  private final List<Deadlines> waits;
+  private final RowTime time;
+  private final long[] told;
+
+  Decision(int fold, Program.FoldProgram program, NodeContext context) {
+    waits = Deadlines.allBefore(fold, context.program());
+    Integer column =
+        program.branches().stream()
+            .map(Program.BranchProgram::within)
+            .filter(Objects::nonNull)
+            .findFirst()
+            .map(Program.Within::time)
+            .orElse(null);
+    time = new RowTime(column, context.visible(program.relation()).size());
+    told = new long[waits.size()];
+  }
+
+  /** Reads what {@link #write} left; null for nothing. */
+  void read(ByteReader in) {
+    Arrays.fill(told, NEVER);
+    for (int i = 0; in != null && i < told.length; i++) {
+      told[i] = in.readLong();
+    }
+  }
+
+  void write(ByteWriter out) {
+    for (long each : told) {
+      out.writeLong(each);
+    }
+  }
+
+  /** Takes from messages what they tell of the deadlines of a row, null where there is none. */
+  void hear(List<byte[]> messages, Slice row) {
+    long at = time.of(row);
+    if (at == Marks.UNKNOWN) {
+      return;
+    }
+    for (byte[] message : messages) {
+      if (Message.kind(message) == Message.CLOSED) {
+        hear(Message.body(message), at);
+      }
+    }
+  }
+
+  private void hear(ByteReader closed, long at) {
+    closed.readLong(); // How far the watermark has come tells no more than that it has.
+    long deadline = closed.readLong();
+    int from = closed.readVarInt();
+    for (int i = 0; i < told.length; i++) {
+      if (waits.get(i).node() == from && waits.get(i).of(at) == deadline) {
+        told[i] = deadline;
+      }
+    }
+  }
+
+  boolean isMade(Slice row) {
+    long at = time.of(row);
+    if (at == Marks.UNKNOWN) {
+      return true;
+    }
+    for (int i = 0; i < told.length; i++) {
+      if (told[i] != waits.get(i).of(at)) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,362 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Hash;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.DeadLetter;
+import dev.joinery.kernel.message.DocumentLimit;
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.Buckets;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SearchProgram;
+import dev.joinery.kernel.search.Condition;
+import dev.joinery.kernel.search.QuerySet;
+import dev.joinery.kernel.search.StoredQueries;
+import dev.joinery.kernel.search.StoredQuery;
+import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Remembers, for a share of the documents, all queries, each document and what it matches; sends a
+ * match when its content changed, and a tombstone where the two match no more.
+ *
+ * <p>Documents stay where they are and queries come to all of them: a document is tried on all
+ * queries under one address. One that changed is tried on those that an index finds; the others are
+ * tried on the queries that changed, and only in a batch in which one did.
+ *
+ * <p>Invariant: after a batch the matches are those of its queries with its documents, whichever of
+ * the two came first. All that a batch sends has one version, above all before.
+ */
+public final class Search implements Node {
+  private static final String QUERY_BROKEN = "query_broken";
+  private static final int QUERIES = 0;
+  private static final int DOCUMENTS = 1;
+
+  private final SearchProgram program;
+  private final NodeContext context;
+  private final StoredQueries stored;
+  private final Buckets buckets;
+  private final Program.ProductProgram product;
+  private final DocumentLimit limit;
+  private final HitDocument document;
+  private final UnsafeRow searched;
+  private final UnsafeRow kept;
+  private final KeyCodec queryOn;
+  private final KeyCodec documentOn;
+
+  public Search(int node, SearchProgram program, NodeContext context) {
+    Program whole = context.program();
+    this.program = program;
+    this.context = context;
+    this.stored = context.searches().of(node, program, whole);
+    this.buckets = whole.buckets().get(node);
+    this.product = whole.products().get(program.product());
+    this.limit = new DocumentLimit(product, whole.maxDocumentBytes());
+    this.document = new HitDocument(program, context);
+    List<Program.Slot> columns = NodeContext.slotsOf(program.searched(whole));
+    List<Program.Slot> asked = NodeContext.slotsOf(whole.assemblers().get(program.stored()).type());
+    this.searched = new UnsafeRow(columns.size());
+    this.kept = new UnsafeRow(asked.size());
+    this.queryOn = program.queryOn().codec(asked);
+    this.documentOn = program.documentOn().codec(columns);
+  }
+
+  @Override
+  public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
+    Map<Slice, Slice> queries = new LinkedHashMap<>();
+    Map<Slice, Slice> documents = new LinkedHashMap<>();
+    for (byte[] message : messages) {
+      ByteReader in = Message.body(message);
+      switch (Message.kind(message)) {
+        case Message.QUERY -> take(in, queries);
+        case Message.SEARCHED -> take(in, documents);
+        default -> throw Message.unexpected(message);
+      }
+    }
+    new Batch(bucket, Message.latest(messages), state, outbox).handle(queries, documents);
+  }
+
+  private static void take(ByteReader in, Map<Slice, Slice> rows) {
+    boolean exists = in.readByte() != 0;
+    Slice key = in.readBlob();
+    rows.put(key, exists ? in.rest() : null);
+  }
+
+  /** A query as it is kept, not read yet. */
+  private StoredQueries.Source source(Slice key, Slice row) {
+    if (row == null) {
+      return null;
+    }
+    BinaryRow.point(kept, row);
+    boolean none = kept.isNullAt(program.text());
+    Slice on = queryOn.anyNull(kept) ? null : Slice.of(queryOn.encode(kept));
+    String text = none ? null : kept.getUTF8String(program.text()).toString();
+    return new StoredQueries.Source(key, row, on, text);
+  }
+
+  /** One batch at one bucket. */
+  private final class Batch {
+    private final Slice bucket;
+    private final long timestamp;
+    private final State state;
+    private final Outbox outbox;
+    private long version;
+    private long sending;
+    private long fingerprint;
+    private EntryMap queries;
+    private EntryMap documents;
+    private QuerySet all;
+
+    /** Queries of which what is kept has changed. */
+    private final Set<Slice> moved = new HashSet<>();
+
+    Batch(Slice bucket, long timestamp, State state, Outbox outbox) {
+      this.bucket = bucket;
+      this.timestamp = timestamp;
+      this.state = state;
+      this.outbox = outbox;
+    }
+
+    void handle(Map<Slice, Slice> changedQueries, Map<Slice, Slice> changedDocuments) {
+      open();
+      takeQueries(changedQueries);
+      for (Slice key : documents.inPageOrder(changedDocuments.keySet(), each -> each)) {
+        change(key, changedDocuments.get(key));
+      }
+      if (!moved.isEmpty()) {
+        lookBack(moved, changedDocuments.keySet());
+      }
+      close();
+    }
+
+    private void open() {
+      byte[] head = state.read();
+      ByteReader in = head == null ? null : new ByteReader(head);
+      version = in == null ? 0 : in.readLong();
+      fingerprint = in == null ? 0 : in.readLong();
+      queries = EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, QUERIES);
+      documents =
+          EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, DOCUMENTS);
+      sending = Math.max(timestamp, version + 1);
+    }
+
+    private void close() {
+      ByteWriter out = new ByteWriter(256).writeLong(version).writeLong(fingerprint);
+      writeMap(queries, out);
+      writeMap(documents, out);
+      state.write(out.toBytes());
+    }
+
+    private static void writeMap(EntryMap map, ByteWriter out) {
+      ByteWriter head = new ByteWriter(256);
+      map.write(head);
+      out.writeBlob(Slice.of(head.toBytes()));
+    }
+
+    // Queries
+
+    private void takeQueries(Map<Slice, Slice> changes) {
+      long before = fingerprint;
+      Map<Slice, StoredQueries.Source> sources = new LinkedHashMap<>();
+      for (Slice key : queries.inPageOrder(changes.keySet(), each -> each)) {
+        put(key, changes.get(key));
+        sources.put(key, source(key, changes.get(key)));
+      }
+      all = stored.after(before, fingerprint, sources, this::sources);
+      sources.keySet().forEach(this::tellBroken);
+    }
+
+    private void put(Slice key, Slice row) {
+      Slice old = queries.get(key);
+      if (row == null ? old == null : row.equals(old)) {
+        return;
+      }
+      moved.add(key);
+      fingerprint += printOf(key, row) - printOf(key, old);
+      if (row != null) {
+        queries.put(key, row);
+      } else {
+        queries.remove(key);
+      }
+    }
+
+    private static long printOf(Slice key, Slice row) {
+      if (row == null) {
+        return 0;
+      }
+      ByteWriter out = new ByteWriter(key.length() + row.length() + 8).writeBlob(key).writeRaw(row);
+      return Hash.longOf(out.array(), 0, out.size());
+    }
+
+    private Iterator<StoredQueries.Source> sources() {
+      Iterator<EntryMap.Entry> entries = queries.iterator();
+      return new Iterator<>() {
+        @Override
+        public boolean hasNext() {
+          return entries.hasNext();
+        }
+
+        @Override
+        public StoredQueries.Source next() {
+          EntryMap.Entry each = entries.next();
+          return source(each.key().detach(), each.value().detach());
+        }
+      };
+    }
+
+    /** All buckets have the query; one of them tells that it is broken. */
+    private void tellBroken(Slice key) {
+      StoredQuery query = all.get(key);
+      boolean mine = Slice.of(buckets.of(key.toBytes())).equals(bucket);
+      if (query != null && query.broken() != null && mine) {
+        outbox.emit(
+            new DeadLetter(QUERY_BROKEN, query.broken())
+                .time(timestamp)
+                .put("product", product.name())
+                .put("key", product.key(), BinaryRow.of(document.key(key, null), 2))
+                .toMessage(timestamp));
+      }
+    }
+
+    // Documents
+
+    private void change(Slice key, Slice row) {
+      Slice old = documents.get(key);
+      Map<Slice, Hit> hits = old == null ? Map.of() : Searched.read(old).hits;
+      if (row == null) {
+        hits.forEach((query, hit) -> leave(query, key, hit));
+        if (old != null) {
+          documents.remove(key);
+        }
+        return;
+      }
+      Map<Slice, Hit> now = new LinkedHashMap<>();
+      for (StoredQuery query : matching(all, row)) {
+        now.put(query.key(), enter(query, key, row, hits.getOrDefault(query.key(), Hit.NONE)));
+      }
+      hits.forEach(
+          (query, hit) -> {
+            if (!now.containsKey(query)) {
+              leave(query, key, hit);
+            }
+          });
+      keep(key, row, now);
+    }
+
+    private void keep(Slice key, Slice row, Map<Slice, Hit> hits) {
+      if (program.retroactive()) {
+        documents.put(key, new Searched(row, hits).toBytes());
+      } else if (!hits.isEmpty()) {
+        documents.put(key, new Searched(Slice.EMPTY, hits).toBytes());
+      } else {
+        documents.remove(key);
+      }
+    }
+
+    private List<StoredQuery> matching(QuerySet queries, Slice row) {
+      BinaryRow.point(searched, row);
+      if (documentOn.anyNull(searched)) {
+        return List.of();
+      }
+      List<StoredQuery> found = new ArrayList<>();
+      queries.candidates(
+          Slice.of(documentOn.encode(searched)),
+          searched,
+          each -> {
+            Condition.Verdict verdict = each.condition().of(searched);
+            if (verdict == Condition.Verdict.HOLDS) {
+              found.add(each);
+            } else if (verdict == Condition.Verdict.FAILS) {
+              context.counters().product(product.name(), "condition_errors", 1);
+            }
+          });
+      return found;
+    }
+
+    /** Tries the documents that did not change on the queries that did. */
+    private void lookBack(Set<Slice> changed, Set<Slice> done) {
+      Map<Slice, StoredQuery> few = new HashMap<>();
+      changed.forEach(each -> few.put(each, all.get(each)));
+      few.values().removeIf(each -> each == null);
+      QuerySet newer = QuerySet.of(few);
+      Map<Slice, Searched> after = new LinkedHashMap<>();
+      for (Iterator<EntryMap.Entry> each = documents.iterator(); each.hasNext(); ) {
+        EntryMap.Entry entry = each.next();
+        if (!done.contains(entry.key())) {
+          Slice key = entry.key().detach();
+          Searched now = lookBackAt(key, Searched.read(entry.value().detach()), changed, newer);
+          if (now != null) {
+            after.put(key, now);
+          }
+        }
+      }
+      after.forEach((key, each) -> keep(key, each.row, each.hits));
+    }
+
+    /** Returns the document as it is kept now; null where nothing of it has changed. */
+    private Searched lookBackAt(
+        Slice key, Searched before, Set<Slice> changed, QuerySet newer) {
+      List<StoredQuery> found = program.retroactive() ? matching(newer, before.row) : List.of();
+      boolean matched = before.hits.keySet().stream().anyMatch(changed::contains);
+      if (found.isEmpty() && !matched) {
+        return null;
+      }
+      Map<Slice, Hit> now = new LinkedHashMap<>(before.hits);
+      now.keySet().removeAll(changed);
+      for (StoredQuery query : found) {
+        Hit last = before.hits.getOrDefault(query.key(), Hit.NONE);
+        now.put(query.key(), enter(query, key, before.row, last));
+      }
+      before.hits.forEach(
+          (query, hit) -> {
+            if (!now.containsKey(query)) {
+              leave(query, key, hit);
+            }
+          });
+      return new Searched(before.row, now);
+    }
+
+    // Matches
+
+    private Hit enter(StoredQuery query, Slice key, Slice row, Hit last) {
+      Slice value = document.of(query.row(), row);
+      int failures = document.failures();
+      context.counters().productFailures(product.name(), last.failures(), failures);
+      String reason = limit.reason(value, 0, null);
+      if (reason != null) {
+        if (!last.failed()) {
+          outbox.emit(limit.deadLetter(reason, false, document.key(query.key(), key), timestamp));
+        }
+        return last.failing(failures);
+      }
+      long content = Hash.longOf(value.array(), value.offset(), value.length());
+      if (last.differs(content)) {
+        version = sending;
+        Slice keyRow = document.key(query.key(), key);
+        outbox.emit(Message.document(timestamp, program.product(), sending, keyRow, value));
+      }
+      return new Hit(true, false, failures, content);
+    }
+
+    private void leave(Slice query, Slice key, Hit hit) {
+      if (hit.sent()) {
+        version = sending;
+        Slice keyRow = document.key(query, key);
+        outbox.emit(Message.tombstone(timestamp, program.product(), sending, keyRow));
+      }
+    }
+  }
+}

@@ -1,0 +1,191 @@
+package dev.joinery.kernel.search;
+
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.Slice;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+
+/**
+ * Stored queries by what their conditions need of a row, so that a row is tried on few of them:
+ * first by the values of {@code on}, then by the values that expressions must have, then by the
+ * bounds between which one must lie. Those that need nothing of the kind are tried on all rows.
+ *
+ * <p>Invariant: what it leaves out cannot be true of the row.
+ */
+final class QueryIndex {
+  /** A condition with more values than this is found by something else. */
+  private static final int MOST_PLACES = 64;
+
+  /** Fewer are tried one by one. */
+  private static final int FEW = 8;
+
+  private final Map<Expression, Integer> numbers = new HashMap<>();
+  private final List<Access.Reader> readers = new ArrayList<>();
+  private final Map<Slice, Shelf> shelves = new HashMap<>();
+
+  QueryIndex(Collection<StoredQuery> queries) {
+    Map<Slice, Map<List<Integer>, Map<Slice, List<Indexed>>>> found = new HashMap<>();
+    for (StoredQuery query : queries) {
+      if (query.canMatch()) {
+        Indexed indexed = new Indexed(query, Access.of(query.condition()));
+        put(indexed, found.computeIfAbsent(query.on(), each -> new LinkedHashMap<>()));
+      }
+    }
+    found.forEach((on, patterns) -> shelves.put(on, shelf(patterns)));
+  }
+
+  private record Indexed(StoredQuery query, Access access) {}
+
+  /** Queries of one {@code on}: by which expressions have values, then by these. */
+  private record Shelf(List<Pattern> patterns) {}
+
+  private record Pattern(int[] expressions, Map<Slice, Leaf> leaves) {}
+
+  /** Queries that need the same values: by the expression that is bounded, and the others. */
+  private record Leaf(Map<Integer, Intervals<StoredQuery>> ranges, List<StoredQuery> others) {}
+
+  private void put(Indexed indexed, Map<List<Integer>, Map<Slice, List<Indexed>>> patterns) {
+    List<Expression> keys = new ArrayList<>(indexed.access().keys(MOST_PLACES));
+    keys.sort((one, other) -> Integer.compare(numberOf(one), numberOf(other)));
+    List<Integer> expressions = keys.stream().map(this::numberOf).toList();
+    Map<Slice, List<Indexed>> places =
+        patterns.computeIfAbsent(expressions, each -> new HashMap<>());
+    List<byte[]> codes = List.of(new byte[0]);
+    for (Expression each : keys) {
+      codes = combined(codes, indexed.access().equal().get(each));
+    }
+    for (byte[] code : codes) {
+      places.computeIfAbsent(Slice.of(code), each -> new ArrayList<>()).add(indexed);
+    }
+  }
+
+  private static List<byte[]> combined(List<byte[]> codes, Set<Slice> values) {
+    List<byte[]> longer = new ArrayList<>();
+    for (byte[] code : codes) {
+      for (Slice value : values) {
+        longer.add(new ByteWriter(32).writeRaw(Slice.of(code)).writeRaw(value).toBytes());
+      }
+    }
+    return longer;
+  }
+
+  private int numberOf(Expression expression) {
+    return numbers.computeIfAbsent(
+        expression,
+        each -> {
+          readers.add(new Access.Reader(each));
+          return readers.size() - 1;
+        });
+  }
+
+  private Shelf shelf(Map<List<Integer>, Map<Slice, List<Indexed>>> patterns) {
+    List<Pattern> made = new ArrayList<>();
+    patterns.forEach(
+        (expressions, places) -> {
+          Map<Slice, Leaf> leaves = new HashMap<>();
+          places.forEach((code, queries) -> leaves.put(code, leaf(queries)));
+          int[] numbered = expressions.stream().mapToInt(Integer::intValue).toArray();
+          made.add(new Pattern(numbered, leaves));
+        });
+    return new Shelf(made);
+  }
+
+  private Leaf leaf(List<Indexed> queries) {
+    Map<Integer, List<Intervals.Interval<StoredQuery>>> bounded = new HashMap<>();
+    List<StoredQuery> others = new ArrayList<>();
+    for (Indexed each : queries) {
+      Map.Entry<Expression, Access.Range> range =
+          queries.size() <= FEW ? null : narrowest(each.access());
+      if (range == null) {
+        others.add(each.query());
+      } else {
+        bounded
+            .computeIfAbsent(numberOf(range.getKey()), key -> new ArrayList<>())
+            .add(
+                new Intervals.Interval<>(
+                    range.getValue().low(), range.getValue().high(), each.query()));
+      }
+    }
+    Map<Integer, Intervals<StoredQuery>> ranges = new HashMap<>();
+    bounded.forEach((number, intervals) -> ranges.put(number, new Intervals<>(intervals)));
+    return new Leaf(ranges, others);
+  }
+
+  /** A range with two ends where there is one. */
+  private static Map.Entry<Expression, Access.Range> narrowest(Access access) {
+    Map.Entry<Expression, Access.Range> found = null;
+    for (Map.Entry<Expression, Access.Range> each : access.ranges().entrySet()) {
+      if (found == null || (each.getValue().isClosed() && !found.getValue().isClosed())) {
+        found = each;
+      }
+    }
+    return found;
+  }
+
+  /** Gives the queries that may be true of a row, each once. */
+  void candidates(Slice on, InternalRow row, Consumer<StoredQuery> found) {
+    Shelf shelf = shelves.get(on);
+    if (shelf == null) {
+      return;
+    }
+    Codes codes = new Codes(row);
+    for (Pattern pattern : shelf.patterns()) {
+      Slice code = codes.together(pattern.expressions());
+      Leaf leaf = code == null ? null : pattern.leaves().get(code);
+      if (leaf != null) {
+        leaf.others().forEach(found);
+        leaf.ranges().forEach((number, intervals) -> codes.within(number, intervals, found));
+      }
+    }
+  }
+
+  /** What expressions give over one row, each worked out once. */
+  private final class Codes {
+    private final InternalRow row;
+    private final Slice[] codes = new Slice[readers.size()];
+    private final boolean[] known = new boolean[readers.size()];
+
+    Codes(InternalRow row) {
+      this.row = row;
+    }
+
+    Slice of(int number) {
+      if (!known[number]) {
+        known[number] = true;
+        codes[number] = readers.get(number).codeOf(row);
+      }
+      return codes[number];
+    }
+
+    /** Null where one of them is null. */
+    Slice together(int[] numbered) {
+      if (numbered.length == 0) {
+        return Slice.EMPTY;
+      }
+      if (Arrays.stream(numbered).anyMatch(each -> of(each) == null)) {
+        return null;
+      }
+      ByteWriter out = new ByteWriter(64);
+      for (int each : numbered) {
+        out.writeRaw(of(each));
+      }
+      return Slice.of(out.toBytes());
+    }
+
+    void within(int number, Intervals<StoredQuery> intervals, Consumer<StoredQuery> found) {
+      Slice code = of(number);
+      if (code != null) {
+        intervals.holding(code, found);
+      }
+    }
+  }
+}

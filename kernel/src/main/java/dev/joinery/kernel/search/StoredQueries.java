@@ -1,0 +1,85 @@
+package dev.joinery.kernel.search;
+
+import dev.joinery.kernel.bytes.Slice;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+
+/**
+ * The queries of one search, as all tasks of a worker share them: remembers the last sets of them,
+ * by a fingerprint of what is in them.
+ *
+ * <p>All buckets have the same queries after a batch, so the first that is worked on makes the set
+ * and the others find it. One that is not known, as after a start, is read from a bucket's state.
+ */
+public final class StoredQueries {
+  /** A row of the queries, not read yet. */
+  public record Source(Slice key, Slice row, Slice on, String text) {}
+
+  private static final int REMEMBERED = 3;
+
+  private final Conditions conditions;
+  private final Map<Long, QuerySet> sets =
+      new LinkedHashMap<>(8, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, QuerySet> eldest) {
+          return size() > REMEMBERED;
+        }
+      };
+
+  public StoredQueries(Conditions conditions) {
+    this.conditions = conditions;
+    sets.put(0L, QuerySet.of(Map.of()));
+  }
+
+  /**
+   * The set after a batch.
+   *
+   * @param before the fingerprint of the set before it, {@code after} that of this one
+   * @param changes by key; null for a query that went
+   * @param all the queries after the batch, asked for only where the set before is not known
+   */
+  public synchronized QuerySet after(
+      long before, long after, Map<Slice, Source> changes, Supplier<Iterator<Source>> all) {
+    QuerySet known = sets.get(after);
+    if (known == null) {
+      QuerySet last = sets.get(before);
+      known = last == null ? QuerySet.of(readAll(all.get())) : last.with(read(changes));
+      sets.put(after, known);
+    }
+    return known;
+  }
+
+  private Map<Slice, StoredQuery> readAll(Iterator<Source> sources) {
+    Map<Slice, Source> all = new LinkedHashMap<>();
+    sources.forEachRemaining(each -> all.put(each.key(), each));
+    return read(all);
+  }
+
+  /** Reads queries; one that went stays null. */
+  public synchronized Map<Slice, StoredQuery> read(Map<Slice, Source> sources) {
+    List<String> texts = new ArrayList<>();
+    for (Source each : sources.values()) {
+      if (each != null && each.text() != null) {
+        texts.add(each.text());
+      }
+    }
+    Iterator<Conditions.Read> read = conditions.read(texts).iterator();
+    Map<Slice, StoredQuery> queries = new HashMap<>();
+    sources.forEach((key, source) -> queries.put(key, source == null ? null : query(source, read)));
+    return queries;
+  }
+
+  private static StoredQuery query(Source source, Iterator<Conditions.Read> read) {
+    Conditions.Read found =
+        source.text() == null ? new Conditions.Read(null, null) : read.next();
+    return new StoredQuery(
+        source.key(), source.row(), source.on(), found.condition(), found.broken());
+  }
+}

@@ -1,0 +1,164 @@
+"""`joinery status` and `joinery top`: how products stand, from what their runs have written.
+
+Invariant: nothing is asked but files beside the checkpoint, so an answer takes no server, no
+Spark and no Java, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from joinery.cli.columns import aligned
+from joinery.cli.project import DONE, FOUND
+from joinery.errors import SpecError
+from joinery.observe.status import ProductStatus, ProjectStatus, known_products, project_status
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+
+_HEADER = ("product", "state", "fresh", "behind", "docs/s", "sent", "state size", "dead letters")
+_NUMBERS = range(2, len(_HEADER))
+_SHOWN = 20
+_REDRAWN_S = 1.0
+_MARKS = {"failed": "✗", "gone": "✗", "waiting": "◐", "behind": "◐", "live": "●"}
+
+
+class StatusProductError(SpecError):
+    """A command names a product that the project does not have."""
+
+    code = "STATUS_PRODUCT"
+
+
+def run_status(file: Path, names: Sequence[str], *, as_json: bool, check: bool, every: bool) -> int:
+    """Print how products stand; with `check`, return 3 where one wants attention."""
+    found = project_status(_spec(file, names), names)
+    if as_json:
+        sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
+    else:
+        shown = len(found.products) if every or names else _SHOWN
+        sys.stdout.writelines(f"{line}\n" for line in status_lines(found, shown))
+    return FOUND if check and found.wants_attention else DONE
+
+
+def run_top(file: Path, names: Sequence[str]) -> int:
+    """Show how products stand, drawn again each second until Ctrl-C; once without a terminal."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    spec, console = _spec(file, names), Console()
+    if not console.is_terminal:
+        return run_status(file, names, as_json=False, check=False, every=False)
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                lines = status_lines(project_status(spec, names), console.height - 6)
+                text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+                live.update(text, refresh=True)
+                time.sleep(_REDRAWN_S)
+    except KeyboardInterrupt:
+        return DONE
+
+
+def _spec(file: Path, names: Sequence[str]) -> ProjectSpec:
+    spec = load_spec(file)
+    known = known_products(spec)
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise StatusProductError(
+                f'there is no product or stream "{name}" to run',
+                hint=f"{guess}Known: {', '.join(known)}. Another project: --file FILE.",
+            )
+    return spec
+
+
+def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
+    """Yield the status of a project, a line a product and one more for each reason.
+
+    Args:
+        found: What is shown.
+        shown: The most products that are shown; those that want attention are the first.
+    """
+    products = found.products[:shown]
+    urgent = sum(each.wants_attention for each in found.products)
+    yield f"{found.project}   {_counted(len(found.products), 'product')}   {_urgent(urgent)}"
+    if products:
+        table = aligned([_HEADER, *map(_row, products)], right=_NUMBERS)
+        yield f"  {next(table)}"
+        for line, each in zip(table, products, strict=True):
+            yield f"{_MARKS.get(each.state, ' ')} {line}"
+            yield from _reasons(each)
+    if hidden := len(found.products) - len(products):
+        yield f"… {hidden} more: joinery status --all"
+    yield from (f"warning: {each}" for each in found.warnings)
+
+
+def _reasons(status: ProductStatus) -> Iterator[str]:
+    if status.because and status.state != "ended":
+        yield f"    because {status.because}"
+    for each in status.missed:
+        yield f"    {each}"
+
+
+def _row(status: ProductStatus) -> tuple[str, ...]:
+    if status.state == "never run":
+        return (status.product, status.state, *("-",) * (len(_HEADER) - 2))
+    return (
+        status.product,
+        status.state,
+        "-" if status.fresh_s is None else _seconds(status.fresh_s),
+        _behind(status),
+        f"{status.per_second:,.0f}",
+        f"{status.documents:,}",
+        "-" if status.state_bytes is None else _size(status.state_bytes),
+        f"{status.dead:,}",
+    )
+
+
+def _behind(status: ProductStatus) -> str:
+    if status.bytes_left and not status.rows_left:
+        return _size(status.bytes_left)
+    return f"{status.rows_left:,}"
+
+
+def _seconds(seconds: float) -> str:
+    """Return a length of time in two figures or so.
+
+    Example:
+        >>> [_seconds(each) for each in (0.42, 41, 400, 90_000)]
+        ['0.4 s', '41 s', '6.7 min', '25.0 h']
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _size(size: int) -> str:
+    """Return bytes in the unit that fits.
+
+    Example:
+        >>> [_size(each) for each in (12, 88_000, 352_000_000)]
+        ['12 B', '88 kB', '352 MB']
+    """
+    for unit, divisor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= divisor:
+            return f"{size / divisor:.3g} {unit}"
+    return f"{size} B"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _urgent(count: int) -> str:
+    if not count:
+        return "nothing wants attention"
+    return f"{count} {'wants' if count == 1 else 'want'} attention"

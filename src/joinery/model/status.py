@@ -1,0 +1,208 @@
+"""What the run of a query tells of itself, for those who look at it from outside.
+
+It is a small JSON file beside the checkpoint, so that looking needs no broker, no Spark, no Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+from joinery.model.progress import Counts, Waiting
+
+RunState = Literal["running", "ended", "failed"]
+"""What a run last said of itself; whether it still is there, only its lease tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastBatch:
+    """The last batch of a query that is through.
+
+    Attributes:
+        ended_at: Seconds since 1970.
+        rows: Changes that it read.
+        durations_ms: Where its time went, by step.
+    """
+
+    number: int
+    ended_at: float
+    seconds: float
+    rows: int
+    durations_ms: Counts = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the batch as one JSON object."""
+        return {
+            "number": self.number,
+            "ended_at": moment_text(self.ended_at),
+            "seconds": round(self.seconds, 3),
+            "rows": self.rows,
+            "duration_ms": dict(self.durations_ms),
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> LastBatch:
+        """Return the batch that `to_json` told."""
+        return cls(
+            number=told["number"],
+            ended_at=seconds_of(told["ended_at"]),
+            seconds=told["seconds"],
+            rows=told["rows"],
+            durations_ms=told["duration_ms"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductTotals:
+    """What a run did for one product or stream since it began.
+
+    Attributes:
+        relations: What it is made of.
+        targets: Where its documents go.
+        documents: How many were sent.
+        tombstones: How many were taken back.
+        per_second: Of both, in the last minute before the file was written.
+        age_ms: How old the changes of that minute were when their documents were published, on
+            average; None where they do not tell when they were committed.
+        dead: Its dead letters, and those of its relations.
+        counters: What else was counted, such as `late` and `expression_errors`.
+    """
+
+    relations: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    documents: int = 0
+    tombstones: int = 0
+    per_second: float = 0.0
+    age_ms: int | None = None
+    dead: int = 0
+    counters: Counts = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the totals as one JSON object."""
+        return {
+            "relations": list(self.relations),
+            "targets": list(self.targets),
+            "documents": self.documents,
+            "tombstones": self.tombstones,
+            "per_second": round(self.per_second, 2),
+            "age_ms": self.age_ms,
+            "dead": self.dead,
+            "counters": dict(self.counters),
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> ProductTotals:
+        """Return the totals that `to_json` told."""
+        lists = {name: tuple(told[name]) for name in ("relations", "targets")}
+        return cls(**{**told, **lists})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStatus:
+    """The run of one query, as it stood when it last wrote.
+
+    Attributes:
+        state: What the run said of itself.
+        why: Why it failed.
+        code: Of the error that it failed with.
+        began_at: When the run began, in seconds since 1970.
+        written_at: Likewise.
+        caught_up: Whether nothing was left to read.
+        caught_up_at: When nothing was, last; None where the run has not come so far yet.
+        batch: The last batch that is through; None before the first.
+        rows_left: By relation, the records still to read, where the log counts them.
+        bytes_left: By relation, the bytes of files still to read.
+        state_bytes: Join state on disk; None where nobody can tell.
+        products: By name.
+        waiting: What is waited for.
+        warnings: What someone should look at, each as one line.
+        watermarks: By relation with one, how far its event times had come.
+    """
+
+    query: str
+    state: RunState
+    began_at: float
+    written_at: float
+    why: str = ""
+    code: str = ""
+    caught_up: bool = False
+    caught_up_at: float | None = None
+    batch: LastBatch | None = None
+    rows_left: Counts = field(default_factory=dict)
+    bytes_left: Counts = field(default_factory=dict)
+    state_bytes: int | None = None
+    products: Mapping[str, ProductTotals] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+    warnings: tuple[str, ...] = ()
+    watermarks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the status as one JSON object."""
+        return {
+            "query": self.query,
+            "state": self.state,
+            "why": self.why,
+            "code": self.code,
+            "began_at": moment_text(self.began_at),
+            "written_at": moment_text(self.written_at),
+            "caught_up": self.caught_up,
+            "caught_up_at": None if self.caught_up_at is None else moment_text(self.caught_up_at),
+            "batch": None if self.batch is None else self.batch.to_json(),
+            "rows_left": dict(self.rows_left),
+            "bytes_left": dict(self.bytes_left),
+            "state_bytes": self.state_bytes,
+            "products": {name: each.to_json() for name, each in self.products.items()},
+            "waiting": [{**each.to_json(), "grace_s": each.grace_s} for each in self.waiting],
+            "warnings": list(self.warnings),
+            "watermarks": dict(self.watermarks),
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> QueryStatus:
+        """Return the status that `to_json` told.
+
+        Raises:
+            KeyError: It is of another version of Joinery.
+        """
+        batch, caught_up_at = told["batch"], told["caught_up_at"]
+        return cls(
+            query=told["query"],
+            state=cast(RunState, told["state"]),
+            why=told["why"],
+            code=told["code"],
+            began_at=seconds_of(told["began_at"]),
+            written_at=seconds_of(told["written_at"]),
+            caught_up=told["caught_up"],
+            caught_up_at=None if caught_up_at is None else seconds_of(caught_up_at),
+            batch=None if batch is None else LastBatch.of_json(batch),
+            rows_left=told["rows_left"],
+            bytes_left=told["bytes_left"],
+            state_bytes=told["state_bytes"],
+            products={name: ProductTotals.of_json(each) for name, each in told["products"].items()},
+            waiting=tuple(Waiting(**each) for each in told["waiting"]),
+            warnings=tuple(told["warnings"]),
+            watermarks=told["watermarks"],
+        )
+
+
+def moment_text(seconds: float) -> str:
+    """Return a moment, in seconds since 1970, as ISO 8601 in UTC.
+
+    Example:
+        >>> moment_text(1.5)
+        '1970-01-01T00:00:01.500Z'
+    """
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds since 1970 of a moment in ISO 8601.
+
+    Example:
+        >>> seconds_of("1970-01-01T00:00:01.500Z")
+        1.5
+    """
+    return datetime.fromisoformat(text).timestamp()

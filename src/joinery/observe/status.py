@@ -1,0 +1,324 @@
+"""How the products of a project stand, read from the small files that its runs write.
+
+What a run says of itself is taken as it says it; whether it still is there, its lease tells.
+
+Invariant: looking changes nothing, and asks no broker, no store and no sink.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from joinery.dead_letters.dead_letter import sorted_out
+from joinery.dead_letters.folder import DeadLetterFolderReader
+from joinery.dead_letters.open import dead_letter_reader
+from joinery.delivery.lease import Holder
+from joinery.delivery.query_paths import QueryPaths
+from joinery.model.status import ProductTotals, QueryStatus, moment_text
+from joinery.project.expect import Expectations
+from joinery.project.product import ProjectSpec
+
+State = Literal["failed", "gone", "waiting", "behind", "starting", "live", "ended", "never run"]
+"""How a product stands, the most urgent first."""
+
+STATES: tuple[State, ...] = (
+    "failed",
+    "gone",
+    "waiting",
+    "behind",
+    "starting",
+    "live",
+    "ended",
+    "never run",
+)
+_URGENT: tuple[State, ...] = ("failed", "gone", "waiting")
+_BEHIND_S = 10.0
+_FRESH_MS = 30_000
+_RECENT_S = 60.0
+_LARGEST_FOLDER = 32 << 20  # bytes of dead letters that are counted one by one
+_MOST = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductStatus:
+    """How one product or stream stands.
+
+    Attributes:
+        query: The query that runs it.
+        because: Why, in words; empty while it is live.
+        fresh_s: How old what it does not show yet is: while it keeps up, the mean age of changes
+            when their documents were published, in the last minute; else the time since it last
+            had all that its sources had. None where nobody can tell.
+        rows_left: Records still to read, where the log counts them.
+        bytes_left: Bytes of change files still to read.
+        per_second: Documents and tombstones, in the last minute.
+        documents: Documents that the run has sent.
+        tombstones: Documents that it took back.
+        dead: Dead letters that are open; of a topic of dead letters, or of more than 32 MB of
+            them, those that the run has counted.
+        state_bytes: Join state of its query on disk.
+        missed: What it was expected to be and is not, each in words.
+    """
+
+    product: str
+    query: str
+    state: State
+    because: str = ""
+    fresh_s: float | None = None
+    rows_left: int = 0
+    bytes_left: int = 0
+    per_second: float = 0.0
+    documents: int = 0
+    tombstones: int = 0
+    dead: int = 0
+    state_bytes: int | None = None
+    missed: tuple[str, ...] = ()
+
+    @property
+    def wants_attention(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.state in _URGENT or bool(self.missed)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as one JSON object, for machines."""
+        return {
+            "product": self.product,
+            "query": self.query,
+            "state": self.state,
+            "because": self.because,
+            "fresh_s": None if self.fresh_s is None else round(self.fresh_s, 3),
+            "rows_left": self.rows_left,
+            "bytes_left": self.bytes_left,
+            "per_second": round(self.per_second, 2),
+            "documents": self.documents,
+            "tombstones": self.tombstones,
+            "dead": self.dead,
+            "state_bytes": self.state_bytes,
+            "missed": list(self.missed),
+            "wants_attention": self.wants_attention,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectStatus:
+    """How a project stands.
+
+    Attributes:
+        products: What wants attention first, then by how urgent their states are, then by name.
+        warnings: What its runs noticed that someone should look at.
+    """
+
+    project: str
+    checkpoint: Path
+    products: tuple[ProductStatus, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def wants_attention(self) -> bool:
+        """Whether somebody should look at one of its products."""
+        return any(each.wants_attention for each in self.products)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as one JSON object, for machines."""
+        return {
+            "project": self.project,
+            "checkpoint": str(self.checkpoint),
+            "wants_attention": self.wants_attention,
+            "products": [each.to_json() for each in self.products],
+            "warnings": list(self.warnings),
+        }
+
+
+def project_status(
+    spec: ProjectSpec, names: Collection[str] = (), *, clock: Callable[[], float] = time.time
+) -> ProjectStatus:
+    """Return how the products of a project stand.
+
+    Args:
+        spec: The project; its plan is not needed.
+        names: Those to look at; empty means all that have something to run.
+        clock: Tells the seconds since 1970.
+    """
+    root, now = spec.path_of(spec.run.checkpoint), clock()
+    queries = {each: query for each, query in _queries(spec).items() if not names or each in names}
+    runs = {query: _Run.read(root, query) for query in dict.fromkeys(queries.values())}
+    letters = _open_letters(spec)
+    expected = {each.name: each.expect for each in spec.products}
+    found = []
+    for name, query in queries.items():
+        status = runs[query].product(name, now)
+        if letters is not None:
+            status = replace(status, dead=_dead(spec, letters, name, runs[query]))
+        found.append(_judged(status, expected.get(name) or Expectations()))
+    warnings = dict.fromkeys(each for run in runs.values() for each in run.warnings)
+    return ProjectStatus(
+        project=spec.name,
+        checkpoint=root,
+        products=tuple(sorted(found, key=_urgency)),
+        warnings=tuple(warnings),
+    )
+
+
+def known_products(spec: ProjectSpec) -> tuple[str, ...]:
+    """Return the products and streams of a project that have something to run."""
+    return tuple(_queries(spec))
+
+
+def _queries(spec: ProjectSpec) -> dict[str, str]:
+    """Return the query of each product and stream that has one."""
+    products = {each.name: each.group or each.name for each in spec.products}
+    streams = {each.name: each.group or each.name for each in spec.streams if each.sinks}
+    return {**products, **streams}
+
+
+def _urgency(status: ProductStatus) -> tuple[bool, int, str]:
+    return not status.wants_attention, STATES.index(status.state), status.product
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is known of the run of one query."""
+
+    query: str
+    told: QueryStatus | None
+    holder: Holder | None
+
+    @classmethod
+    def read(cls, root: Path, query: str) -> _Run:
+        paths = QueryPaths.of(root, query)
+        return cls(query, _told(paths.status_file), paths.lease.holder)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.told.warnings if self.told is not None else ()
+
+    @property
+    def going_on(self) -> bool:
+        return self.holder is not None and self.holder.alive
+
+    def product(self, name: str, now: float) -> ProductStatus:
+        """Return how a product stands, but for what is expected of it."""
+        told = self.told
+        if told is None:
+            state: State = "starting" if self.going_on else "never run"
+            return ProductStatus(product=name, query=self.query, state=state)
+        mine = told.products.get(name, ProductTotals(relations=()))
+        state, because = self._state(name, mine, told, now)
+        recent = state not in ("gone", "ended") and now - told.written_at < _RECENT_S
+        return ProductStatus(
+            product=name,
+            query=self.query,
+            state=state,
+            because=because,
+            fresh_s=_fresh_s(state, mine, told, now),
+            rows_left=sum(told.rows_left.get(each, 0) for each in mine.relations),
+            bytes_left=sum(told.bytes_left.get(each, 0) for each in mine.relations),
+            per_second=mine.per_second if recent else 0.0,
+            documents=mine.documents,
+            tombstones=mine.tombstones,
+            dead=mine.dead,
+            state_bytes=told.state_bytes,
+        )
+
+    def _state(
+        self, name: str, mine: ProductTotals, told: QueryStatus, now: float
+    ) -> tuple[State, str]:
+        if told.state == "failed":
+            return "failed", f"{told.why} [{told.code}]" if told.code else told.why
+        if told.state == "ended":
+            return "ended", f"at {moment_text(told.written_at)}"
+        if not self.going_on:
+            return "gone", self._gone()
+        for each in told.waiting:
+            for_s = now - each.since
+            if for_s > each.grace_s and each.product in (name, self.query):
+                return "waiting", f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
+        if told.caught_up:
+            return "live", ""
+        if told.caught_up_at is None and told.batch is None:
+            return "starting", ""
+        if told.caught_up_at is not None and now - told.caught_up_at < _BEHIND_S:
+            return "live", ""
+        return "behind", _why_behind(told, now)
+
+    def _gone(self) -> str:
+        if self.holder is None:
+            return "its lease is gone; start the run again"
+        process, host = self.holder.processes[0], self.holder.host
+        seen = moment_text(self.holder.renewed_at)
+        return f"process {process} on {host} was last seen at {seen}; start the run again"
+
+
+def _told(file: Path) -> QueryStatus | None:
+    """Return what a run told; None where none did, or one of another version of Joinery."""
+    try:
+        return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:
+    age_s = None if mine.age_ms is None else mine.age_ms / 1000
+    if state == "live":
+        return age_s
+    if told.caught_up and state == "waiting":
+        return age_s
+    if told.caught_up_at is None:
+        return None
+    return max(now - told.caught_up_at, age_s or 0.0)
+
+
+def _why_behind(told: QueryStatus, now: float) -> str:
+    """Return where the time goes, in words."""
+    batch = told.batch
+    if batch is None:
+        return f"its first batch has been going on for {now - told.began_at:.0f} s"
+    if (lasts := now - batch.ended_at) > 2 * batch.seconds + _BEHIND_S:
+        return f"the batch after {batch.number} has been going on for {lasts:.0f} s"
+    sinks_ms = batch.durations_ms.get("sinks", 0)
+    if batch.seconds and sinks_ms / 1000 > _MOST * batch.seconds:
+        share = f"{min(1.0, sinks_ms / 1000 / batch.seconds):.0%} of the batch"
+        return f"its sinks take {sinks_ms:,} ms a batch ({share})"
+    rate = batch.rows / batch.seconds if batch.seconds else 0.0
+    return f"it reads {rate:,.0f} rows a second and has not caught up yet"
+
+
+def _open_letters(spec: ProjectSpec) -> Counter[str] | None:
+    """Return the open dead letters by topic or product; None where they are not counted here."""
+    if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
+        return None
+    reader = dead_letter_reader(spec)
+    if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
+        return None
+    letters = sorted_out(reader.lines(), reader.marks())
+    return Counter(each.of for each in letters if each.state == "open")
+
+
+def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -> int:
+    told = run.told.products.get(name) if run.told is not None else None
+    read = told.relations if told is not None else ()
+    topics = {each.topic or each.name for each in spec.relations if each.name in read}
+    return sum(letters.get(each, 0) for each in {name, *topics})
+
+
+def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:
+    """Return the status with what it was expected to be and is not."""
+    if status.state == "never run":
+        return status
+    fresh_ms = expect.fresh_ms
+    if fresh_ms is None and status.state == "behind":
+        fresh_ms = _FRESH_MS
+    missed = []
+    if fresh_ms is not None and status.fresh_s is not None and status.fresh_s * 1000 > fresh_ms:
+        missed.append(f"fresh: {status.fresh_s:,.1f} s, expected {fresh_ms / 1000:g} s")
+    if expect.behind is not None and status.rows_left > expect.behind:
+        missed.append(f"behind: {status.rows_left:,} rows, expected {expect.behind:,}")
+    if expect.dead is not None and status.dead > expect.dead:
+        missed.append(f"dead: {status.dead:,}, expected {expect.dead:,}")
+    return replace(status, missed=tuple(missed))

@@ -1,0 +1,198 @@
+"""The status files of a run: one a query, beside its checkpoint, written between batches.
+
+Invariant: a file stands whole or not at all. Nothing here holds up a batch or fails a run: a
+disk that takes no status file is warned of once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from joinery.files import write_whole
+from joinery.model.progress import BatchProgress, Counts, Progress
+from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
+from joinery.plan.nodes import Product
+
+log = logging.getLogger("joinery.run")
+_EVERY_S = 0.5
+_RECENT_S = 60.0
+_UNCOUNTED: Counts = {}
+
+Sample = tuple[float, int, int, int]
+"""When it was taken; documents and tombstones, timed changes and the sum of their ages, so far."""
+
+
+class Recent:
+    """What a product did in the last minute, from totals that only rise."""
+
+    def __init__(self) -> None:
+        self._samples: deque[Sample] = deque()
+
+    def note(self, sample: Sample) -> None:
+        """Note totals; keep one sample from before the last minute, which it is compared with."""
+        self._samples.append(sample)
+        while len(self._samples) > 2 and self._samples[1][0] < sample[0] - _RECENT_S:
+            self._samples.popleft()
+
+    @property
+    def per_second(self) -> float:
+        """Documents and tombstones a second."""
+        first, last = self._samples[0], self._samples[-1]
+        return (last[1] - first[1]) / max(_EVERY_S, last[0] - first[0])
+
+    @property
+    def age_ms(self) -> int | None:
+        """The mean age of the changes when they were published."""
+        first, last = self._samples[0], self._samples[-1]
+        timed = last[2] - first[2]
+        return round((last[3] - first[3]) / timed) if timed else None
+
+
+class StatusFiles:
+    """Writes the status files of one run.
+
+    Args:
+        files: By query, where its file stands.
+        products: By query.
+        targets: By product, where its documents go.
+        progress: Returns the run as it stands.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        products: Mapping[str, Sequence[Product]],
+        targets: Mapping[str, Sequence[str]],
+        progress: Callable[[], Progress],
+    ) -> None:
+        self._files, self._products, self._targets = files, products, targets
+        self._progress = progress
+        self._began_at = time.time()
+        self._recent = {each.name: Recent() for every in products.values() for each in every}
+        self._caught_up_at: dict[str, float] = {}
+        self._written: dict[str, QueryStatus] = {}
+        self._due_at = 0.0
+        self._broken = False
+
+    def begin(self) -> None:
+        """Tell that the run has begun."""
+        self._write_all({}, "running")
+
+    def look(self, caught_up: Mapping[str, bool]) -> None:
+        """Write what has changed, at most twice a second.
+
+        Args:
+            caught_up: By query, whether nothing is left to read, now.
+        """
+        if time.monotonic() >= self._due_at:
+            self._due_at = time.monotonic() + _EVERY_S
+            self._write_all(caught_up, "running")
+
+    def end(self, failure: Exception | None) -> None:
+        """Tell how the run ended."""
+        state: RunState = "ended" if failure is None else "failed"
+        code = getattr(failure, "code", "")
+        self._write_all({}, state, str(failure or ""), code)
+
+    def _write_all(
+        self, caught_up: Mapping[str, bool], state: RunState, why: str = "", code: str = ""
+    ) -> None:
+        progress, now = self._progress(), time.time()
+        for query, products in self._products.items():
+            status = self._status(query, products, progress, now, caught_up.get(query, False))
+            self._write(replace(status, state=state, why=why, code=code))
+
+    def _status(
+        self,
+        query: str,
+        products: Sequence[Product],
+        progress: Progress,
+        now: float,
+        caught_up: bool,
+    ) -> QueryStatus:
+        batch = progress.latest.get(query)
+        if caught_up:
+            self._caught_up_at[query] = now
+        elif batch is not None and not _left(batch):
+            ended_at = max(batch.ended_at, self._caught_up_at.get(query, 0.0))
+            self._caught_up_at[query] = ended_at
+        names = {query, *(each.name for each in products)}
+        return QueryStatus(
+            query=query,
+            state="running",
+            began_at=self._began_at,
+            written_at=now,
+            caught_up=caught_up,
+            caught_up_at=self._caught_up_at.get(query),
+            batch=None if batch is None else _last(batch),
+            rows_left={} if batch is None else batch.remaining_rows,
+            bytes_left={} if batch is None else batch.remaining,
+            state_bytes=None if batch is None else batch.state_bytes,
+            products={each.name: self._totals(each, progress, now) for each in products},
+            waiting=tuple(each for each in progress.waiting.values() if each.product in names),
+            warnings=tuple(str(each) for each in progress.warnings),
+            watermarks={}
+            if batch is None
+            else {name: each.to_json() for name, each in batch.event_times.items()},
+        )
+
+    def _totals(self, product: Product, progress: Progress, now: float) -> ProductTotals:
+        sent = progress.documents.get(product.name, _UNCOUNTED)
+        counters = progress.counters.get(product.name, _UNCOUNTED)
+        relations = [each.name for each in product.relations]
+        read = [progress.relations.get(each, _UNCOUNTED) for each in relations]
+        documents, tombstones = sent.get("upserts", 0), sent.get("tombstones", 0)
+        timed, age_ms = (sum(each.get(name, 0) for each in read) for name in ("timed", "age_ms"))
+        recent = self._recent[product.name]
+        recent.note((now, documents + tombstones, timed, age_ms))
+        return ProductTotals(
+            relations=tuple(relations),
+            targets=tuple(self._targets.get(product.name, ())),
+            documents=documents,
+            tombstones=tombstones,
+            per_second=recent.per_second,
+            age_ms=recent.age_ms,
+            dead=sum(each.get("dead", 0) for each in read) + counters.get("refused", 0),
+            counters=counters,
+        )
+
+    def _write(self, status: QueryStatus) -> None:
+        """Write a status, unless the file says the same but for when it was written."""
+        known = self._written.get(status.query)
+        if known is not None and _news(known) == _news(status):
+            return
+        content = json.dumps(status.to_json(), indent=1, ensure_ascii=False) + "\n"
+        try:
+            write_whole(self._files[status.query], content, synced=False)
+        except OSError as error:
+            if not self._broken:
+                log.warning("status cannot be written", extra={"why": str(error)})
+            self._broken = True
+            return
+        self._written[status.query] = status
+
+
+def _news(status: QueryStatus) -> QueryStatus:
+    """Return what is worth writing: while a query is caught up, time alone is no news."""
+    since = None if status.caught_up else status.caught_up_at
+    return replace(status, written_at=0.0, caught_up_at=since)
+
+
+def _left(batch: BatchProgress) -> bool:
+    return any(batch.remaining.values()) or any(batch.remaining_rows.values())
+
+
+def _last(batch: BatchProgress) -> LastBatch:
+    return LastBatch(
+        number=batch.batch_id,
+        ended_at=batch.ended_at,
+        seconds=batch.seconds,
+        rows=batch.read,
+        durations_ms=batch.durations_ms,
+    )

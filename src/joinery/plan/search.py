@@ -1,0 +1,70 @@
+"""The plan of a product that searches: one row for each stored query and document that match now.
+
+Which names its expressions may use:
+    fields              the two relations, by name: `listing.price`, `saved_search.user`
+    a stored condition  the columns of `documents`, derived too, and none of `queries`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from joinery.model.type import DataType, Field, Struct
+from joinery.plan.nodes import Computed, JoinPair, Relation
+
+QUERY, DOCUMENT = "query", "document"
+"""The columns of a match's key, each an object with a key's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchForm:
+    """Which stored queries match which documents.
+
+    Attributes:
+        documents: What is searched: a relation, or a product that is read as one.
+        queries: The relation with a query in each row.
+        query: Its column with the query, a text.
+        on: Columns of a query and of a document that must be equal; a null matches nothing.
+        fields: What a match shows after its key, over the rows of both.
+        language: What a query is: a condition, or a query of Lucene.
+        retroactive: Whether a new query finds documents that are there already.
+    """
+
+    documents: Relation
+    queries: Relation
+    query: str
+    on: tuple[JoinPair, ...] = ()
+    fields: tuple[Computed, ...] = ()
+    language: Literal["sql", "lucene"] = "sql"
+    retroactive: bool = True
+
+    @property
+    def key(self) -> Struct:
+        """The key of the query and that of the document."""
+        return Struct((Field(QUERY, key_of(self.queries)), Field(DOCUMENT, key_of(self.documents))))
+
+    @property
+    def output(self) -> Struct:
+        """The key, then the fields."""
+        return Struct((*self.key.fields, *(Field(each.name, each.type) for each in self.fields)))
+
+    @property
+    def relation(self) -> Relation:
+        """What is searched."""
+        return self.documents
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What is searched, and the queries."""
+        return (self.documents, self.queries)
+
+    @property
+    def fields_scope(self) -> dict[str, DataType]:
+        """What `fields` may name."""
+        return {each.name: each.row for each in self.relations}
+
+
+def key_of(relation: Relation) -> Struct:
+    """Return the columns of a relation's key."""
+    return Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))

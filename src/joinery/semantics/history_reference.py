@@ -1,0 +1,104 @@
+"""The reference of products that keep versions: every version computed again after each batch.
+
+A version of a key is valid from its time until the next one's. Of one time the later position
+stands; where a delete tells a time, no version is valid from then until the next. A version that
+shows what the one before it shows is part of that one's row.
+
+Invariant: the rows follow from the changes of each key in the order of their log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from joinery.expression.convert import micros_of, moment_of
+from joinery.model.change import Change, DocumentChange, Key, Row
+from joinery.plan.history import IS_CURRENT, VALID_FROM, VALID_TO, HistoryForm
+from joinery.plan.nodes import Product
+from joinery.semantics.lateness import Watermarks
+from joinery.semantics.merge import RowMerge
+from joinery.semantics.render import renderer
+from joinery.semantics.rows import Findings
+from joinery.semantics.sending import SentRows
+from joinery.semantics.versions import Version, VersionLog
+from joinery.solutions.protocol import DeadDocument
+
+
+class HistoryReference:
+    """Keeps the versions of one product.
+
+    Args:
+        product: Whose versions they are.
+        form: What is kept.
+        max_bytes: Above it a version is a dead letter; None sets no bound.
+    """
+
+    def __init__(self, product: Product, form: HistoryForm, max_bytes: int | None) -> None:
+        self._form = form
+        self._findings, self._before = Findings(), Findings()
+        self._log = VersionLog(form.relation, form.valid, self._findings)
+        self._clock = RowMerge(form.relation, Findings())
+        self._sent = SentRows(product, max_bytes)
+        self._text = renderer(form.tracked)
+        self.watermarks = Watermarks(form.relation.watermark)
+
+    def apply(self, batch: Sequence[Change], now_us: int) -> Counter[str]:
+        """Apply the changes of the product's relation; return what is counted of them."""
+        counters: Counter[str] = Counter()
+        for change in batch:
+            if change.relation == self._form.relation.name:
+                self._note(change, now_us)
+                counters[self._log.apply(change)] += 1
+        if self._form.relation.product is None:
+            self.watermarks.end_batch(now_us)
+        return counters
+
+    def send(
+        self, timestamp_us: int, *, until_closed: bool = False
+    ) -> tuple[list[DocumentChange], list[DeadDocument]]:
+        """Return what the sink receives now, in the order of the keys, and the dead letters.
+
+        Args:
+            timestamp_us: The batch's time.
+            until_closed: Whether every partition counts as ended: versions wait for none.
+        """
+        rows = (row for versions in self._log.shown() for row in self._rows(versions))
+        return self._sent.send(dict(rows), timestamp_us)
+
+    def news(self) -> Counter[str]:
+        """Return what the last batch was the first to find."""
+        before, self._before = self._before, self._findings.taken()
+        return self._before.since(before)
+
+    def _note(self, change: Change, now_us: int) -> None:
+        """Take the time by which products over this one go."""
+        time = self._form.relation.time
+        if time is not None and change.after is not None:
+            at = self._clock.first(change)[time]
+            self.watermarks.note(change, None if at is None else micros_of(at), now_us)
+
+    def _rows(self, versions: Sequence[Version]) -> Iterator[tuple[Key, dict[str, Any]]]:
+        """Yield the rows of one key, by their key."""
+        begun: tuple[int, Row] | None = None
+        for time_us, shown in versions:
+            if begun is not None and shown is not None and self._is_same(begun[1], shown):
+                continue
+            if begun is not None:
+                yield self._row(*begun, until_us=time_us)
+            begun = None if shown is None else (time_us, shown)
+        if begun is not None:
+            yield self._row(*begun, until_us=None)
+
+    def _is_same(self, one: Row, other: Row) -> bool:
+        return self._text(one) == self._text(other)
+
+    def _row(self, from_us: int, row: Row, *, until_us: int | None) -> tuple[Key, dict[str, Any]]:
+        key = tuple(row[name] for name in self._form.relation.key)
+        value = {name: row[name] for name in self._form.relation.key}
+        value[VALID_FROM.name] = moment_of(from_us)
+        value |= {name: row[name] for name in self._form.track}
+        value[VALID_TO.name] = None if until_us is None else moment_of(until_us)
+        value[IS_CURRENT.name] = until_us is None
+        return (*key, value[VALID_FROM.name]), value

@@ -1,0 +1,85 @@
+"""The versions of a relation's rows: each valid from its time until the next one of its key.
+
+Of one time the later position stands; an older position at another time is not stale. Where a
+delete tells a time, no version is valid from then until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from joinery.expression.convert import micros_of
+from joinery.model.change import Change, Key, Row
+from joinery.plan.history import told_by_deletes
+from joinery.plan.nodes import Relation
+from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.rows import Findings, equal_value
+
+Version = tuple[int, Row | None]
+"""A time in microseconds since 1970, and the row that products see from then on; None for none."""
+
+
+class Versions:
+    """The versions of one row, each from its time on."""
+
+    def __init__(self) -> None:
+        self._by_time: dict[int, Standing] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, Row | None]]:
+        """Yield each time, in microseconds and ascending, with the row from then; None for none."""
+        for time_us in sorted(self._by_time):
+            yield time_us, self._by_time[time_us].row
+
+    def apply(self, merge: RowMerge, time_us: int, change: Change) -> str:
+        """Take a change that is valid from a time; return the counter that tells of it."""
+        standing = self._by_time.get(time_us)
+        if standing is None:
+            standing = self._by_time[time_us] = Standing(row=self._before(time_us))
+        return merge.apply(standing, change)
+
+    def _before(self, time_us: int) -> Row | None:
+        """Return the row just before a time: what a change leaves out is as in it."""
+        earlier = [each for each in self._by_time if each < time_us]
+        return self._by_time[max(earlier)].row if earlier else None
+
+
+class VersionLog:
+    """The versions of all rows of one relation.
+
+    Args:
+        relation: Whose rows they are.
+        valid: The column with the time from which a version is valid.
+        findings: Takes the expressions that fail.
+    """
+
+    def __init__(self, relation: Relation, valid: str, findings: Findings) -> None:
+        self._relation, self._valid = relation, valid
+        self._merge = RowMerge(relation, findings)
+        self._clock = RowMerge(relation, Findings())  # what fails in it is found by the other
+        self._told = told_by_deletes(relation, valid)
+        self._keys: dict[Key, Versions] = {}
+
+    def apply(self, change: Change) -> str:
+        """Apply the next change of the log and return the counter that tells of it."""
+        if change.after is None and not self._tells_time(change):
+            return "deletes_ignored"
+        told = change.after or change.ended or {}
+        at = self._clock.told({**told, **change.key})[self._valid]
+        if at is None:
+            return "event_without_time" if change.after is not None else "deletes_ignored"
+        key = tuple(equal_value(change.key[column]) for column in self._relation.key)
+        versions = self._keys.setdefault(key, Versions())
+        return versions.apply(self._merge, micros_of(at), change)
+
+    def _tells_time(self, change: Change) -> bool:
+        told = change.ended or {}
+        return bool(self._told) and all(told.get(each) is not None for each in self._told)
+
+    def shown(self) -> Iterator[Sequence[Version]]:
+        """Yield the versions of each key, the earliest first."""
+        for versions in self._keys.values():
+            yield [(time_us, self._visible(row)) for time_us, row in versions]
+
+    def _visible(self, row: Row | None) -> Row | None:
+        whole = None if row is None else self._merge.derived(row)
+        return whole if whole is not None and self._merge.visible(whole) else None

@@ -1,0 +1,107 @@
+"""Sets the levels of a program's nodes: how far each is from the last that hears of it.
+
+Invariant: every message goes to a later level.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.program import (
+    ChildUse,
+    DocumentNode,
+    FanOut,
+    Fold,
+    Gather,
+    GroupUse,
+    Interval,
+    Match,
+    OwnUse,
+    ParentUse,
+    ProductRead,
+    Retract,
+    Route,
+    ThroughUse,
+    ToOne,
+    Use,
+)
+from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
+from joinery.solutions.spark_state.versioning import History
+
+
+def leveled(
+    nodes: Sequence[DocumentNode], reads: Sequence[ProductRead], routes: Sequence[Route]
+) -> list[DocumentNode]:
+    """Return nodes with their levels, the last of which sends to sinks alone.
+
+    Args:
+        nodes: Those of a program.
+        reads: The products that others read, whose nodes send to the first of these.
+        routes: Where the changes of relations go.
+    """
+    readers: dict[int, list[int]] = defaultdict(list)
+    for read in reads:
+        readers[read.product] += [each.node for each in routes if each.relation == read.relation]
+    waits: dict[int, list[int]] = defaultdict(list)
+    for index, each in enumerate(nodes):
+        if isinstance(each, Closing):
+            waits[each.target].append(index)
+    targets = [_all_targets(each, readers, waits) for each in nodes]
+    depths: dict[int, int] = {}
+
+    def depth(index: int) -> int:
+        if index not in depths:
+            depths[index] = 1 + max(map(depth, targets[index])) if targets[index] else 0
+        return depths[index]
+
+    deepest = max(map(depth, range(len(nodes))), default=0)
+    return [replace(each, level=deepest + 1 - depth(i)) for i, each in enumerate(nodes)]
+
+
+def _all_targets(
+    node: DocumentNode, readers: Mapping[int, list[int]], waits: Mapping[int, list[int]]
+) -> list[int]:
+    """Return all nodes that one sends to.
+
+    Args:
+        node: The one.
+        readers: The first nodes that read a product.
+        waits: The Closings before a node: who sends to it tells them its deadlines, too.
+    """
+    targets = _targets(node)
+    if not isinstance(node, Closing):
+        targets += [one for each in targets for one in waits.get(each, ())]
+    if isinstance(node, Fold | Group | History):
+        targets += readers.get(node.product, [])
+    return targets
+
+
+def _targets(node: DocumentNode) -> list[int]:
+    match node:
+        case Retract():
+            return [target for use in node.uses for target in _of_use(use)]
+        case ToOne():
+            return [node.merge.upward.target if node.merge else node.fold]
+        case Match() | Interval() | Gather():
+            return [node.fold]
+        case FanOut():
+            return [node.target]
+        case Fold():
+            return [node.upward.target] if node.upward else []
+        case Group() | History() | Search():
+            return []
+        case Closing():
+            return [node.target]
+
+
+def _of_use(use: Use) -> list[int]:
+    match use:
+        case OwnUse() | GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
+            return [use.target]
+        case ChildUse():
+            return [use.upward.target]
+        case ParentUse():
+            return [use.target] if use.fold < 0 else [use.target, use.fold]

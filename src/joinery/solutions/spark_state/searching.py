@@ -1,0 +1,145 @@
+"""Lowers what a Search keeps and makes: what it knows of a query, and the object of a match.
+
+Everything here follows from the plan alone; nothing depends on the rest of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from joinery.expression.condition import MOST_CHARACTERS
+from joinery.expression.functions import AGGREGATES, FUNCTIONS
+from joinery.expression.operator import OPERATORS
+from joinery.expression.resolve import HIGHER_ORDER
+from joinery.expression.typed import Apply, Constant, Read, Typed, parts
+from joinery.model.type import Field, Struct, quoted
+from joinery.plan.nodes import Relation
+from joinery.plan.search import DOCUMENT, QUERY, SearchForm, key_of
+from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
+from joinery.solutions.spark_state.embedding import sql_over
+from joinery.solutions.spark_state.search_program import Search
+
+# Each query is kept in as many places.
+SEARCH_BUCKETS = 16
+_TYPES = tuple(
+    "boolean tinyint smallint int bigint float double decimal string date timestamp".split()
+)
+
+
+def condition_functions() -> tuple[str, ...]:
+    """Return the names of functions that a stored condition may call, in the kernel's words."""
+    named = {*FUNCTIONS, *HIGHER_ORDER, *_TYPES, "struct", "between", "concat", *OPERATORS}
+    return tuple(sorted(named - AGGREGATES | {"concat"}))
+
+
+def stored_assembler(name: str, row: Sequence[Slot], form: SearchForm) -> Assembler:
+    """Return what makes of a row of the queries what is kept of it.
+
+    Args:
+        name: The product.
+        row: The columns of the queries as products see them.
+        form: What the product is.
+    """
+    wanted = {*form.queries.key, form.query, *(pair.child for pair in form.on)}
+    wanted |= set(_fields_read(form, form.queries))
+    kept = [(place, slot) for place, slot in enumerate(row) if slot.name in wanted]
+    return Assembler(
+        name=f"{name}/queries",
+        own=tuple(row),
+        inputs=(),
+        steps=(),
+        where=None,
+        order=(),
+        output=tuple(place for place, _ in kept),
+        type=Struct(tuple(Field(slot.name, slot.type) for _, slot in kept)),
+    )
+
+
+def _fields_read(form: SearchForm, relation: Relation) -> Iterator[str]:
+    """Yield the columns of a relation that a match shows; all where that cannot be told."""
+    for each in form.fields:
+        typed = each.expression.typed
+        columns = None if typed is None else _columns_of(typed, relation.name)
+        yield from [field.name for field in relation.row.fields] if columns is None else columns
+
+
+def _columns_of(typed: Typed, name: str) -> list[str] | None:
+    """Return the fields that are taken of an object; None where it is read whole."""
+    nodes = list(parts(typed))
+    taken = [each for each in nodes if isinstance(each, Apply) and each.function == "field"]
+    columns = []
+    for each in taken:
+        match each.arguments:
+            case (Read(of), Constant(column)) if of == name:
+                columns.append(str(column))
+    whole = sum(isinstance(each, Read) and each.name == name for each in nodes)
+    return columns if whole == len(columns) else None
+
+
+def match_assembler(
+    name: str, documents: Sequence[Slot], queries: Struct, form: SearchForm
+) -> Assembler:
+    """Return what makes the object of a match of the document's row and the query's.
+
+    Args:
+        name: The product.
+        documents: The columns of a document.
+        queries: What is kept of a query.
+        form: What the product is.
+    """
+    searched = Struct(tuple(Field(slot.name, slot.type) for slot in documents))
+    inputs = (Slot(form.documents.name, searched), Slot(form.queries.name, queries))
+    scope = {slot.name: (place, slot.type) for place, slot in enumerate(inputs)}
+    keys = [_key_sql(form.queries, inputs[1], 1), _key_sql(form.documents, inputs[0], 0)]
+    steps = [*keys, *(sql_over(each.expression, scope) for each in form.fields)]
+    assert [each.name for each in form.key.fields] == [QUERY, DOCUMENT]
+    return Assembler(
+        name=name,
+        own=(),
+        inputs=inputs,
+        steps=tuple(steps),
+        where=None,
+        order=(),
+        output=tuple(len(inputs) + place for place in range(len(steps))),
+        type=form.output,
+    )
+
+
+def _key_sql(relation: Relation, slot: Slot, place: int) -> Sql:
+    """Return the object of a relation's key, over its row."""
+    told = []
+    for each in relation.key:
+        literal = each.replace("\\", "\\\\").replace("'", "\\'")
+        told.append(f"'{literal}', {quoted(relation.name)}.{quoted(each)}")
+    scope = (ScopeName(slot.name, place, slot.type),)
+    return Sql(f"named_struct({', '.join(told)})", scope, key_of(relation))
+
+
+def search_node(name: str, form: SearchForm, documents: Sequence[Slot], stored: Struct) -> Search:
+    """Return a Search whose places in its program are still to be set.
+
+    Args:
+        name: The product.
+        form: What the product is.
+        documents: The columns of a document.
+        stored: What is kept of a query.
+    """
+    kept = [each.name for each in stored.fields]
+    searched = [slot.name for slot in documents]
+    types = tuple(pair.type for pair in form.on)
+    return Search(
+        name=name,
+        level=0,
+        documents=0,
+        queries=0,
+        stored=0,
+        text=kept.index(form.query),
+        query_on=Address(tuple(kept.index(pair.child) for pair in form.on), types),
+        document_on=Address(tuple(searched.index(pair.parent) for pair in form.on), types),
+        functions=condition_functions(),
+        most_characters=MOST_CHARACTERS,
+        retroactive=form.retroactive,
+        assembler=0,
+        product=0,
+        buckets=SEARCH_BUCKETS,
+    )

@@ -1,0 +1,175 @@
+"""Random products with `within` and random logs, with what DuckDB makes of the same rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+
+from joinery.testing.changes import RowChange, delete, insert
+
+SECOND, MINUTE = 1_000_000, 60_000_000
+START = datetime(2026, 2, 27, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ON = {
+    "{r_id: id}": "c.r_id = r.id",
+    "[u]": "c.u = r.u",
+    "{r_id: id, u: u}": "c.r_id = r.id and c.u = r.u",
+}
+ORDERS = {"": "c.id", "order: [-n],": "c.n desc nulls last, c.id", "order: [at],": "c.t, c.id"}
+ENDS = ((0, 30), (-60, 0), (-20, 45), (10, 10), (-90, -15), (5, 300))
+
+
+@dataclass(slots=True)
+class Log:
+    """One random product and the records of both its relations, in the order of their logs.
+
+    Attributes:
+        within: In minutes.
+    """
+
+    on: str
+    within: tuple[int, int]
+    where: bool
+    order: str
+    limit: int
+    one: bool
+    closed: bool
+    delay: int
+    allowed: int
+    changes: list[RowChange] = field(default_factory=list)
+
+    @property
+    def project(self) -> str:
+        """The relations and the product of its project file."""
+        first, last = (f"{each}m" for each in self.within)
+        where = "where: n > 1," if self.where else ""
+        limit = f"limit: {self.limit}," if self.limit and not self.one else ""
+        kind = "one" if self.one else "many"
+        when = "closed" if self.closed else "changed"
+        return f"""
+relations:
+  r: {{key: [id], fields: {{id: long, u: string, x: long, at: timestamp}}, time: at}}
+  c:
+    key: [id]
+    fields: {{id: long, r_id: long, u: string, n: long, at: timestamp}}
+    time: at
+    watermark: {{delay: {self.delay}m}}
+products:
+  p:
+    root: r
+    fields: [id, x]
+    embed:
+      near:
+        {kind}: c
+        on: {self.on}
+        within: [{first}, {last}]
+        {where.rstrip(",")}
+        {self.order.rstrip(",")}
+        {limit.rstrip(",")}
+        fields: [id, n]
+      all: {{many: c, on: {self.on}, within: [{first}, {last}], fields: [n], hidden: true}}
+    values: {{count: size(all), total: sum(all.n), most: max(all.n)}}
+    emit: {{when: {when}, allowed: {self.allowed}m}}
+"""
+
+
+def random_log(seed: int, *, records: int = 90) -> Log:
+    """Return a product and its log."""
+    pick = random.Random(seed)
+    log = Log(
+        on=pick.choice(sorted(ON)),
+        within=pick.choice(ENDS),
+        where=pick.random() < 0.3,
+        order=pick.choice(sorted(ORDERS)),
+        limit=pick.choice([0, 0, 1, 3]),
+        one=pick.random() < 0.25,
+        closed=pick.random() < 0.6,
+        delay=pick.choice([0, 20]),
+        allowed=pick.choice([0, 15]),
+    )
+    clock = START
+    for number in range(records):
+        clock += timedelta(minutes=pick.randrange(12))
+        log.changes.append(_change(pick, clock, number))
+    return log
+
+
+def _change(pick: random.Random, clock: datetime, number: int) -> RowChange:
+    relation = "r" if pick.random() < 0.4 else "c"
+    id = pick.randrange(10)
+    if pick.random() < 0.15:
+        return delete(relation, id=id).at(number)
+    at = clock - timedelta(minutes=pick.choice([0, 0, 0, 5, 30, 120]))
+    row: dict[str, Any] = {"u": pick.choice(["p", "q", None])}
+    row["at"] = None if pick.random() < 0.05 else at
+    if relation == "r":
+        row["x"] = pick.randrange(3)
+    else:
+        row |= {"r_id": pick.choice([None, *range(10)]), "n": pick.choice([None, 1, 2, 3, 5])}
+    return insert(relation, id=id, **row).at(number)
+
+
+def cuts(seed: int, records: int) -> Sequence[int]:
+    """Return where a log is cut into batches."""
+    pick = random.Random(seed)
+    return (*sorted(pick.sample(range(2, records), 7)), records)
+
+
+def truth(log: Log, records: int) -> dict[int, dict[str, Any]]:
+    """Return what the sink should hold once the first `records` of a log are read, by key."""
+    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    newest: int | None = None
+    for each in log.changes[:records]:
+        place = each.relation, each.columns["id"]
+        if each.op == "delete":
+            rows.pop(place, None)
+            continue
+        rows[place] = dict(each.columns)
+        at = _micros(each.columns["at"])
+        if each.relation == "c" and at is not None:
+            newest = at if newest is None else max(newest, at)
+    connection = duckdb.connect()
+    connection.execute("create table r (id bigint, u varchar, x bigint, t bigint)")
+    connection.execute("create table c (id bigint, r_id bigint, u varchar, n bigint, t bigint)")
+    for (relation, id), row in rows.items():
+        columns = ("u", "x") if relation == "r" else ("r_id", "u", "n")
+        values = [id, *(row[each] for each in columns), _micros(row["at"])]
+        marks = ", ".join("?" for _ in values)
+        connection.execute(f"insert into {relation} values ({marks})", values)
+    watermark = None if newest is None else newest - log.delay * MINUTE
+    found = connection.execute(_query(log, watermark))
+    names = [each[0] for each in found.description]
+    return {row[0]: dict(zip(names, row, strict=True)) for row in found.fetchall()}
+
+
+def _micros(at: Any) -> int | None:
+    return None if at is None else (at - EPOCH) // timedelta(microseconds=1)
+
+
+def _query(log: Log, watermark: int | None) -> str:
+    first, last = (each * MINUTE for each in log.within)
+    join = f"{ON[log.on]} and c.t - r.t between {first} and {last}"
+    kept = f"{join} and c.n > 1" if log.where else join
+    rows = f"list({{'id': c.id, 'n': c.n}} order by {ORDERS[log.order]})"
+    rows = f"coalesce((select {rows} from c where {kept}), [])"
+    if log.one:
+        near = f"{rows}[1] as near"
+    elif log.limit:
+        near = f"{rows}[1:{log.limit}] as near, len({rows}) as near_total"
+    else:
+        near = f"{rows} as near"
+    over = f"from c where {join})"
+    values = (
+        f"(select count(*) {over} as count, (select sum(c.n)::bigint {over} as total,"
+        f" (select max(c.n) {over} as most"
+    )
+    text = f"select r.id, r.x, {near}, {values} from r"
+    if not log.closed:
+        return text
+    bound = -(2**62) if watermark is None else watermark - last - log.allowed * MINUTE
+    return f"{text} where r.t is null or r.t < {bound}"

@@ -1,0 +1,53 @@
+"""Random stored queries on `spark-state` against the reference, twenty to a query.
+
+The query is stopped and started again after each batch, and the last batch runs twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("duckdb")
+from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
+from tests.oracle.searches import random_search
+
+from joinery.plan.build import build_plan
+from joinery.spark.testing import SparkRunner
+from joinery.testing.conformance.runner import joined, load_text, prefixed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+TOGETHER = 20
+SEEDS = chosen_seeds(40)
+TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
+
+
+def make_searches(seeds: list[int]) -> Trial:
+    specs = []
+    batches: list[list[Any]] = [[] for _ in range(BATCHES)]
+    for seed in seeds:
+        log = random_search(seed)
+        spec = prefixed(load_text(log.project), prefix(seed))
+        (product,) = build_plan(joined([spec])).products
+        known = {each.name: each for each in product.relations}
+        specs.append(spec)
+        for number, change in enumerate(log.changes):
+            made = change.change(known[prefix(seed) + change.relation])
+            batches[number * BATCHES // len(log.changes)].append(made)
+    return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
+
+
+@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+def test_spark_state_sends_what_the_reference_sends(
+    seeds: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_searches(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))

@@ -1,0 +1,94 @@
+"""A partition of a Kafka topic that falls silent holds no window open, by the run's clock."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.services.live_run import LiveRun, live_run
+from tests.services.log import Log
+
+from joinery.dev.service import Service
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+PROJECT = """\
+name: web
+sources: {{log: {{kafka: {{bootstrap: "{bootstrap}"}}}}}}
+relations:
+  views:
+    topic: {topic}
+    format: json
+    append: true
+    time: at
+    watermark: {{idle: 4s}}
+    fields: {{page: string, at: timestamp}}
+products:
+  minutes:
+    aggregate: views
+    by: [page]
+    window: {{tumbling: 1m}}
+    values: {{n: count(*)}}
+    emit: {{when: closed, late: drop}}
+    sink: {{files: {{path: out}}}}
+  last:
+    aggregate: views
+    by: [page]
+    window: {{sliding: 1m}}
+    values: {{n: count(*)}}
+    emit: {{late: drop}}
+    sink: {{files: {{path: out}}}}
+"""
+
+
+def view(clock: str, page: str = "home") -> Mapping[str, Any]:
+    return {"page": page, "at": f"2026-03-01T{clock}Z"}
+
+
+def sent(folder: Path, product: str) -> list[tuple[str, int | None]]:
+    """Return the page and the count of each line that a product sent, in order."""
+    files = sorted((folder / "out" / product).glob("*.jsonl"))
+    lines = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+    return [(each["key"]["page"], each["value"] and each["value"]["n"]) for each in lines]
+
+
+def overtaken(run: LiveRun) -> int:
+    batches = (each for each in run.lines() if each["event"] == "batch")
+    return sum(each.get("counters", {}).get("minutes", {}).get("overtaken", 0) for each in batches)
+
+
+def test_a_silent_partition_holds_no_window_open_and_is_overtaken_when_it_speaks_again(
+    kafka: Service, tmp_path: Path
+) -> None:
+    topic, log = f"views-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    log.create(topic, 2)
+    text = PROJECT.format(bootstrap=log.bootstrap, topic=topic)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    log.put(topic, view("10:00:05"), view("10:00:06"), partition=0)
+    log.put(topic, view("10:00:10"), partition=1)
+
+    def closes() -> bool:
+        """Keep one partition going until the other is not waited for."""
+        log.put(topic, view("10:02:00", "other"), partition=0)
+        return bool(sent(tmp_path, "minutes"))
+
+    def counted() -> bool:
+        return overtaken(run) > 0
+
+    with live_run(tmp_path) as run:
+        run.until(closes, "a window that closes")
+        log.put(topic, view("10:00:30"), partition=1)
+        run.until(counted, "a row that is overtaken")
+        log.put(topic, view("10:03:00"), view("10:04:00"), partition=1)
+        log.put(topic, view("10:04:00"), partition=0)
+        run.until(lambda: len(sent(tmp_path, "minutes")) >= 3, "windows of both")
+        assert 0 == run.stop()
+
+    assert [("home", 3)] == sent(tmp_path, "minutes")[:1]
+    assert ("home", 1) in sent(tmp_path, "minutes")
+    assert 1 == overtaken(run)
+    # The last minute of the home page: none of it, once the other partition had gone on alone.
+    assert ("home", None) in sent(tmp_path, "last")

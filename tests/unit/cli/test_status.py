@@ -1,0 +1,89 @@
+"""`joinery status` and `joinery top`, where nothing runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from joinery.cli import main as module
+from joinery.cli.status import status_lines
+from joinery.observe.status import ProductStatus, ProjectStatus
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+products:
+  profile: {root: customer, sink: {files: {path: out}}}
+  names: {root: customer, fields: [name], sink: {files: {path: out}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def joinery(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["joinery", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.usefixtures("folder")
+def test_status_of_what_never_ran(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 0 == joinery(monkeypatch, "status", "--check")
+    assert "shop   2 products   nothing wants attention" in capsys.readouterr().out
+    assert 0 == joinery(monkeypatch, "top")
+
+
+@pytest.mark.usefixtures("folder")
+def test_status_for_machines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 0 == joinery(monkeypatch, "status", "names", "--json")
+
+    told = json.loads(capsys.readouterr().out)
+    assert [("names", "never run")] == [
+        (each["product"], each["state"]) for each in told["products"]
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_product_names_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == joinery(monkeypatch, "status", "profil")
+    assert "Did you mean profile?" in capsys.readouterr().err
+
+
+def test_what_wants_attention_is_shown_with_its_reason() -> None:
+    behind = ProductStatus(
+        product="search",
+        query="search",
+        state="behind",
+        because="its sinks are slow",
+        fresh_s=41.0,
+        rows_left=310_022,
+        missed=("fresh: 41.0 s, expected 30 s",),
+    )
+    live = ProductStatus(product="card", query="card", state="live", fresh_s=0.42)
+    found = ProjectStatus(project="shop", checkpoint=Path(), products=(behind, live))
+
+    assert [
+        "shop   2 products   1 wants attention",
+        "  product  state   fresh   behind  docs/s  sent  state size  dead letters",
+        "◐ search   behind   41 s  310,022       0     0           -             0",
+        "    because its sinks are slow",
+        "    fresh: 41.0 s, expected 30 s",
+        "● card     live    0.4 s        0       0     0           -             0",
+    ] == list(status_lines(found, 20))
+    assert "… 1 more: joinery status --all" == list(status_lines(found, 1))[-1]

@@ -1,0 +1,153 @@
+"""How products stand, from files as runs leave them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from joinery.delivery.query_paths import QueryPaths
+from joinery.model.progress import Waiting
+from joinery.model.status import LastBatch, ProductTotals, QueryStatus
+from joinery.observe.status import ProductStatus, project_status
+from joinery.project.product import ProjectSpec
+from joinery.testing.conformance.runner import load_text
+
+PROJECT = """
+relations:
+  user: {key: [id], fields: {id: long, name: string}}
+products:
+  person:
+    root: user
+    expect: {fresh: 20s, behind: 100, dead: 0}
+    sink: {files: {path: out}}
+"""
+NOW = 1_000_000.0
+CAUGHT_UP = QueryStatus(
+    query="person",
+    state="running",
+    began_at=NOW - 600,
+    written_at=NOW - 1,
+    caught_up=True,
+    caught_up_at=NOW - 1,
+    batch=LastBatch(number=7, ended_at=NOW - 5, seconds=2.0, rows=500, durations_ms={}),
+    state_bytes=4096,
+    products={
+        "person": ProductTotals(relations=("user",), documents=90, per_second=4.5, age_ms=700)
+    },
+)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> ProjectSpec:
+    return replace(load_text(PROJECT), folder=tmp_path)
+
+
+def told(spec: ProjectSpec, status: QueryStatus | None, *, alive: bool = True) -> ProductStatus:
+    """Return how the product stands after a run has written `status`."""
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    if status is not None:
+        paths.status_file.parent.mkdir(parents=True, exist_ok=True)
+        paths.status_file.write_text(json.dumps(status.to_json()))
+    lease = paths.lease
+    lease.take()
+    try:
+        if not alive:
+            holder = json.loads(paths.lease_file.read_text())
+            paths.lease_file.write_text(json.dumps({**holder, "processes": [2**22 + 1]}))
+        return project_status(spec, clock=lambda: NOW).products[0]
+    finally:
+        paths.lease_file.unlink()
+        lease.release()
+
+
+def test_a_status_is_read_as_it_was_written() -> None:
+    waiting = Waiting(product="person", target="t", reason="r", attempts=2, since=5.0)
+    status = replace(CAUGHT_UP, waiting=(waiting,), warnings=("w",), rows_left={"user": 3})
+
+    assert status == QueryStatus.of_json(json.loads(json.dumps(status.to_json())))
+
+
+def test_a_project_that_never_ran_wants_nothing(spec: ProjectSpec) -> None:
+    found = project_status(spec)
+
+    assert ["never run"] == [each.state for each in found.products]
+    assert not found.wants_attention
+
+
+def test_a_run_that_keeps_up_is_live(spec: ProjectSpec) -> None:
+    found = told(spec, CAUGHT_UP)
+
+    assert ("live", "", 0.7, ()) == (found.state, found.because, found.fresh_s, found.missed)
+    assert (90, 4.5, 4096) == (found.documents, found.per_second, found.state_bytes)
+
+
+def test_a_run_without_its_process_is_gone(spec: ProjectSpec) -> None:
+    found = told(spec, CAUGHT_UP, alive=False)
+
+    assert ("gone", True) == (found.state, found.wants_attention)
+    assert "start the run again" in found.because
+
+
+def test_what_waits_for_a_target_says_for_which(spec: ProjectSpec) -> None:
+    away = Waiting(
+        product="person", target="postgres shop", reason="refused.", attempts=9, since=NOW - 60
+    )
+
+    found = told(spec, replace(CAUGHT_UP, waiting=(away,)))
+
+    assert ("waiting", "postgres shop: refused, for 60 s") == (found.state, found.because)
+
+
+def test_what_is_slow_says_where_the_time_goes(spec: ProjectSpec) -> None:
+    slow = LastBatch(number=7, ended_at=NOW - 1, seconds=1.0, rows=500, durations_ms={"sinks": 880})
+    status = replace(
+        CAUGHT_UP, caught_up=False, caught_up_at=NOW - 41, batch=slow, rows_left={"user": 310_022}
+    )
+
+    found = told(spec, status)
+
+    assert "behind" == found.state
+    assert "its sinks take 880 ms a batch (88% of the batch)" == found.because
+    assert (
+        "fresh: 41.0 s, expected 20 s",
+        "behind: 310,022 rows, expected 100",
+    ) == found.missed
+
+
+def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
+    status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 100)
+    stuck = replace(status, batch=LastBatch(number=7, ended_at=NOW - 90, seconds=1.0, rows=5))
+
+    assert "the batch after 7 has been going on for 90 s" == told(spec, stuck).because
+
+
+def test_a_failure_is_told_with_its_code(spec: ProjectSpec) -> None:
+    failed = replace(CAUGHT_UP, state="failed", why="the disk is full", code="RUN_FAILED")
+
+    found = told(spec, failed)
+
+    assert ("failed", "the disk is full [RUN_FAILED]") == (found.state, found.because)
+    assert found.wants_attention
+
+
+def test_open_dead_letters_of_its_topics_count(spec: ProjectSpec, tmp_path: Path) -> None:
+    folder = spec.path_of(".joinery/dead_letters")
+    folder.mkdir(parents=True)
+    letter = {"reason": "malformed", "topic": "user", "file": "1.jsonl", "line": 1}
+    letter |= {"time": "2026-01-01T00:00:00Z"}
+    (folder / "person-1.jsonl").write_text(json.dumps(letter) + "\n")
+
+    found = told(spec, CAUGHT_UP)
+
+    assert (1, ("dead: 1, expected 0",)) == (found.dead, found.missed)
+
+
+def test_a_file_cut_short_is_as_none(spec: ProjectSpec) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    paths.status_file.parent.mkdir(parents=True)
+    paths.status_file.write_text('{"query": "pers')
+
+    assert "never run" == project_status(spec).products[0].state

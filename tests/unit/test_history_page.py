@@ -1,0 +1,76 @@
+"""What docs/history.md shows is what Joinery takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import joinery as jn
+from joinery.plan.check import check
+from joinery.semantics.render import document_json
+from joinery.testing.changes import RowChange, delete, insert
+from joinery.testing.driver import Driver
+
+PAGE = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
+FOUND = re.findall(
+    r"```(yaml as_of|yaml|python|json rows|json versions)\n(.*?)```", PAGE, re.DOTALL
+)
+BLOCKS = dict(reversed(FOUND))
+
+
+def written(folder: Path) -> Path:
+    file = folder / "joinery.yaml"
+    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    return file
+
+
+def told(line: str) -> RowChange:
+    row = json.loads(line)
+    gone = row.pop("__deleted", False)
+    return delete("customer", **row) if gone else insert("customer", **row)
+
+
+def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
+    assert [] == [each for each in check(written(tmp_path)) if each.code != "PLAN_NOT_YET"]
+
+
+def test_the_rows_of_the_page_give_its_versions(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path)).products["customer_tiers"]
+    driver = Driver(product)
+
+    sent = driver.send(told(line) for line in BLOCKS["json rows"].splitlines())
+
+    names = [each.name for each in product.plan.key.fields]
+    shown = [
+        f'{{"key":{document_json(dict(zip(names, each.key, strict=True)), product.plan.key)}'
+        f',"value":{document_json(each.value, product.plan.output)}}}'
+        for each in sent
+    ]
+    assert BLOCKS["json versions"].splitlines() == shown
+
+
+def test_python_declares_the_product_of_the_page(tmp_path: Path) -> None:
+    names: dict[str, object] = {}
+
+    exec(BLOCKS["python"], names)
+
+    project = names["project"]
+    assert isinstance(project, jn.Project)
+    assert jn.load(written(tmp_path)).spec.products == project.spec.products
+
+
+def test_the_invoice_of_the_page_has_the_rate_of_its_day(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BLOCKS["yaml as_of"], encoding="utf-8")
+    driver = Driver(jn.load(file).products["invoice"])
+
+    driver.send(
+        insert("tax_rate", region="de", percent=19, valid_from="2026-01-01T00:00:00Z"),
+        insert("tax_rate", region="de", percent=16, valid_from="2026-07-01T00:00:00Z"),
+        insert("sale", id=1, region="de", placed_at="2026-06-30T12:00:00Z"),
+        insert("sale", id=2, region="de", placed_at="2026-07-01T00:00:00Z"),
+    )
+
+    assert [] == [each for each in check(file) if each.code != "PLAN_NOT_YET"]
+    assert [19, 16] == [each["tax"]["percent"] for each in driver.documents().values()]

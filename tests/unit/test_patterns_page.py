@@ -1,0 +1,50 @@
+"""What docs/patterns.md shows is what Joinery takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import joinery as jn
+from joinery.plan.check import check
+from joinery.semantics.render import document_json
+from joinery.testing.changes import insert
+from joinery.testing.driver import Driver
+
+PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"```(yaml|python|json rows|json matches)\n(.*?)```", PAGE, re.DOTALL))
+
+
+def written(folder: Path) -> Path:
+    file = folder / "joinery.yaml"
+    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    return file
+
+
+def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
+    assert {"PLAN_NOT_YET"} >= {each.code for each in check(written(tmp_path))}
+
+
+def test_the_rows_of_the_page_give_its_match(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path)).products["suspicious_login"]
+    driver = Driver(product)
+    rows = [json.loads(line) for line in BLOCKS["json rows"].splitlines()]
+
+    sent = driver.send(insert("login", **row) for row in rows)
+
+    shown = [
+        f'{{"key":{document_json(each.value, product.plan.key)}'
+        f',"value":{document_json(each.value, product.plan.output)}}}'
+        for each in sent
+    ]
+    assert BLOCKS["json matches"].splitlines() == shown
+
+
+def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
+    names: dict[str, object] = {}
+    exec(BLOCKS["python"], names)
+
+    declared = names["project"]
+    assert isinstance(declared, jn.Project)
+    assert jn.load(written(tmp_path)).spec == declared.spec

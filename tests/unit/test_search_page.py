@@ -1,0 +1,57 @@
+"""What docs/search.md shows is what Joinery takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import joinery as jn
+from joinery.plan.check import check
+from joinery.project import grammar
+from joinery.semantics.reference import ReferenceSolution
+from joinery.testing.changes import insert
+from joinery.testing.conformance.runner import document_line
+
+PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+KINDS = "yaml|python|json listing|json saved_search|json matches"
+BLOCKS = dict(re.findall(rf"```({KINDS})\n(.*?)```", PAGE, re.DOTALL))
+
+
+def written(folder: Path) -> Path:
+    file = folder / "joinery.yaml"
+    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    return file
+
+
+def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
+    assert [] == check(written(tmp_path))
+
+
+def test_the_rows_of_the_page_give_its_matches(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path)).products["alert"].plan
+    relations = {each.name: each for each in product.relations}
+    changes = [
+        insert(name, **json.loads(line)).change(relations[name])
+        for name in relations
+        for line in BLOCKS[f"json {name}"].splitlines()
+    ]
+
+    sent = ReferenceSolution(product).apply(changes, 1)
+
+    lines = [document_line(each, product) for each in sent.documents]
+    assert [f'{each[:-1]},"version":1}}' for each in BLOCKS["json matches"].splitlines()] == lines
+
+
+def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
+    names: dict[str, object] = {}
+
+    exec(BLOCKS["python"], names)
+
+    project = names["project"]
+    assert isinstance(project, jn.Project)
+    assert jn.load(written(tmp_path)).to_yaml() == project.to_yaml()
+
+
+def test_the_page_tells_every_key() -> None:
+    assert set(grammar.SEARCH) <= set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
