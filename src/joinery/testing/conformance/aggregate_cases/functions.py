@@ -48,7 +48,29 @@ def _at(clock: str) -> str:
     return f"2026-03-01T10:{clock}Z"
 
 
+_PLACES = """
+relations:
+  view: {append: true, fields: {page: string, visitor: long}}
+products:
+  p: {aggregate: view, by: [page],
+    values: {one: first(visitor), other: last(visitor), all: "collect(visitor, 2)"}}
+"""
+
 CASES = (
+    case(
+        "first, last and collect of a log without times go by the place in it",
+        _PLACES,
+        when(
+            insert("view", page="a", visitor=4),
+            insert("view", page="a", visitor=3),
+            then=[upsert("a", {"page": "a", "one": 4, "other": 3, "all": [4, 3]})],
+        ),
+        when(
+            insert("view", page="a"),
+            insert("view", page="a", visitor=9),
+            then=[upsert("a", {"page": "a", "one": 4, "other": 9, "all": [4, 3]})],
+        ),
+    ),
     case(
         "a distinct value counts as long as one of its rows is there",
         _DISTINCT,

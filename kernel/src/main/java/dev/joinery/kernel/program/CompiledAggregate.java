@@ -9,7 +9,8 @@ import org.apache.spark.sql.types.DataType;
  * A compiled aggregate over rows; {@code argument} null counts rows.
  *
  * @param byValue whether what rows leave is kept value by value
- * @param order the order of the rows, null where it tells nothing
+ * @param order the order of the rows, without columns where their log alone has one; null where none is
+ *     asked for
  * @param numbers what follows the argument
  */
 public record CompiledAggregate(

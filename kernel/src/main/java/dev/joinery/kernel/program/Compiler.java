@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -33,6 +34,9 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class Compiler {
   private static final int INLINED_NODES = 2000;
+
+  /** The functions that ask in which order rows are, be it that of the log alone. */
+  private static final Set<String> ORDERED = Set.of("first", "last", "collect");
 
   private final SparkSession userSession;
   private SparkSession ownSession;
@@ -115,7 +119,7 @@ public final class Compiler {
               program.filter() == null ? null : bind(program.filter()),
               program.type(),
               program.byValue(),
-              program.order().length == 0 ? null : codec(program.order(), row),
+              ORDERED.contains(program.function()) ? codec(program.order(), row) : null,
               program.numbers()));
     }
     return plans;

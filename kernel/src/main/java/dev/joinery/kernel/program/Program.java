@@ -285,7 +285,7 @@ public record Program(
    *
    * @param byValue whether rows may be taken back that cannot be told from the result: then what is
    *     needed of them is kept value by value
-   * @param order the columns of the row by which rows are ordered, empty where that tells nothing
+   * @param order the columns of the row by which rows are ordered, empty where none tell it
    * @param numbers what follows the argument
    */
   public record AggregateProgram(
