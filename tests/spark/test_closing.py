@@ -41,6 +41,7 @@ class Project:
         self._spark, self._folder = spark, folder
         self._seen = set[str]()
         self._files = 0
+        self.overtaken = 0
         (folder / "joinery.yaml").write_text(text, encoding="utf-8")
         (folder / "data" / "view").mkdir(parents=True)
 
@@ -55,7 +56,9 @@ class Project:
             told = "".join(f"{json.dumps(each)}\n" for each in lines)
             file.write_text(told, encoding="utf-8")
         project = jn.load(self._folder / "joinery.yaml")
-        jn.run(self._spark, project, once=True, until_closed=until_closed).await_termination()
+        run = jn.run(self._spark, project, once=True, until_closed=until_closed)
+        run.await_termination()
+        self.overtaken += run.progress.counters.get("hours", {}).get("overtaken", 0)
         return self._sent()
 
     def take_back(self) -> None:
@@ -98,9 +101,12 @@ def test_what_is_open_at_the_end_is_sent_once_and_corrected_later(project: Proje
 
     assert [("a", "10:00", 1), ("b", "10:00", 1)] == project.run(until_closed=True)
     assert [] == project.run(until_closed=True)
+    assert 0 == project.overtaken
     assert [("a", "10:00", 2)] == project.run(("a", "10:40"))
+    assert 1 == project.overtaken
     assert [] == project.run(("c", "10:50")), "a group that was not there has not ended"
     assert [("c", "10:00", 1)] == project.run(("a", "11:05"))
+    assert 2 == project.overtaken, "11:05 is in no window that was closed"
     assert [("a", "11:00", 1)] == project.run(until_closed=True)
 
 
@@ -130,6 +136,7 @@ def test_a_session_that_ended_with_its_run_is_corrected_at_once(
     assert [("a", "10:00", 2)] == project.run(("a", "10:00"), ("a", "10:20"), until_closed=True)
     assert [("a", "10:00", 3)] == project.run(("a", "10:40"))
     assert [("a", "11:20", 1)] == project.run(("a", "11:20"), ("c", "12:00"))
+    assert 1 == project.overtaken
 
 
 def test_a_query_that_has_read_nothing_ends(project: Project) -> None:

@@ -43,6 +43,8 @@ class EventTimes:
         reached_us: What the watermark was before.
         drift: How many rows came of devices whose clock was how far from the receiver's, by
             bucket.
+        ended: The watermark, None for none, and the newest time in any partition, whenever all
+            logs were taken as ended.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class EventTimes:
     idle: frozenset[str] = frozenset()
     reached_us: int | None = None
     drift: Mapping[int, int] = field(default_factory=dict)
+    ended: tuple[tuple[int | None, int], ...] = ()
 
     def plus(
         self,
@@ -79,6 +82,18 @@ class EventTimes:
         """
         times = replace(self, idle=frozenset(idle))
         return replace(times, reached_us=times.watermark_us)
+
+    def at_the_end(self) -> EventTimes:
+        """Return the times after all logs were taken as ended.
+
+        Example:
+            >>> EventTimes({"0": 9, "1": 7}).at_the_end().at_the_end().ended
+            ((7, 9),)
+        """
+        if not self.newest_us:
+            return self
+        end = self.watermark_us, max(self.newest_us.values())
+        return replace(self, ended=tuple(dict.fromkeys((*self.ended, end))))
 
     @property
     def held_back_by(self) -> str | None:

@@ -34,7 +34,6 @@ from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.patterns import Patterns
 from joinery.semantics.rows import Findings
 from joinery.semantics.sending import SentRows
-from joinery.semantics.window import Bounds
 from joinery.solutions.protocol import DeadDocument
 
 LATE_COUNTERS = ("late", "overtaken", "too_late", "event_without_time")
@@ -78,7 +77,6 @@ class AggregateReference:
         self._letters: list[DeadDocument] = []
         self._sent = SentRows(product, max_bytes)
         self._ended: set[Key] = set()
-        self._ended_bounds: set[Bounds] = set()
 
     def apply(self, batch: Sequence[Change], now_us: int) -> Counter[str]:
         """Apply the changes of the product's relation; return what is counted of them."""
@@ -100,6 +98,8 @@ class AggregateReference:
             timestamp_us: The batch's time.
             until_closed: Whether every partition counts as ended.
         """
+        if until_closed:
+            self.watermarks.end_logs()
         built: dict[Key, dict[str, Any]] = {}
         limited: set[Key] = set()
         for key, value in self._built(until_closed=until_closed):
@@ -201,8 +201,10 @@ class AggregateReference:
         return below or self._in_ended(time_us)
 
     def _in_ended(self, time_us: int) -> bool:
-        return bool(self._ended) and any(
-            start <= time_us < end for start, end in self._ended_bounds
+        """Return whether a time is in a window that was closed ahead of the watermark."""
+        allowed_us = self._form.emit.allowed_us
+        return self._form.waits and any(
+            self.watermarks.has_ended(each, allowed_us) for each in self._groups.lifetimes(time_us)
         )
 
     def _move(self, identity: Any, seen: _Seen, row: Row | None) -> bool:
@@ -236,7 +238,6 @@ class AggregateReference:
                 due = watermark is not None and watermark >= bounds[1] + allowed_us
                 if until_closed and not due:
                     self._ended.add(key)
-                    self._ended_bounds.add(bounds)
                 if not due and key not in self._ended:
                     continue
             yield key, value()

@@ -87,6 +87,19 @@ class Groups:
             case _:
                 assert_never(window)
 
+    def lifetimes(self, time_us: int) -> Sequence[Bounds]:
+        """Return the windows of a time; of sessions the longest that need no other row."""
+        window = self._form.window
+        match window:
+            case None | Sliding():
+                return ()
+            case Session(gap_us):
+                return ((time_us - gap_us + 1, time_us + gap_us),)
+            case Tumbling() | Hopping() | Cumulative():
+                return windows_of(window, time_us)
+            case _:
+                assert_never(window)
+
     def put(self, slot: Slot, identity: Any, row: Row) -> None:
         """Put a row into a group, or replace it there."""
         self._members.setdefault(slot, {})[identity] = _Member(row, self.time_of(row))

@@ -37,6 +37,7 @@ class Watermarks:
         self._began_us: int | None = None
         self.relation: int | None = None
         """The least over all partitions at the end of the last batch; it never falls."""
+        self._ended: list[tuple[int | None, int]] = []
 
     def of(self, change: Change) -> int | None:
         """Return the watermark of a change's partition before it; None before the first time."""
@@ -72,6 +73,21 @@ class Watermarks:
         if newest:
             least = min(newest) - self._delay_us
             self.relation = least if self.relation is None else max(self.relation, least)
+
+    def end_logs(self) -> None:
+        """Take all logs as ended: what goes on at the newest time is closed, and stays so."""
+        times = (each.newest_us for each in self._partitions.values())
+        newest = max((each for each in times if each is not None), default=None)
+        if newest is not None:
+            self._ended.append((self.relation, newest))
+
+    def has_ended(self, window: tuple[int, int], allowed_us: int) -> bool:
+        """Return whether a window was closed since logs had ended, ahead of the watermark."""
+        start, end = window
+        return any(
+            start <= newest and (watermark is None or end + allowed_us > watermark)
+            for watermark, newest in self._ended
+        )
 
     def quiet(self, now_us: int) -> bool:
         """Return whether the relation is so long silent as a whole that nobody waits for it."""

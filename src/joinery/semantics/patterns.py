@@ -67,6 +67,11 @@ class Patterns:
         self._shown.setdefault(group, values)
         return (Slot(group, time_us=time_us),)
 
+    def lifetimes(self, time_us: int) -> Sequence[Bounds]:
+        """Return how long matches may wait that a row of a time takes part in."""
+        within_us = self._form.within_us
+        return () if within_us is None else ((time_us - within_us, time_us + within_us + 1),)
+
     def put(self, slot: Slot, identity: Any, row: Row) -> None:
         """Put a row into the rows of a key, or replace it there."""
         time_us = self.time_of(row)

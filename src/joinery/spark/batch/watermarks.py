@@ -24,13 +24,14 @@ from joinery.files import write_whole
 from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Relation
 from joinery.project.stream import WatermarkSpec
+from joinery.spark.recovery.checkpoint import ended_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "watermarks"
 NEWEST, BEHIND, WATERMARK, DRIFT = "newest", "behind", "watermark", "drift"
-IDLE, SILENT = "idle", "silent"
+IDLE, SILENT, ENDED = "idle", "silent", "ended"
 _NEWEST_PROPERTY, _WATERMARKS_PROPERTY = "joinery.newest", "joinery.watermarks"
 _KEPT = 100  # as many batches as Spark keeps
 
@@ -89,6 +90,8 @@ class QueryTimes:
             return {}
         counted = with_counts(self._times(batch_id), summary, self._delays)
         times = self._waiting(counted, summary, self._idle_in(batch_id))
+        if ended_batch(self._folder.parent) == batch_id:
+            times = {name: each.at_the_end() for name, each in times.items()}
         self._write(batch_id + 1, times)
         self._before = (batch_id + 1, times)
         return times
@@ -171,6 +174,7 @@ class QueryTimes:
                 self._delays[name],
                 reached_us=each.get(WATERMARK),
                 drift={int(bucket): count for bucket, count in each.get(DRIFT, {}).items()},
+                ended=tuple((at, newest) for at, newest in each.get(ENDED, ())),
             )
             for name, each in told.items()
             if name in self._delays
@@ -183,6 +187,7 @@ class QueryTimes:
                 BEHIND: dict(each.behind),
                 WATERMARK: each.watermark_us,
                 **({DRIFT: dict(each.drift)} if each.drift else {}),
+                **({ENDED: each.ended} if each.ended else {}),
             }
             for name, each in times.items()
         }
@@ -198,6 +203,8 @@ def _told(times: EventTimes, idle: Sequence[str] | None) -> dict[str, object]:
         told[WATERMARK] = times.watermark_us
     if idle is not None and times.newest_us.keys() <= set(idle):
         told[SILENT] = True
+    if times.ended:
+        told[ENDED] = times.ended
     return told
 
 

@@ -160,7 +160,7 @@ public final class Entrance implements Ingress.Destination {
     GroupProgram.LateProgram late = product.late();
     return late == null || change.snapshot()
         ? Marks.UNKNOWN
-        : late.watermark(change.newest(), origin.reached());
+        : late.watermark(change.newest(), origin.reached().watermark());
   }
 
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */

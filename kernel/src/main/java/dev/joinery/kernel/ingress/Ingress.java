@@ -16,6 +16,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RecordLetter;
 import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.message.Tally;
+import dev.joinery.kernel.node.Reached;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.Routes;
 import dev.joinery.kernel.program.Program;
@@ -102,9 +103,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       return Marks.UNKNOWN;
     }
 
-    /** The watermark of its relation before the batch; {@link Marks#UNKNOWN} for none. */
-    default long reached() {
-      return Marks.UNKNOWN;
+    /** How far its relation had come before the batch. */
+    default Reached reached() {
+      return Reached.NOTHING;
     }
 
     /** The record at hand as a dead letter. */
@@ -351,8 +352,8 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     }
 
     @Override
-    public long reached() {
-      return timed ? taskTimes.reached(decoding) : Marks.UNKNOWN;
+    public Reached reached() {
+      return timed ? taskTimes.reached(decoding) : Reached.NOTHING;
     }
 
     @Override

@@ -11,6 +11,7 @@ import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.message.EventTime;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.node.BatchWatermarks;
+import dev.joinery.kernel.node.Reached;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
 import java.util.HashMap;
@@ -121,8 +122,8 @@ final class TaskTimes {
     return relations[relation].time;
   }
 
-  /** The relation's watermark before the batch; {@link Marks#UNKNOWN} for none. */
-  long reached(int relation) {
+  /** How far the relation had come before the batch. */
+  Reached reached(int relation) {
     return relations[relation].reached;
   }
 
@@ -180,7 +181,7 @@ final class TaskTimes {
     private final long[] behind = new long[BUCKETS];
     private long lastNumber;
     private Partition last;
-    private final long reached;
+    private final Reached reached;
     private final DeviceClocks devices;
     private boolean counted;
     private long time = Marks.UNKNOWN;
@@ -190,7 +191,7 @@ final class TaskTimes {
       this.name = declared.name();
       this.clock = clock;
       this.before = newest.path(name);
-      this.reached = watermarks.of(name);
+      this.reached = watermarks.reached(name);
       this.rows = clock.derived() ? rows(relation) : null;
       this.devices = clock.device() == null ? null : new DeviceClocks(name, clock.device());
       this.row =

@@ -5,15 +5,18 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.message.LogPartition;
 import dev.joinery.kernel.message.Marks;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.TaskContext;
 
 /** How far relations had come in time before a batch, as the driver tells the batch's tasks. */
 public final class BatchWatermarks {
   /**
-   * {@code {relation: {"watermark": micros, "idle": [partition…]}}}: what never falls, and which
-   * partitions nobody waits for in this batch, unless it brings something of them.
+   * {@code {relation: {"watermark": micros, "idle": [partition…], "ended": [[watermark, newest]…]}}}:
+   * what never falls, which partitions nobody waits for in this batch, unless it brings something
+   * of them, and when logs were taken as ended.
    */
   private static final String PROPERTY = "joinery.watermarks";
 
@@ -48,6 +51,15 @@ public final class BatchWatermarks {
   /** {@link Marks#UNKNOWN} for a relation without one. */
   public long of(String relation) {
     return byRelation.path(relation).path("watermark").asLong(Marks.UNKNOWN);
+  }
+
+  /** How far a relation had come. */
+  public Reached reached(String relation) {
+    List<Reached.End> ends = new ArrayList<>();
+    for (JsonNode each : byRelation.path(relation).path("ended")) {
+      ends.add(new Reached.End(each.get(0).asLong(Marks.UNKNOWN), each.get(1).asLong()));
+    }
+    return new Reached(of(relation), ends);
   }
 
   /** Whether nobody waits for any partition of a relation's log. */

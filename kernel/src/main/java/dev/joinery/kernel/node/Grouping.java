@@ -58,7 +58,21 @@ public final class Grouping {
         program.late() == null
             ? null
             : new Lateness(
-                program.late(), visible.numFields(), product, context.counters());
+                program.late(),
+                visible.numFields(),
+                product,
+                context.counters(),
+                deadlines == null ? Lateness.ALWAYS_OPEN : this::eachLifetime);
+  }
+
+  /** Tells of the windows of a time that wait; of sessions from when to when one may be. */
+  private void eachLifetime(long time, Windows.Taking taking) {
+    if (windows != null) {
+      windows.holding(time, taking);
+    } else if (program.session() != null) {
+      long gap = program.session().gapMicros();
+      taking.take(time - gap + 1, time + gap);
+    }
   }
 
   public int relation() {

@@ -65,7 +65,7 @@ final class Judging implements RelationRows.Hearing {
         && lateness.leavesOut(
             lateness.timeOf(derived),
             change.newest(),
-            reached.micros(),
+            reached.reached(),
             (reason, detail) ->
                 outbox.emit(letters.late(reason, detail, product.product(), row, timestamp)));
   }

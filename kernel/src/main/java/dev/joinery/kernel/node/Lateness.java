@@ -23,6 +23,15 @@ public final class Lateness {
   private final String product;
   private final Counters counters;
   private final UnsafeRow row;
+  private final Lifetimes lifetimes;
+
+  /** Of groups that are sent as they stand. */
+  static final Lifetimes ALWAYS_OPEN = (time, taking) -> {};
+
+  /** Tells of each window of a time that is sent once closed from when to when it is. */
+  interface Lifetimes {
+    void of(long time, Windows.Taking taking);
+  }
 
   /** Writes a dead letter. */
   public interface Letters {
@@ -31,8 +40,13 @@ public final class Lateness {
 
   /** {@code columns} is how many a row of the relation has as products see it. */
   Lateness(
-      GroupProgram.LateProgram program, int columns, String product, Counters counters) {
+      GroupProgram.LateProgram program,
+      int columns,
+      String product,
+      Counters counters,
+      Lifetimes lifetimes) {
     this.program = program;
+    this.lifetimes = lifetimes;
     this.product = product;
     this.counters = counters;
     this.row = new UnsafeRow(columns);
@@ -62,10 +76,10 @@ public final class Lateness {
    * Counts a row that is late; returns whether it is as if not in the log.
    *
    * @param time of the row; {@link Marks#UNKNOWN} where it is never late
-   * @param newest the newest time before it in its partition, {@code reached} the watermark of the
-   *     relation before the batch; {@link Marks#UNKNOWN} for none
+   * @param newest the newest time before it in its partition; {@link Marks#UNKNOWN} for none
+   * @param reached how far the relation had come before the batch
    */
-  public boolean leavesOut(long time, long newest, long reached, Letters letters) {
+  public boolean leavesOut(long time, long newest, Reached reached, Letters letters) {
     if (time == Marks.UNKNOWN) {
       return false;
     }
@@ -73,8 +87,23 @@ public final class Lateness {
     if (lateBy > 0) {
       return tell(LATE, lateBy, letters);
     }
-    long overtakenBy = program.overtakenBy(time, reached);
+    if (isInEnded(time, reached)) {
+      counters.product(product, OVERTAKEN, 1);
+      return false;
+    }
+    long overtakenBy = program.overtakenBy(time, reached.watermark());
     return overtakenBy > 0 && tell(OVERTAKEN, overtakenBy, letters);
+  }
+
+  /** Whether a window of a time was closed since logs had ended: it is corrected by any row. */
+  private boolean isInEnded(long time, Reached reached) {
+    if (reached.ends().isEmpty()) {
+      return false;
+    }
+    boolean[] any = {false};
+    lifetimes.of(
+        time, (start, end) -> any[0] |= reached.hasEnded(start, end, program.allowedMicros()));
+    return any[0];
   }
 
   /** Counts a change all of whose windows are forgotten. */

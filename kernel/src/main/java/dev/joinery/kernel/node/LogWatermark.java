@@ -4,14 +4,14 @@ import dev.joinery.kernel.message.Marks;
 import java.util.Objects;
 
 /**
- * The watermark of logs of events before a batch, as the driver tells the batch's tasks: the least
- * of them. Remembers what it last read.
+ * The watermark of logs before a batch, as the driver tells the batch's tasks: the least of them.
+ * Remembers what it last read.
  */
 public final class LogWatermark {
   private final NodeContext context;
   private final int[] logs;
   private String read;
-  private long watermark = Marks.UNKNOWN;
+  private Reached reached = Reached.NOTHING;
 
   public LogWatermark(int[] logs, NodeContext context) {
     this.context = context;
@@ -20,12 +20,17 @@ public final class LogWatermark {
 
   /** {@link Marks#UNKNOWN} until each log has told a time. */
   public long micros() {
+    return reached().watermark();
+  }
+
+  /** The watermark, and of a single log when it was taken as ended. */
+  Reached reached() {
     String told = context.watermarks();
     if (!Objects.equals(told, read)) {
-      watermark = told == null ? Marks.UNKNOWN : least(told);
+      reached = told == null ? Reached.NOTHING : least(told);
       read = told;
     }
-    return watermark;
+    return reached;
   }
 
   /** So long before the watermark. */
@@ -34,11 +39,12 @@ public final class LogWatermark {
     return now == Marks.UNKNOWN ? Marks.UNKNOWN : now - micros;
   }
 
-  private long least(String told) {
+  private Reached least(String told) {
     BatchWatermarks watermarks = BatchWatermarks.read(told);
-    long least = Long.MAX_VALUE;
+    Reached least = null;
     for (int log : logs) {
-      least = Math.min(least, watermarks.of(context.program().relations().get(log).name()));
+      Reached each = watermarks.reached(context.program().relations().get(log).name());
+      least = least == null || each.watermark() < least.watermark() ? each : least;
     }
     return least;
   }
