@@ -61,6 +61,7 @@ def build_aggregate(
     aggregates = tuple(replace(each, goes=goes) for each in aggregates)
     form = AggregateForm(relation, by, where, window, aggregates, values, spec.emit)
     _check_emit(context, form, path)
+    _check_bound(context, form, path)
     _check_names(context, spec, form, path)
     return form
 
@@ -169,6 +170,22 @@ def _check_emit(context: Context, form: AggregateForm, path: Path) -> None:
     elif isinstance(form.window, Sliding):
         hint = "Leave when out: the value changes as the watermark moves."
         context.refuse("PLAN_WINDOW", "a sliding window is never closed", place, hint=hint)
+
+
+def _check_bound(context: Context, form: AggregateForm, path: Path) -> None:
+    """Warn of windows that nothing ever forgets: the rows of a product are never too late."""
+    product = form.relation.product
+    if product is None or form.window is None or isinstance(form.window, Sliding):
+        return
+    changelog, _ = form.relation.clock
+    context.refuse(
+        "PLAN_UNBOUNDED",
+        f'the windows over product "{product.name}" are kept for ever',
+        (*path, "window"),
+        detail="Rows of a product are never late, so each of them may still change any window.",
+        hint=f'Aggregate "{changelog.name}" itself where old windows need not be kept.',
+        warning=True,
+    )
 
 
 def _check_names(context: Context, spec: AggregateSpec, form: AggregateForm, path: Path) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from joinery.expression.convert import micros_of
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
@@ -236,10 +235,8 @@ class _Table:
         standing = self._standing.setdefault(key, Standing())
         verdict = self._merge.apply(standing, change)
         if self._relation.time is not None and change.after is not None:
-            row = standing.row if verdict == "applied" else None
-            whole = self._times.first(change) if row is None else self._times.derived(row)
-            at = whole[self._relation.time]
-            self.watermarks.note(change, None if at is None else micros_of(at), now_us)
+            told = time_of(self._times.first(change), self._relation.time)
+            self.watermarks.note(change, told, now_us)
         return verdict if self.log is None else self.log.apply(change)
 
     def begin(self) -> None:

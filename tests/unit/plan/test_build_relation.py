@@ -8,7 +8,7 @@ import pytest
 
 import joinery as jn
 from joinery.errors import ProjectErrors
-from joinery.plan.build import build_plan
+from joinery.plan.build import build_plan, examine
 from joinery.plan.check import check
 from joinery.plan.explain.text import render_product
 from joinery.plan.support import refusals
@@ -225,6 +225,25 @@ products:
     emit: {when: closed}
     group: g
 """) == ['PLAN_WINDOW a window is closed by a watermark, and relation "user" has no time']
+
+
+def test_windows_over_a_product_are_warned_of_as_they_are_kept_for_ever() -> None:
+    days = "{aggregate: hourly, window: WINDOW, values: {n: sum(n)}, group: g}"
+    text = f"""
+  hourly: {{product: hours, time: window_start}}
+products:
+  hours: {_HOURS}
+  days: {days}
+"""
+
+    _, problems, warnings = examine(_read(text.replace("WINDOW", "{tumbling: 1 day}")))
+    _, _, sliding = examine(_read(text.replace("WINDOW", "{sliding: 1 day}")))
+
+    assert () == tuple(problems)
+    assert ['PLAN_UNBOUNDED the windows over product "hours" are kept for ever'] == [
+        f"{each.code} {each.message}" for each in warnings
+    ]
+    assert () == tuple(sliding), "what the watermark leaves behind is forgotten"
 
 
 def test_streams_and_outboxes_read_no_products() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.plan.build import build_plan
-from joinery.testing.changes import insert
+from joinery.testing.changes import insert, update
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import Driver
 
@@ -53,6 +53,19 @@ def test_what_comes_after_the_silence_corrects() -> None:
     outcomes.send(insert("click", id=5, search_id=1, at=at("10:05")))
 
     assert {1: {"id": 1, "clicks": [{"id": 5}]}} == dict(outcomes.documents())
+
+
+def test_an_update_that_tells_no_time_moves_no_watermark() -> None:
+    outcomes = driver()
+    outcomes.send(
+        insert("search", id=1, at=at("10:00")),
+        insert("click", id=5, at=at("12:00")),
+        insert("click", id=6, at=at("10:01")).within(1),
+    )
+
+    outcomes.send(update("click", id=5, search_id=1).within(1))
+
+    assert {} == dict(outcomes.documents()), "the newest time of the second partition is 10:01"
 
 
 def test_all_are_decided_once_the_logs_have_ended() -> None:
