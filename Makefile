@@ -67,6 +67,9 @@ web-traffic: setup ## Page views in a browser, corrected as stragglers come: mak
 timeline: setup ## Timelines in a browser while people follow, post and delete: make timeline [ARGS="--real"]
 	@$(BIN)/python -m examples.timeline $(ARGS)
 
+alerts: setup ## Saved searches over listings in a browser, yours too: make alerts [ARGS="--real"]
+	@$(BIN)/python -m examples.alerts $(ARGS)
+
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
 	@$(PYTEST) $(SHARED) --durations=25 --durations-min=5
@@ -132,4 +135,4 @@ wheel: setup ## Build a wheel that carries the kernel into dist/
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean

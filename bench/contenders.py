@@ -246,6 +246,17 @@ class Pathway(Peer):
         return expected.pathway_profiles(work / "documents.jsonl")
 
 
+@dataclass(frozen=True, slots=True)
+class Percolator(SparkItself):
+    """OpenSearch's percolator, started by `joinery.dev`; it has stored queries alone."""
+
+    def version(self) -> str:
+        """Name OpenSearch's version."""
+        from joinery.artifact import version
+
+        return f"{self.name}: OpenSearch {version('opensearch')}"
+
+
 FLINK = ("requirements-flink.txt", "flink_profile.py")
 PATHWAY = ("requirements-pathway.txt", "pathway_profile.py")
 PEERS: dict[str, Contender] = {
@@ -254,6 +265,7 @@ PEERS: dict[str, Contender] = {
         Flink("flink-rocksdb", *FLINK, ("--backend", "rocksdb")),
         Flink("flink-heap", *FLINK, ("--backend", "hashmap")),
         SparkItself("spark", "", "spark_groups.py", ()),
+        Percolator("percolate", "", "", ()),
         Pathway("pathway", *PATHWAY, ("--mode", "streaming")),
         Pathway("pathway-batch", *PATHWAY, ("--mode", "static")),
     )

@@ -17,6 +17,7 @@ from typing import Any
 import expected
 import figures
 import groups
+import searches
 import workloads
 from builds import BENCH
 from contenders import Contender, ContenderError, Joinery
@@ -262,6 +263,17 @@ def windows(name: str) -> Callable[[Turn], Told]:
     )
 
 
+def stored_queries(queries: int, documents: int) -> Callable[[Turn], Told]:
+    """Return what measures listings that meet so many stored queries."""
+    return lambda turn: searches.run(
+        turn.side,
+        turn.sized(queries, searches.ADDED),
+        documents=turn.sized(documents, searches.BATCH * 4),
+        work=turn.work,
+        compare=turn.compare,
+    )
+
+
 SECONDS = Figure("seconds", "whole run, s")
 BOTH = ("ours", "base")
 WHOLE = (
@@ -278,6 +290,13 @@ BATCHES = (
 )
 GROUPS = tuple(each for each in WHOLE if each.key != "steady")
 BESIDE = ("ours", "spark", "flink-rocksdb")
+SEARCHES = (
+    Figure("rate", "listings/s", more=True),
+    Figure("matches", "matches a listing", judged=False),
+    Figure("size", "listings a request", judged=False),
+    Figure("loaded_s", "all queries stored, s"),
+    Figure("added_s", "1,000 more stored, s"),
+)
 LATENCY = (Figure("p50", "p50, ms"), Figure("p99", "p99, ms"), Figure("max", "at most, ms"))
 SERVED = (SECONDS, *WHOLE[1:2], Figure("processor_seconds", "processor s", judged=False))
 ROWS: dict[str, Row] = {
@@ -322,6 +341,10 @@ ROWS: dict[str, Row] = {
             GROUPS, windows("session")),
         Row("groups-distinct", "distinct cards an hour, 1,000,000 payments of 100,000 cards",
             ("ours", "flink-rocksdb"), GROUPS, windows("distinct")),
+        Row("search-10k", "10,000 stored queries", ("ours", "percolate"),
+            SEARCHES, stored_queries(10_000, 200_000)),
+        Row("search-100k", "100,000 stored queries", ("ours", "percolate"),
+            SEARCHES, stored_queries(100_000, 200_000)),
         Row("hot-key", "the description of a repository with 500,000 stars changes", BOTH,
             BATCHES, hot_key),
         Row("fan-out", "one child more under 1,000 parents × 100,000 children, limit 10", BOTH,

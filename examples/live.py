@@ -9,7 +9,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,15 @@ Show = Callable[[Log, jn.Project, Path, argparse.Namespace], None]
 """Runs an example: on a log, for a project that reads it, in a folder, as it was asked."""
 
 
-def run_example(here: Path, prog: str, doc: str | None, show: Show, *, rate: float) -> None:
+def run_example(
+    here: Path,
+    prog: str,
+    doc: str | None,
+    show: Show,
+    *,
+    rate: float,
+    on_kafka: Sequence[tuple[str, str]] = (),
+) -> None:
     """Run the example whose project stands in a folder, on files or on Kafka.
 
     Args:
@@ -34,6 +42,7 @@ def run_example(here: Path, prog: str, doc: str | None, show: Show, *, rate: flo
         doc: What its help says.
         show: Runs it.
         rate: How much happens a second, unless asked otherwise.
+        on_kafka: Texts of the project file, each with what stands there on Kafka.
     """
     parser = argparse.ArgumentParser(prog=prog, description=doc)
     parser.add_argument("--real", action="store_true", help="on Kafka")
@@ -47,9 +56,11 @@ def run_example(here: Path, prog: str, doc: str | None, show: Show, *, rate: flo
         folder = (asked.folder or Path(made)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         log, source = stack.enter_context((_real if asked.real else _embedded)(folder))
-        text = (here / "joinery.yaml").read_text(encoding="utf-8")
+        text = (here / "joinery.yaml").read_text(encoding="utf-8").replace(_FILES, source)
+        for embedded, real in on_kafka if asked.real else ():
+            text = text.replace(embedded, real)
         file = folder / "joinery.yaml"
-        file.write_text(text.replace(_FILES, source), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         show(log, jn.load(file), folder, asked)
 
 

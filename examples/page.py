@@ -1,4 +1,4 @@
-"""A live page: one HTML file, and the JSON that it asks for each second."""
+"""A live page: one HTML file, the JSON that it asks for each second, and what its reader tells."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 DATA = "/data.json"
+_MOST_BYTES = 65_536
 
 
 @contextmanager
 def served(
-    page: Path, data: Callable[[], Mapping[str, Any]], charts: Path | None = None, port: int = 0
+    page: Path,
+    data: Callable[[], Mapping[str, Any]],
+    charts: Path | None = None,
+    port: int = 0,
+    told: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Iterator[str]:
     """Serve a page for the length of a block; give its address.
 
@@ -24,6 +29,7 @@ def served(
         data: Returns what the page shows now; `charts` is added, the names of the charts.
         charts: A folder of charts (SVG) that are served by their names.
         port: 0 takes a free one.
+        told: Takes what the page posts, a JSON object.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,6 +45,22 @@ def served(
                 self._send(200, "image/svg+xml", (charts / name).read_bytes())
             else:
                 self._send(404, "text/plain", f"There are /, {DATA} and the charts.\n".encode())
+
+        def do_POST(self) -> None:
+            # Pages of other addresses may post forms here, but not JSON.
+            if told is None or self.headers.get_content_type() != "application/json":
+                self._send(404, "text/plain", b"This page takes nothing.\n")
+                return
+            length = min(int(self.headers.get("Content-Length") or 0), _MOST_BYTES)
+            try:
+                words = json.loads(self.rfile.read(length))
+            except ValueError:
+                words = None
+            if isinstance(words, dict):
+                told(words)
+                self._send(200, "application/json", b"{}")
+            else:
+                self._send(400, "text/plain", b"A JSON object is needed.\n")
 
         def _send(self, code: int, kind: str, body: bytes) -> None:
             self.send_response(code)

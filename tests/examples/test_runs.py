@@ -73,3 +73,11 @@ def test_timelines_are_what_a_plain_search_finds(tmp_path: Path) -> None:
     assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
     assert "left out, followed by too many" in told
     assert "all timelines: equal to a plain search of all follows and posts" in told
+
+
+def test_alerts_are_what_trying_each_search_on_each_listing_finds(tmp_path: Path) -> None:
+    told = printed("examples.alerts", "--folder", str(tmp_path), "--seconds", "10")
+
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
+    assert re.search(r"[1-9]\d* entered, [1-9]\d* changed, [1-9]\d* left", told)
+    assert "all alerts: equal to trying each search on each listing" in told

@@ -1,0 +1,331 @@
+"""Stored queries beside OpenSearch's percolator: the rows `search-…` of `make bench`.
+
+Both sides hold the same queries and take the same listings, on the same two cores. Joinery runs on
+and is given files: the queries, then listings, then 1,000 more queries at a time. OpenSearch is
+asked by as many clients as there are cores, with several listings a request; the best number of
+them is found first. In the first round the matches of some listings are compared with a plain
+computation.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import figures
+from contenders import TIMEOUT_S, Contender, ContenderError, Joinery, Percolator, batches_of
+
+CITIES, KINDS = 1_000, ("flat", "house", "studio", "loft", "garage")
+BATCH, ADDED, ROUNDS = 20_000, 1_000, 5
+COMPARED = 200
+SIZES = (1, 10, 100, 500)
+CLIENTS = 2
+MOST_HITS = 10_000
+PROJECT = """\
+name: searches
+sources: {{changes: {{files: {{path: "{data}"}}}}}}
+defaults: {{source: changes, format: json}}
+relations:
+  listing: {{key: [id], fields:
+    {{id: long, city: string, kind: string, price: int, rooms: int, area: double}}}}
+  saved: {{key: [id], fields: {{id: long, condition: string}}}}
+products:
+  hits: {{search: listing, queries: saved, query: condition, sink: {{files: {{path: "{out}"}}}}}}
+run: {{checkpoint: "{out}/checkpoint", max_rows_per_batch: {batch}}}
+"""
+Row = dict[str, Any]
+Told = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query in three languages: Spark SQL, OpenSearch's and Python."""
+
+    sql: str
+    percolate: Sequence[Row]
+    holds: Callable[[Row], bool]
+
+
+def listing(id: int) -> Row:
+    """Return the listing of an id, always the same."""
+    dice = random.Random(id)
+    return {
+        "id": id,
+        "city": f"c{dice.randrange(CITIES)}",
+        "kind": dice.choice(KINDS),
+        "price": dice.randrange(100, 5_000),
+        "rooms": dice.randrange(1, 9),
+        "area": round(dice.uniform(10, 200), 1),
+    }
+
+
+def query(id: int) -> Query:
+    """Return the query of an id: seven in ten of the first form, two of the second."""
+    dice = random.Random(-1 - id)
+    form = dice.random()
+    if form < 0.7:
+        city, price, rooms = (
+            f"c{dice.randrange(CITIES)}",
+            dice.randrange(100, 1000),
+            dice.choice((1, 2, 3, 4)),
+        )
+        return Query(
+            f"city = '{city}' and price < {price} and rooms >= {rooms}",
+            [_term("city", city), _range("price", lt=price), _range("rooms", gte=rooms)],
+            lambda row: row["city"] == city and row["price"] < price and row["rooms"] >= rooms,
+        )
+    if form < 0.9:
+        cities, price = [f"c{dice.randrange(CITIES)}" for _ in range(2)], dice.randrange(100, 4_800)
+        return Query(
+            f"city in ('{cities[0]}', '{cities[1]}') and price between {price} and {price + 200}",
+            [{"terms": {"city": cities}}, _range("price", gte=price, lte=price + 200)],
+            lambda row: row["city"] in cities and price <= row["price"] <= price + 200,
+        )
+    if form < 0.95:
+        kind, price = dice.choice(KINDS), dice.randrange(101, 110)
+        return Query(
+            f"kind = '{kind}' and price < {price}",
+            [_term("kind", kind), _range("price", lt=price)],
+            lambda row: row["kind"] == kind and row["price"] < price,
+        )
+    area, rooms = dice.randrange(10, 200), dice.randrange(1, 9)
+    return Query(
+        f"area between {area}.0 and {area}.2 and rooms = {rooms}",
+        [_range("area", gte=area, lte=area + 0.2), _term("rooms", rooms)],
+        lambda row: area <= row["area"] <= area + 0.2 and row["rooms"] == rooms,
+    )
+
+
+def _term(column: str, value: object) -> Row:
+    return {"term": {column: value}}
+
+
+def _range(column: str, **bounds: float) -> Row:
+    return {"range": {column: bounds}}
+
+
+def run(side: Contender, queries: int, *, documents: int, work: Path, compare: bool) -> Told:
+    """Let a side match listings with stored queries; return its figures.
+
+    Raises:
+        ContenderError: It did not come to its end, or its matches are wrong.
+    """
+    match side:
+        case Joinery():
+            told, found = _joinery(side, queries, documents, work)
+        case Percolator():
+            told, found = _percolator(side, queries, documents, work)
+        case _:
+            raise ContenderError(f"{side.name} has no stored queries")
+    if compare and (wanted := expected(queries, documents)) != found:
+        both = len(wanted & found)
+        raise ContenderError(
+            f"{len(found)} matches, {len(wanted)} are right, {both} of them are in"
+        )
+    return told
+
+
+def expected(queries: int, documents: int) -> set[tuple[int, int]]:
+    """Return the matches of the first listings with the queries that stand at first, plainly."""
+    made = [query(id) for id in range(queries)]
+    rows = [listing(id) for id in range(min(COMPARED, documents))]
+    return {(id, row["id"]) for id, each in enumerate(made) for row in rows if each.holds(row)}
+
+
+# Joinery
+
+
+@dataclass(slots=True)
+class Running:
+    """A run that goes on, and the folder that it reads."""
+
+    process: subprocess.Popen[bytes]
+    data: Path
+    log: Path
+    rows: int = 0
+    files: int = field(default=0)
+
+    def give(self, relation: str, rows: Iterator[Row]) -> list[Row]:
+        """Write a file and wait until it was read; return the batches that took."""
+        before = len(self.batches())
+        folder = self.data / relation
+        folder.mkdir(parents=True, exist_ok=True)
+        self.files += 1
+        aside = folder / f".{self.files:04d}.part"
+        with aside.open("w", encoding="utf-8") as out:
+            for row in rows:
+                out.write(json.dumps(row) + "\n")
+                self.rows += 1
+        aside.rename(folder / f"{self.files:04d}.jsonl")
+        end = time.monotonic() + TIMEOUT_S
+        while sum(each["rows"] for each in self.batches()) < self.rows:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise ContenderError(self.log.with_suffix(".err").read_text()[-2000:])
+            time.sleep(0.1)
+        return [each for each in self.batches()[before:] if each["rows"]]
+
+    def batches(self) -> list[Row]:
+        """Return the batches so far."""
+        return batches_of(self.log)
+
+
+@contextmanager
+def _started(side: Joinery, work: Path) -> Iterator[Running]:
+    project, data, log = work / "joinery.yaml", work / "data", work / "joinery.log"
+    text = PROJECT.format(data=data, out=work, batch=BATCH)
+    project.write_text(text, encoding="utf-8")
+    for relation in ("listing", "saved"):
+        (data / relation).mkdir(parents=True)
+    command = [str(side.build.joinery), "run", str(project), "--master", f"local[{CLIENTS}]"]
+    with log.open("wb") as out, log.with_suffix(".err").open("wb") as err:
+        process = subprocess.Popen([*command, *side.options()], stdout=out, stderr=err, cwd=work)
+        try:
+            yield Running(process, data, log)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def _joinery(
+    side: Joinery, queries: int, documents: int, work: Path
+) -> tuple[Told, set[tuple[int, int]]]:
+    with _started(side, work) as running:
+        loaded = running.give("saved", _saved(range(queries)))
+        taken = running.give("listing", map(listing, range(documents)))
+        found = set(_hits(work / "hits"))
+        added = [
+            sum(each["seconds"] for each in running.give("saved", _saved(range(at, at + ADDED))))
+            for at in range(queries, queries + ROUNDS * ADDED, ADDED)
+        ]
+    seconds = sum(each["seconds"] for each in loaded)
+    told = {
+        "rate": round(figures.steady_rate(taken) or 0),
+        "matches": round(sum(1 for _ in _lines(work / "hits")) / documents, 1),
+        "added_s": round(statistics.median(added), 2),
+        "loaded_s": round(seconds, 1),
+    }
+    return told, {each for each in found if each[1] < COMPARED}
+
+
+def _saved(ids: Sequence[int]) -> Iterator[Row]:
+    return ({"id": id, "condition": query(id).sql} for id in ids)
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    for file in sorted(folder.glob("*.jsonl")):
+        with file.open(encoding="utf-8") as lines:
+            yield from lines
+
+
+def _hits(folder: Path) -> Iterator[tuple[int, int]]:
+    for line in _lines(folder):
+        key = json.loads(line)["key"]
+        yield key["query"]["id"], key["document"]["id"]
+
+
+# OpenSearch
+
+
+def _percolator(
+    side: Percolator, queries: int, documents: int, work: Path
+) -> tuple[Told, set[tuple[int, int]]]:
+    from opensearchpy import OpenSearch, helpers
+
+    from joinery.dev.opensearch import opensearch
+
+    def store(ids: Sequence[int]) -> float:
+        begun = time.monotonic()
+        made = (
+            {"_index": "saved", "_id": id, "query": {"bool": {"filter": query(id).percolate}}}
+            for id in ids
+        )
+        helpers.bulk(client, made, chunk_size=2_000)
+        client.indices.refresh(index="saved")
+        return time.monotonic() - begun
+
+    with opensearch(work / "opensearch", heap="2g").started() as server:
+        client = OpenSearch(server.address, timeout=300, maxsize=CLIENTS)
+        client.indices.create(index="saved", body={"settings": SETTINGS, "mappings": MAPPINGS})
+        loaded = store(range(queries))
+        client.indices.forcemerge(index="saved", max_num_segments=1)
+        asked = Percolating(client)
+        found = asked.matches(range(min(COMPARED, documents)))
+        rates = {size: asked.rate(size, seconds=6.0) for size in SIZES}
+        best = max(rates, key=lambda size: rates[size])
+        rate = asked.rate(best, seconds=20.0)
+        added = [
+            store(range(at, at + ADDED)) for at in range(queries, queries + ROUNDS * ADDED, ADDED)
+        ]
+    told = {
+        "rate": round(rate, 1),
+        "size": best,
+        "added_s": round(statistics.median(added), 2),
+        "loaded_s": round(loaded, 1),
+    }
+    return told, found
+
+
+SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
+MAPPINGS = {
+    "properties": {
+        "query": {"type": "percolator"},
+        "city": {"type": "keyword"},
+        "kind": {"type": "keyword"},
+        "price": {"type": "integer"},
+        "rooms": {"type": "integer"},
+        "area": {"type": "double"},
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Percolating:
+    """Asks which stored queries match listings, some at a time, without scores and sources."""
+
+    client: Any
+
+    def matches(self, ids: Sequence[int]) -> set[tuple[int, int]]:
+        """Return the pairs of query and listing."""
+        asked = {"percolate": {"field": "query", "documents": [listing(id) for id in ids]}}
+        answer = self.client.search(
+            index="saved",
+            body={
+                "query": {"constant_score": {"filter": asked}},
+                "size": MOST_HITS,
+                "_source": False,
+                "track_total_hits": False,
+            },
+        )
+        hits = answer["hits"]["hits"]
+        if len(hits) == MOST_HITS:
+            raise ContenderError(f"a request had more than {MOST_HITS} matches")
+        return {
+            (int(hit["_id"]), ids[slot])
+            for hit in hits
+            for slot in hit["fields"]["_percolator_document_slot"]
+        }
+
+    def rate(self, size: int, *, seconds: float) -> float:
+        """Return listings a second with so many a request."""
+        begun = time.monotonic()
+
+        def ask(client: int) -> int:
+            done, at = 0, client * 10_000_000
+            while time.monotonic() - begun < seconds:
+                self.matches(range(at + done, at + done + size))
+                done += size
+            return done
+
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            done = sum(pool.map(ask, range(CLIENTS)))
+        return done / (time.monotonic() - begun)
