@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         relation,
         search,
     )
+    from joinery.project.folding import fold
     from joinery.project.rows import pattern, row
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "document",
+    "fold",
     "history",
     "load",
     "many",
@@ -67,6 +69,7 @@ _HOMES = {
         ),
         "joinery.project.declare",
     ),
+    "fold": "joinery.project.folding",
     **dict.fromkeys(("pattern", "row"), "joinery.project.rows"),
 }
 

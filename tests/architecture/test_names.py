@@ -19,6 +19,7 @@ PUBLIC = [
     "__version__",
     "aggregate",
     "document",
+    "fold",
     "history",
     "load",
     "many",

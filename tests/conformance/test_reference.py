@@ -16,10 +16,12 @@ from joinery.testing.conformance import (
     aggregate_cases,
     all_cases,
     clock_cases,
+    clock_fold_cases,
     closed_cases,
     closed_reading_cases,
     closed_session_cases,
     closed_within_cases,
+    fold_cases,
     function_cases,
     history_cases,
     late_cases,
@@ -50,7 +52,8 @@ AGGREGATES = (
 WITHIN = (*within_cases(), *closed_within_cases())
 THROUGH = (*through_cases(), *through_aggregate_cases())
 PATTERNS = (*pattern_cases(), *waiting_pattern_cases())
-CASES = (*all_cases(), *AGGREGATES, *WITHIN, *THROUGH, *history_cases(), *PATTERNS)
+FOLDS = (*fold_cases(), *clock_fold_cases())
+CASES = (*all_cases(), *AGGREGATES, *WITHIN, *THROUGH, *history_cases(), *PATTERNS, *FOLDS)
 
 
 class Forgetful:

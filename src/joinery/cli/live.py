@@ -36,7 +36,10 @@ Targets = Mapping[str, Sequence[str]]
 """Where the documents of each product go."""
 
 _REDRAWN_PER_S = 4
-_TIME_COUNTERS = ("late", "overtaken", "too_late", "event_without_time")
+_TIME_COUNTERS = (
+    *("late", "overtaken", "too_late", "event_without_time"),
+    *("event_without_sequence", "sequence_gaps"),
+)
 
 
 class Display(Protocol):

@@ -231,6 +231,8 @@ _COUNTERS = {
     "stale": "changes out of date",
     "deletes_ignored": "deletes without effect",
     "event_without_time": "without a time",
+    "event_without_sequence": "without a number",
+    "sequence_gaps": "gaps in numbers",
     "late": "late",
     "overtaken": "overtaken",
     "too_late": "too late",

@@ -30,6 +30,7 @@ REASONS = (
     "document_refused",
     "overflow",
     "query_broken",
+    "sequence_conflict",
     "lookup_miss",
     "lookup_unfit",
     "event_without_time",

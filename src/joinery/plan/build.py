@@ -11,6 +11,7 @@ from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.expression.expression import Analyser
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.build_aggregate import build_aggregate
+from joinery.plan.build_fold import build_fold
 from joinery.plan.build_history import build_history
 from joinery.plan.build_node import build_root
 from joinery.plan.build_pattern import build_pattern
@@ -18,6 +19,7 @@ from joinery.plan.build_relation import Known, build_relation, relation_over
 from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Relation
 from joinery.plan.pattern import PatternForm
@@ -174,6 +176,7 @@ def _word(spec: ProductSpec) -> str:
     """Return the key under which a product names its relation."""
     forms: dict[str, object] = {"aggregate": spec.aggregate, "outbox": spec.outbox}
     forms |= {"search": spec.search, "history": spec.history, "pattern": spec.pattern}
+    forms |= {"fold": spec.fold}
     return next((word for word, each in forms.items() if each is not None), "root")
 
 
@@ -211,7 +214,16 @@ def _product(
 
 def _form(
     context: Context, spec: ProductSpec, relations: Known
-) -> DocumentForm | OutboxForm | AggregateForm | SearchForm | HistoryForm | PatternForm | None:
+) -> (
+    DocumentForm
+    | OutboxForm
+    | AggregateForm
+    | SearchForm
+    | HistoryForm
+    | PatternForm
+    | FoldForm
+    | None
+):
     if spec.aggregate is not None:
         return build_aggregate(context, spec, spec.aggregate, relations)
     if spec.history is not None:
@@ -220,6 +232,8 @@ def _form(
         return build_search(context, spec, spec.search, relations)
     if spec.pattern is not None:
         return build_pattern(context, spec, spec.pattern, relations)
+    if spec.fold is not None:
+        return build_fold(context, spec, spec.fold, relations)
     root = build_root(context, spec.root, ("products", spec.name), relations)
     if root is None:
         return None

@@ -26,6 +26,7 @@ from joinery.project.window import AS_CHANGED, Emit, Within
 
 if TYPE_CHECKING:
     from joinery.plan.aggregate import AggregateForm
+    from joinery.plan.fold import FoldForm
     from joinery.plan.history import HistoryForm
     from joinery.plan.pattern import PatternForm
     from joinery.plan.search import SearchForm
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Form: TypeAlias = (
         "DocumentForm | OutboxForm | Stream | AggregateForm | SearchForm | HistoryForm"
-        " | PatternForm"
+        " | PatternForm | FoldForm"
     )
     """What a product is. Each form tells its key, its output and the relations that it reads."""
 

@@ -14,6 +14,7 @@ from joinery.expression.aggregate import EMBED_AGGREGATES
 from joinery.expression.group_aggregate import GROUP_AGGREGATES
 from joinery.expression.typed import Aggregate
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
@@ -34,6 +35,7 @@ _FORM_WORDS: Mapping[type, str] = {
     SearchForm: "search",
     HistoryForm: "history",
     PatternForm: "pattern",
+    FoldForm: "fold",
 }
 
 
@@ -70,6 +72,8 @@ def missing(product: Product) -> Missing | None:
             return _of_search(product.form, product.solution)
         case PatternForm():
             return Missing("patterns", ("pattern",))
+        case FoldForm():
+            return Missing("folds of events", ("fold",))
         case _:
             assert_never(product.form)
 

@@ -17,6 +17,7 @@ from joinery.errors import PlanError
 from joinery.expression.typed import Expression
 from joinery.model.type import BOOLEAN, STRING, TIMESTAMP, DataType, Field
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
@@ -74,6 +75,8 @@ def verify_product(product: Product) -> None:
             _search(product.name, product.form)
         case PatternForm():
             _pattern(product.name, product.form)
+        case FoldForm():
+            _fold(product.name, product.form)
         case Stream():
             verify_stream(product.form)
         case _:
@@ -114,6 +117,24 @@ def _history(name: str, form: HistoryForm) -> None:
     if not form.used <= columns.keys() or columns[form.valid] != TIMESTAMP:
         detail = "It needs: a version has what it shows, and a time."
         raise PlanError(f'product "{name}" breaks the plan', detail=detail)
+    _distinct(name, (each.name for each in form.output.fields))
+
+
+def _fold(name: str, form: FoldForm) -> None:
+    def require(holds: bool, invariant: str) -> None:
+        if not holds:
+            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
+
+    columns = {each.name for each in form.relation.row.fields}
+    require(form.relation.append, "events never change")
+    require({form.sequence, form.kind} <= columns, "events have a number and a kind")
+    require(all(e.references <= columns for e in form.expressions()), "rows have what is read")
+    types = {each.name: each.type for each in form.state}
+    assigned = [each for one in form.when for each in one.assigned]
+    require(all(types.get(each.name) == each.type for each in assigned), "a state keeps its types")
+    scope = form.scope.keys()
+    read = all(each.expression.references <= scope for each in assigned)
+    require(read, "events are folded by the state and the event")
     _distinct(name, (each.name for each in form.output.fields))
 
 

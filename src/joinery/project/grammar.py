@@ -207,6 +207,25 @@ _PATTERN: Names = {
 }
 PATTERN_KEYS = tuple(_PATTERN)
 """What only a product with `pattern` has."""
+_FOLD: Names = {
+    "sequence": _text("Of `fold`: the column with an event's number, from 1 in each key."),
+    "kind": _text("Of `fold`: the column that says what has happened.", default="type"),
+    "state": _ref(
+        "state", "Of `fold`: the columns of the state: `decimal(18,2) = 0` begins with a value."
+    ),
+    "when": _ref(
+        "when",
+        "Of `fold`: by kind of event, what columns of the state become: expressions over the state"
+        " before, and over the event (`event.amount`).",
+    ),
+    "wait": _ref(
+        "span",
+        "Of `fold`: how long events wait for numbers missing before theirs; `0s` does not wait.",
+        default="1m",
+    ),
+}
+FOLD_KEYS = tuple(_FOLD)
+"""What only a product with `fold` has."""
 PRODUCT: Names = {
     "root": _text("The relation with one row per document."),
     "outbox": {
@@ -219,12 +238,15 @@ PRODUCT: Names = {
     "aggregate": _text("Instead of `root`: the relation whose rows are put into groups."),
     "history": _text("Instead of `root`: the relation whose rows' versions are kept."),
     "pattern": _text("Instead of `root`: the relation in whose rows matches are looked for."),
+    "fold": _text("Instead of `root`: the log whose events become a state."),
     **_SHOWN,
     "by": _ref(
         "fields",
-        "Of `aggregate`, what its rows are grouped by; of `pattern`, whose rows make a match.",
+        "Of `aggregate`, what its rows are grouped by; of `pattern`, whose rows make a match; of"
+        " `fold`, whose events have one state.",
     ),
     **_PATTERN,
+    **_FOLD,
     "window": {
         "description": "Of `aggregate`: the windows of time that rows are put into.",
         "anyOf": [_text("The name of one of `windows`."), _ref("window")],

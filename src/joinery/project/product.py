@@ -245,6 +245,44 @@ class PatternSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSpec:
+    """One column of the state that events are folded into.
+
+    Attributes:
+        type: Its Spark DDL type.
+        initial: The expression of its value before the first event; None for null.
+    """
+
+    name: str
+    type: str
+    initial: str | None = None
+
+
+MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSpec:
+    """How the events of a log become a state, key by key.
+
+    Attributes:
+        by: Names and expressions over an event.
+        sequence: The column with an event's number, which counts from 1 in each key.
+        kind: The column that says what has happened.
+        state: The columns of the state.
+        when: What an event of a kind makes of the state: names and expressions.
+        wait_us: How long events behind a gap wait for the numbers that are missing.
+    """
+
+    by: Pairs = ()
+    sequence: str = ""
+    kind: str = "type"
+    state: tuple[StateSpec, ...] = ()
+    when: tuple[tuple[str, Pairs], ...] = ()
+    wait_us: int = MINUTE_US
+
+
+@dataclass(frozen=True, slots=True)
 class ProductSpec:
     """One document a root row, and where it goes; or what another form says.
 
@@ -256,6 +294,7 @@ class ProductSpec:
         emit: Of documents with `within`: when they are sent, and what rows do that come late.
         search: Set where stored queries are matched with the root's rows, instead of documents.
         pattern: Set where patterns are looked for in the root's rows, instead of documents.
+        fold: Set where the root's rows are events that are folded into a state.
     """
 
     name: str
@@ -272,6 +311,7 @@ class ProductSpec:
     emit: Emit = AS_CHANGED
     search: SearchSpec | None = None
     pattern: PatternSpec | None = None
+    fold: FoldSpec | None = None
     expect: Expectations | None = None
 
     @property

@@ -26,6 +26,7 @@ from joinery.project.product import (
     ThroughSpec,
 )
 from joinery.project.read_aggregate import read_emit, read_product_window
+from joinery.project.read_fold import read_fold
 from joinery.project.read_kind import read_sinks, read_solution
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, ListTree, MapTree, Path, Scalar, Tree
@@ -73,6 +74,7 @@ _OF_FORM = {
     **dict.fromkeys(("queries", "query", "on", "language", "retroactive"), "search"),
     **dict.fromkeys(("valid", "track"), "history"),
     **dict.fromkeys(grammar.PATTERN_KEYS, "pattern"),
+    **dict.fromkeys(grammar.FOLD_KEYS, "fold"),
 }
 """The keys that one form of a product has and documents have not."""
 _SQL_ORDER = re.compile(r"(.*\S)\s+(asc|desc)", re.IGNORECASE | re.DOTALL)
@@ -104,6 +106,8 @@ def _product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductS
         return _pattern_product(reader, parts, entry, path)
     if "search" in parts:
         return _search_product(reader, parts, entry, path)
+    if "fold" in parts:
+        return _fold_product(reader, parts, entry, path)
     if "history" in parts:
         return _history_product(reader, parts, entry, path)
     for name, form in _OF_FORM.items():
@@ -163,7 +167,7 @@ def _outbox_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> P
 
 
 def _no_root(reader: Reader, entry: Entry, what: str) -> None:
-    hint = "Write root: RELATION, or one of outbox, aggregate, search, history and pattern."
+    hint = "Write root: RELATION, or one of outbox, aggregate, search, history, pattern and fold."
     reader.refuse("SPEC_MISSING_KEY", f'{what} needs "root"', entry.place, hint=hint)
 
 
@@ -288,6 +292,47 @@ def _history_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> 
             valid=reader.text(parts["valid"], f'"valid" of {what}') if "valid" in parts else "",
             track=_texts(reader, parts, "track", what, path) if "track" in parts else None,
         ),
+    )
+
+
+_NOT_OF_FOLD = (
+    *("root", "fields", "values", "where", "embed", "window"),
+    *grammar.SEARCH,
+    *grammar.HISTORY,
+    *grammar.PATTERN_KEYS,
+)
+
+
+def _fold_product(reader: Reader, parts: Parts, entry: Entry, path: Path) -> ProductSpec:
+    what = f'product "{entry.name}"'
+    for name in _NOT_OF_FOLD:
+        if name in parts:
+            message = f'{what} has both "fold" and "{name}"'
+            hint = f'Remove "{name}".'
+            if name in ("fields", "values"):
+                hint = "Write columns of the state under state."
+            if name == "where":
+                hint = "Write it under where of the relation; what it leaves out is a gap."
+            reader.refuse("SPEC_VALUE", message, parts[name].mark.value, hint=hint)
+    relation = reader.text(parts["fold"], f'"fold" of {what}')
+    reader.alias((*path, "root"), parts["fold"])
+    group = reader.text(parts["group"], f'"group" of {what}') if "group" in parts else None
+    if group:
+        reader.folder_name(group, "a group", parts["group"].mark.value)
+    solution, options = read_solution(reader, parts.get("solution"), what)
+    by: Pairs = ()
+    if "by" in parts:
+        by = read_fields(reader, parts["by"], what, (*path, "by"), word="by")
+    return ProductSpec(
+        name=entry.name,
+        root=NodeSpec(entry.name, "root", relation),
+        sinks=read_sinks(reader, parts["sink"], what, (*path, "sink")) if "sink" in parts else (),
+        group=group,
+        solution=solution,
+        solution_options=options,
+        settle_ms=_settle(reader, _refuse_times(reader, _emit(reader, parts, what))),
+        ready=_texts(reader, parts, "ready", what, path),
+        fold=read_fold(reader, parts, entry, by),
     )
 
 

@@ -87,6 +87,8 @@ _SHAPES: Mapping[str, str] = {
     "emit": "[map](#emit)",
     "expect": "[map](#emit)",
     "window": "[window](#windows)",
+    "state": "map of names to types",
+    "when": "map of kinds to [expressions](expressions.md)",
     "stream": "[stream](#streams)",
     "step": "[step](#steps)",
     "watermark": "[map](#relations)",

@@ -52,6 +52,7 @@ def _definitions() -> dict[str, Any]:
                 {"required": ["history", "valid"]},
                 {"required": ["search", "queries", "query"]},
                 {"required": ["pattern", "match"]},
+                {"required": ["fold", "sequence", "state", "when"]},
             ],
         },
         "embed": {
@@ -59,6 +60,8 @@ def _definitions() -> dict[str, Any]:
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
         "emit": _object(grammar.EMIT),
+        "state": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
+        "when": {"type": "object", "additionalProperties": _reference("expressions")},
         "window": {
             "anyOf": [
                 _object(names, required=_window_needs(kind))

@@ -16,8 +16,10 @@ from typing import Any
 from joinery.errors import SpecError
 from joinery.project.part import part_data
 from joinery.project.product import (
+    MINUTE_US,
     AggregateSpec,
     DefaultsSpec,
+    FoldSpec,
     HistorySpec,
     NodeSpec,
     Options,
@@ -31,6 +33,7 @@ from joinery.project.product import (
     RunSpec,
     SearchSpec,
     SinkSpec,
+    StateSpec,
     ThroughSpec,
 )
 from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
@@ -255,6 +258,8 @@ def _form(spec: ProductSpec) -> Data:
         return {"history": spec.root.relation, **_history(spec.history)}
     if spec.pattern is not None:
         return {"pattern": spec.root.relation, **_pattern(spec.pattern)}
+    if spec.fold is not None:
+        return {"fold": spec.root.relation, **_fold(spec.fold)}
     if spec.outbox is not None:
         return _outbox(spec, spec.outbox)
     if spec.search is not None:
@@ -288,6 +293,19 @@ def _pattern(spec: PatternSpec) -> Data:
     data |= {} if spec.within_us is None else {"within": micros_text(spec.within_us)}
     data |= {} if spec.after == "past_last" else {"after": spec.after}
     return data | section("fields", fields_data(spec.fields))
+
+
+def _fold(spec: FoldSpec) -> Data:
+    data: Data = section("by", fields_data(spec.by)) | {"sequence": spec.sequence}
+    data |= section("kind", spec.kind if spec.kind != FoldSpec().kind else None)
+    data["state"] = {each.name: _state(each) for each in spec.state}
+    data |= section("when", {kind: dict(assigned) for kind, assigned in spec.when})
+    wait = micros_text(spec.wait_us) if spec.wait_us else "0s"
+    return data | ({} if spec.wait_us == MINUTE_US else {"wait": wait})
+
+
+def _state(spec: StateSpec) -> str:
+    return spec.type if spec.initial is None else f"{spec.type} = {spec.initial}"
 
 
 def window_data(window: Window) -> Data:

@@ -22,12 +22,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import CLOCK, DocumentForm, Node, Product, Relation
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.semantics.aggregate_reference import LATE_COUNTERS, AggregateReference
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
+from joinery.semantics.fold_reference import WITHOUT_SEQUENCE, FoldReference
 from joinery.semantics.history_reference import HistoryReference
 from joinery.semantics.lateness import Watermarks
 from joinery.semantics.merge import RowMerge, Standing
@@ -35,6 +37,9 @@ from joinery.semantics.rows import Findings, Rows, join_value, time_of, values_r
 from joinery.semantics.search_reference import SearchReference
 from joinery.semantics.versions import VersionLog
 from joinery.solutions.protocol import DeadDocument, Emissions
+
+_OF_A_PRODUCT = (*LATE_COUNTERS, WITHOUT_SEQUENCE)
+"""What is counted of each product's rows."""
 
 
 class ReferenceSolution:
@@ -49,7 +54,7 @@ class ReferenceSolution:
         self, products: Product | Sequence[Product], *, max_document_bytes: int | None = None
     ) -> None:
         many = [products] if isinstance(products, Product) else list(products)
-        self._groups: dict[str, AggregateReference | HistoryReference] = {}
+        self._groups: dict[str, AggregateReference | HistoryReference | FoldReference] = {}
         self._outboxes: dict[str, _Outbox] = {}
         self._searches: dict[str, SearchReference] = {}
         self._products = _after_what_they_read(many)
@@ -60,6 +65,8 @@ class ReferenceSolution:
             elif isinstance(each.form, HistoryForm):
                 kept = HistoryReference(each, each.form, max_document_bytes)
                 self._groups[each.name] = kept
+            elif isinstance(each.form, FoldForm):
+                self._groups[each.name] = FoldReference(each, each.form, max_document_bytes)
             elif isinstance(each.form, SearchForm):
                 self._searches[each.name] = SearchReference(each, each.form, max_document_bytes)
             else:
@@ -96,7 +103,7 @@ class ReferenceSolution:
             if group is not None and product.form.relation.product is None:
                 counted = group.apply(batch, timestamp_us)
                 counters.update(counted)
-                late[product.name] = Counter({each: counted[each] for each in LATE_COUNTERS})
+                late[product.name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
         documents, letters = self._send_all(timestamp_us)
         found: dict[str, Counter[str]] = {}
         for name, table in self._tables.items():

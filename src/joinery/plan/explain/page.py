@@ -13,6 +13,7 @@ from joinery.plan.aggregate import AggregateForm
 from joinery.plan.explain.picture import stream_svg, svg
 from joinery.plan.explain.text import (
     edge_parts,
+    fold_text,
     group_text,
     history_text,
     match_text,
@@ -23,6 +24,7 @@ from joinery.plan.explain.text import (
     step_text,
     switches,
 )
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import Node, Product
 from joinery.plan.pattern import PatternForm
@@ -120,6 +122,10 @@ def _flowchart(product: Product) -> Iterator[str]:
         yield f"  n0[{label(product.name)}]"
         yield f"  n1[{label(form.documents.name)}] -->|documents| n0"
         yield f"  n2[{label(form.queries.name)}] -->|{label(match_text(form))}| n0"
+        return
+    if isinstance(form, FoldForm):
+        yield f"  n0[{label(product.name)}]"
+        yield f"  n1[{label(form.relation.name)}] -->|{label(fold_text(form))}| n0"
         return
     if isinstance(form, PatternForm):
         yield f"  n0[{label(product.name)}]"

@@ -19,6 +19,7 @@ from joinery.plan.aggregate import AggregateForm
 from joinery.plan.explain.text import (
     aggregate_text,
     edge_parts,
+    fold_text,
     group_text,
     history_text,
     match_text,
@@ -26,6 +27,7 @@ from joinery.plan.explain.text import (
     step_text,
     switches,
 )
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import Hot, Node, Product
 from joinery.plan.pattern import PatternForm
@@ -146,6 +148,9 @@ def svg(product: Product) -> str:
         return _flat_svg(
             product, product.form.relation.name, (history_text(product.form),), "version"
         )
+    if isinstance(product.form, FoldForm):
+        told = (fold_text(product.form),)
+        return _flat_svg(product, product.form.relation.name, told, "state")
     if isinstance(product.form, PatternForm):
         told = (pattern_text(product.form),)
         return _flat_svg(product, product.form.relation.name, told, "match")

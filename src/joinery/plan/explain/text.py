@@ -18,6 +18,7 @@ from typing import assert_never
 from joinery.expression.typed import Aggregate
 from joinery.model.type import quoted
 from joinery.plan.aggregate import WINDOW_SECONDS, AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import (
     Computed,
@@ -88,6 +89,8 @@ def render_product(product: Product) -> str:
             head, steps = _emit(product), _searched(product.form)
         case PatternForm():
             head, steps = _emit(product), _looked_for(product.form)
+        case FoldForm():
+            head, steps = _emit(product), _folded(product.form)
         case Stream():
             return render_stream(product.form)
         case _:
@@ -174,6 +177,28 @@ def _history(form: HistoryForm) -> Iterator[str]:
 def history_text(form: HistoryForm) -> str:
     """Return in words what tells versions apart."""
     return f"Versions by {form.valid} of {', '.join(form.track) or 'being there'}"
+
+
+def _folded(form: FoldForm) -> Iterator[str]:
+    """Yield the steps of a product that folds events, last first."""
+    yield fold_text(form)
+    for column in form.state:
+        initial = "null" if column.initial is None else column.initial.sql
+        yield f"  {column.name} {column.type}: {initial} at first"
+    for each in form.when:
+        told = ", ".join(f"{one.name} = {one.expression.sql}" for one in each.assigned)
+        yield f"  {each.kind}: {told or 'nothing'}"
+    if form.wait_us:
+        by = "the clock" if form.relation.time is None else f"the watermark of {form.relation.name}"
+        yield f"Events behind a gap wait {micros_text(form.wait_us)} by {by}"
+    names = {each.name for each in form.relation.row.fields}
+    yield from _scan_relation(form.relation, frozenset(names))
+
+
+def fold_text(form: FoldForm) -> str:
+    """Return in words which events are folded, and in what order."""
+    by = computed_text(form.by) if form.by else "nothing"
+    return f"Fold by {by} in the order of {form.sequence}, by {form.kind}"
 
 
 def _looked_for(form: PatternForm) -> Iterator[str]:

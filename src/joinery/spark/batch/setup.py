@@ -22,6 +22,7 @@ from joinery.lookups.coherence import Coherence
 from joinery.lookups.registry import target_asked
 from joinery.plan import nodes
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Relation
 from joinery.plan.pattern import PatternForm
@@ -232,6 +233,8 @@ def _watched(product: Product) -> tuple[Relation, ...]:
         case DocumentForm():
             waits = product.form.waits
             return tuple(each.clock[0] for each in (*waits, product.form.relation) if waits)
+        case FoldForm():
+            return (product.form.relation,) if product.form.waits_by_watermark else ()
         case OutboxForm() | SearchForm() | HistoryForm():
             return ()
         case _:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, Product, Relation
 from joinery.plan.pattern import PatternForm
@@ -79,6 +80,8 @@ def documents(
         raise FrameError(f'product "{product.name}" keeps versions, which DataFrames cannot do yet')
     if isinstance(product.form, SearchForm):
         raise FrameError(f'product "{product.name}" searches, which DataFrames cannot do yet')
+    if isinstance(product.form, FoldForm):
+        raise FrameError(f'product "{product.name}" folds events, which DataFrames cannot do yet')
     if isinstance(product.form, PatternForm):
         raise FrameError(f'product "{product.name}" finds patterns, which DataFrames cannot do yet')
     if isinstance(product.form, DocumentForm) and product.form.waits:

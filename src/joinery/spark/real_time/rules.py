@@ -17,6 +17,7 @@ from joinery.clients.kafka import Brokers
 from joinery.dead_letters.open import DeadLetterPlaceError, dead_letter_topic
 from joinery.errors import SpecError
 from joinery.plan.aggregate import AggregateForm
+from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
 from joinery.plan.pattern import PatternForm
@@ -197,6 +198,8 @@ def _form_against(product: Product) -> Iterator[str]:
             yield f'product "{product.name}" keeps versions, which real time does not run yet'
         case SearchForm():
             yield f'product "{product.name}" searches, which real time does not run yet'
+        case FoldForm():
+            yield f'product "{product.name}" folds events, which real time does not run yet'
         case PatternForm():
             yield f'product "{product.name}" finds patterns, which real time does not run yet'
         case _:

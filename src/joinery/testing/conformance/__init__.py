@@ -20,6 +20,7 @@ from joinery.testing.conformance.cases import (
     through_aggregate_cases,
     through_cases,
 )
+from joinery.testing.conformance.fold_cases import clock_fold_cases, fold_cases
 from joinery.testing.conformance.history_cases import as_of_cases, history_cases
 from joinery.testing.conformance.lookup import (
     LookupCase,
@@ -74,6 +75,7 @@ __all__ = [
     "check_sink",
     "check_streams",
     "clock_cases",
+    "clock_fold_cases",
     "closed_cases",
     "closed_reading_cases",
     "closed_session_cases",
@@ -81,6 +83,7 @@ __all__ = [
     "examine",
     "examine_lookup",
     "examine_sink",
+    "fold_cases",
     "function_cases",
     "history_cases",
     "late_cases",
