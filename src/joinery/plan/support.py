@@ -26,6 +26,9 @@ from joinery.project.tree import Path
 from joinery.project.window import AS_CHANGED, Session, Sliding
 
 _GROUPS = "spark-state"
+_STORED_GROUPS = frozenset({"rdbms-store", "kv"})
+_LIMITED = frozenset({"approx_count_distinct", "approx_top_k"})
+"""Those that give null above a number of values, which no store counts."""
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
 _KEPT = frozenset({*_TAKEN_BACK, *GROUP_AGGREGATES, "count(distinct …)"})
 
@@ -143,10 +146,33 @@ def _of_steps(stream: Stream) -> Missing | None:
 
 
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
+    if solution in _STORED_GROUPS:
+        return _of_stored_groups(form)
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))
     functions = _of_functions(form.aggregates, "values", kept=_KEPT)
     return _of_sliding(form) or _of_emit(form) or functions
+
+
+def _of_stored_groups(form: AggregateForm) -> Missing | None:
+    """Return what groups lack where all their rows are in a store, and no watermark is kept."""
+    relation, emit = form.relation, form.emit
+    if relation.append:
+        return Missing(f'groups of an append relation, "{relation.name}"', ("aggregate",))
+    if isinstance(form.window, Session):
+        return Missing("sessions", ("window",))
+    if isinstance(form.window, Sliding):
+        return Missing("sliding windows, which go by the watermark", ("window",))
+    if emit.when == "closed":
+        return Missing("windows sent once closed", ("emit", "when"))
+    if emit.late != "correct":
+        return Missing("leaving out late rows", ("emit", "late"))
+    if emit.retention_us != AS_CHANGED.retention_us:
+        return Missing("a retention of windows", ("emit", "retention"))
+    limited = next((each for each in form.aggregates if each.function in _LIMITED), None)
+    if limited is not None:
+        return Missing(f"the aggregate {limited.function} over groups", ("values",))
+    return _of_functions(form.aggregates, "values", kept=_KEPT)
 
 
 def _of_search(form: SearchForm, solution: str) -> Missing | None:

@@ -43,12 +43,21 @@ Members = dict[Any, _Member]
 
 
 class Groups:
-    """The rows of each group, and what groups show."""
+    """The rows of each group, and what groups show.
 
-    def __init__(self, form: AggregateForm, findings: Findings) -> None:
+    Args:
+        form: What is grouped, and how.
+        findings: Takes what is met over groups.
+        placed: Takes what is met where a row is put into groups; `findings` by default.
+    """
+
+    def __init__(
+        self, form: AggregateForm, findings: Findings, *, placed: Findings | None = None
+    ) -> None:
         self._form = form
-        self._by = [(each.name, guarded(each.expression, findings)) for each in form.by]
-        self._where = guarded(form.where, findings) if form.where else None
+        placed = findings if placed is None else placed
+        self._by = [(each.name, guarded(each.expression, placed)) for each in form.by]
+        self._where = guarded(form.where, placed) if form.where else None
         self._aggregates = [Aggregating(each, findings) for each in form.aggregates]
         self._values = [(each.name, guarded(each.expression, findings)) for each in form.values]
         self.limited = False
@@ -100,6 +109,23 @@ class Groups:
             case _:
                 assert_never(window)
 
+    def key_of(self, slot: Slot) -> Key:
+        """Return the key of what is shown of a slot; its window must not depend on other rows."""
+        window = self._form.window
+        match window:
+            case None:
+                return slot.group
+            case Tumbling() | Hopping():
+                assert slot.bounds is not None  # as `slots_of` gives it
+                return (*slot.group, moment_of(slot.bounds[0]))
+            case Cumulative():
+                assert slot.bounds is not None  # as `slots_of` gives it
+                return (*slot.group, *map(moment_of, slot.bounds))
+            case Session() | Sliding():
+                raise ValueError("a row alone does not tell the bounds of its window")
+            case _:
+                assert_never(window)
+
     def put(self, slot: Slot, identity: Any, row: Row) -> None:
         """Put a row into a group, or replace it there."""
         self._members.setdefault(slot, {})[identity] = _Member(row, self.time_of(row))
@@ -139,16 +165,8 @@ class Groups:
         window = self._form.window
         for slot, members in self._slots():
             match window:
-                case None:
-                    yield slot.group, slot.group, None, members
-                case Tumbling() | Hopping():
-                    assert slot.bounds is not None  # as `slots_of` gives it
-                    start = moment_of(slot.bounds[0])
-                    yield (*slot.group, start), slot.group, slot.bounds, members
-                case Cumulative():
-                    assert slot.bounds is not None  # as `slots_of` gives it
-                    both = tuple(map(moment_of, slot.bounds))
-                    yield (*slot.group, *both), slot.group, slot.bounds, members
+                case None | Tumbling() | Hopping() | Cumulative():
+                    yield self.key_of(slot), slot.group, slot.bounds, members
                 case Session():
                     for bounds, inside in self._sessions(members, window):
                         yield (*slot.group, moment_of(bounds[0])), slot.group, bounds, inside

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,11 +27,11 @@ from joinery.plan.nodes import Product, Relation
 from joinery.semantics.document import SentDocument
 from joinery.semantics.read_change import typed
 from joinery.semantics.reference import ReferenceSolution
-from joinery.semantics.render import key_row
 from joinery.semantics.rows import JoinValue, join_value
 from joinery.solutions.choose import SolutionPlace, open_solution, store_solutions
 from joinery.solutions.protocol import DeadDocument, Emissions, Solution
 from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.groups import key_text
 from joinery.solutions.stored.state import (
     Batch,
     BatchResult,
@@ -181,20 +181,25 @@ class StoreBacked:
         )
 
     def _documents(self, name: str, outcome: BatchResult) -> list[DocumentChange]:
-        root = self._products[name].root
+        product = self._products[name]
+        row = _key_reader(product)
         return [
-            DocumentChange(
-                name, key_row(root.relation, key), value_of(sent.text, root.output), sent.version
-            )
+            DocumentChange(name, row(key), value_of(sent.text, product.output), sent.version)
             for key, sent in outcome.emitted.get(name, Emitted()).documents.items()
         ]
 
     def _dead(self, name: str, outcome: BatchResult) -> list[DeadDocument]:
-        relation = self._products[name].root.relation
+        row = _key_reader(self._products[name])
         return [
-            DeadDocument(name, key_row(relation, key), reason, detail)
+            DeadDocument(name, row(key), reason, detail)
             for key, (reason, detail) in outcome.emitted.get(name, Emitted()).dead.items()
         ]
+
+
+def _key_reader(product: Product) -> Callable[[Key], Row]:
+    """Return the function from what a store knows a root by to the sink's key."""
+    text = key_text(product)
+    return lambda key: typed(json.loads(text(key), parse_float=str), product.key)
 
 
 def value_of(text: str | None, type_: DataType) -> Any:

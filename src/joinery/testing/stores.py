@@ -21,8 +21,8 @@ from joinery.model.change import Change, Key
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
-from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.protocol import Sent
+from joinery.solutions.stored.groups import key_text
 from joinery.solutions.stored.state import Batch, BatchResult, Emitted, Forwarding, StoreSolution
 from joinery.testing.conformance.runner import load_text
 from joinery.testing.driver import BATCH_US
@@ -223,8 +223,7 @@ def sent_of(emitted: Mapping[str, Emitted], products: Sequence[Product]) -> Sent
 
 
 def _key(product: Product, key: Key) -> str:
-    relation = product.root.relation
-    return document_json(key_row(relation, key), key_type(relation))
+    return key_text(product)(key)
 
 
 def _compare(first: Sent, again: Sent, number: int) -> None:

@@ -36,6 +36,7 @@ from joinery.solutions.key_value.store import (
     ScannableStore,
 )
 from joinery.solutions.key_value.tables import escaped
+from joinery.solutions.stored.groups import stored_root
 from joinery.solutions.stored.state import (
     NOBODY,
     Batch,
@@ -99,8 +100,9 @@ class Ledger:
         self._owner = owner
         self._query = products[0].query
         self._types = {
-            each.name: [each.root.relation.type_of(c) for c in each.root.relation.key]
+            each.name: [root.relation.type_of(c) for c in root.relation.key]
             for each in products
+            for root in [stored_root(each)]
         }
         self._keys = {name: KeyCodec(types) for name, types in self._types.items()}
         self._fence: _Fence | None = None

@@ -21,6 +21,7 @@ from joinery.semantics.rows import JoinValue
 from joinery.solutions.key_value.ledger import Ledger, documents_place, read_sent
 from joinery.solutions.key_value.store import KeyValueStore, LaggingStore
 from joinery.solutions.key_value.tables import KeyedRows, keyed_rows, relations_of
+from joinery.solutions.stored.groups import stored_root
 from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner, StoredRow
 
 Sides = Mapping[str, set[tuple[str, ...]]]
@@ -30,7 +31,7 @@ def join_sides(products: Sequence[Product]) -> Sides:
     """Return, by relation, the sets of columns that are not its primary key."""
     sides: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for product in products:
-        _add_sides(product.root, sides)
+        _add_sides(stored_root(product), sides)
     return sides
 
 

@@ -24,6 +24,7 @@ from joinery.plan.nodes import Product, Relation
 from joinery.semantics.rows import JoinValue, join_reader
 from joinery.solutions.key_value.codec import RowText, key_bytes, key_of_bytes
 from joinery.solutions.key_value.store import Address, KeyValueStore, ScannableStore
+from joinery.solutions.stored.groups import stored_relations
 from joinery.solutions.stored.state import StoredRow
 
 _AT_ONCE = 20_000
@@ -175,8 +176,8 @@ class KeyedRows:
 
 
 def relations_of(products: Iterable[Product]) -> list[Relation]:
-    """Return the relations that some products read, each once."""
-    return list(dict.fromkeys(each for product in products for each in product.relations))
+    """Return the relations whose rows are kept for some products, each once."""
+    return list(dict.fromkeys(each for product in products for each in stored_relations(product)))
 
 
 def keyed_rows(

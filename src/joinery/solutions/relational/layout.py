@@ -15,6 +15,7 @@ from joinery.model.change import Key
 from joinery.model.type import Field
 from joinery.plan.nodes import Node, Product, Relation
 from joinery.solutions.relational.value import Cells, ConvertOf, cells_of
+from joinery.solutions.stored.groups import stored_relations, stored_root
 from joinery.solutions.stored.state import StoredRow
 from joinery.solutions.stored.tactic import columns_of
 
@@ -81,7 +82,7 @@ def relation_tables(products: Sequence[Product]) -> dict[str, RelationTable]:
         A star joins its user by a part of its key, and its repository by another one: the
         first leads the primary key, the second needs an index.
     """
-    relations = dict.fromkeys(each for product in products for each in product.relations)
+    relations = dict.fromkeys(each for product in products for each in stored_relations(product))
     sides = {each.name: list(_sides(products, each)) for each in relations}
     return {each.name: _table(each, sides[each.name], products) for each in relations}
 
@@ -109,7 +110,7 @@ def _key_order(key: Columns, sides: Iterable[Columns]) -> Columns:
 
 def _sides(products: Sequence[Product], relation: Relation) -> Iterator[Columns]:
     for product in products:
-        for node in product.root.walk():
+        for node in stored_root(product).walk():
             if node.on and node.relation == relation:
                 yield tuple(pair.child for pair in node.on)
             if node.relation == relation:
@@ -119,7 +120,7 @@ def _sides(products: Sequence[Product], relation: Relation) -> Iterator[Columns]
 
 def _nodes(products: Sequence[Product], relation: Relation) -> Iterator[Node]:
     for product in products:
-        yield from (node for node in product.root.walk() if node.relation == relation)
+        yield from (node for node in stored_root(product).walk() if node.relation == relation)
 
 
 _NOWHERE = (None, None)

@@ -43,6 +43,7 @@ from joinery.solutions.relational.postgres_database import (
 from joinery.solutions.relational.postgres_table import PostgresTable
 from joinery.solutions.relational.state import RelationalReader, RelationalState
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
+from joinery.solutions.stored.groups import stored_root
 from joinery.solutions.stored.state import NOBODY, Batch, Emitted, Owner
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class PostgresDocuments:
     def __init__(self, product: Product, name: str, pending: str) -> None:
         self.name, self._pending = name, pending
         self.escaped = False
-        relation = product.root.relation
+        relation = stored_root(product).relation
         self._key = relation.key
         self._fields = [Field(each, relation.type_of(each)) for each in relation.key]
         self._own = [

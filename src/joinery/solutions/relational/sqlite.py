@@ -38,6 +38,7 @@ from joinery.solutions.relational.sqlite_database import (
 from joinery.solutions.relational.sqlite_table import SqliteTable
 from joinery.solutions.relational.state import RelationalReader, RelationalState
 from joinery.solutions.relational.value import Cells, probe_cells, rows_from
+from joinery.solutions.stored.groups import stored_root
 from joinery.solutions.stored.state import NOBODY, Emitted, Owner
 
 _OWN = ("document", "version", "failing", "batch", "place", "reason", "detail")
@@ -54,7 +55,7 @@ class SqliteDocuments:
 
     def __init__(self, product: Product, name: str, pending: str) -> None:
         self.name, self._pending = name, pending
-        relation = product.root.relation
+        relation = stored_root(product).relation
         self._key = relation.key
         self._fields = [each for each in relation.columns if each.name in relation.key]
         self._fields.sort(key=lambda each: relation.key.index(each.name))

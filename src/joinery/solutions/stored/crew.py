@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from joinery.child import Child, pipes_to_parent
+from joinery.plan.aggregate import AggregateForm
 from joinery.processor import usable_processors
 from joinery.solutions.stored.emit import Answer, Request
 from joinery.solutions.stored.reading import Reading, Task
@@ -113,8 +114,10 @@ def crew_of(task: Task | None, processes: int | None) -> Crew | None:
 
     Args:
         task: What the processes have to know; None where the store cannot be read elsewhere.
-        processes: The option; None where it is not given.
+        processes: The option; None where it is not given. Groups are summed up in this one alone.
     """
+    if task is not None and any(isinstance(each.form, AggregateForm) for each in task.products):
+        return None
     size = processors() if processes is None else processes
     return Crew(task, size) if task is not None and size > 1 else None
 

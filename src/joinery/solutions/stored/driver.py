@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from joinery.expression.order import is_ordered_itself, row_key
 from joinery.model.change import Change, Key, Row
+from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
 from joinery.semantics.merge import RowMerge, Standing
 from joinery.semantics.render import key_reader, key_values
@@ -31,6 +32,7 @@ from joinery.semantics.rows import Findings, JoinValue, join_reader
 from joinery.solutions.stored.crew import Team
 from joinery.solutions.stored.emit import Answer, Request, emit, joined
 from joinery.solutions.stored.fold import Find
+from joinery.solutions.stored.groups import GroupTactic, stored_root
 from joinery.solutions.stored.reading import Metered, not_collecting
 from joinery.solutions.stored.state import (
     Batch,
@@ -93,7 +95,7 @@ class StoreDriver:
         state: Where rows are kept; closed with the driver.
         max_document_bytes: Above it a document is a dead letter; None sets no bound.
         together: How many roots are assembled at a time.
-        tactic: How the roots and the documents of a product are found.
+        tactic: How the roots and the documents of a product with a root are found.
         team: Who makes documents beside this process, where `state` is a `SharedState` and
             `tactic` the `RowTactic`; closed with the driver.
         alone: Up to so many roots of a batch are not worth a team.
@@ -115,7 +117,11 @@ class StoreDriver:
         self._state = self._meter.state
         self._lists = isinstance(state, PortableState)
         self._tables = {each.name: _Table(each) for each in relations}
-        self._outlets = [_Outlet(each, tactic(each, max_document_bytes)) for each in products]
+        self._outlets = [
+            _Outlet(each, _tactic_of(each, tactic, max_document_bytes)) for each in products
+        ]
+        tactics = (each.tactic for each in self._outlets)
+        self._groups = [each for each in tactics if isinstance(each, GroupTactic)]
         self._together, self._team, self._alone = together, team, alone
 
     def apply(self, changes: Sequence[Change], batch: Batch) -> BatchResult:
@@ -129,6 +135,8 @@ class StoreDriver:
         state = self._state
         pending = state.pending()
         net = self._net(changes, batch.timestamp_us)
+        for each in self._groups:
+            net.add(each.members, each.memberships(net.images), batch.timestamp_us)
         roots = {
             each.name: each.tactic.roots(net.images, state) | set(pending.get(each.name, ()))
             for each in self._outlets
@@ -216,6 +224,7 @@ class StoreDriver:
 
         def before() -> Find:
             relations = [each.relation for each in self._tables.values()]
+            relations += [each.members for each in self._groups]
             return RowsBefore(self._state, relations, net.images).matching
 
         counted = {
@@ -231,6 +240,18 @@ class _Net:
     rows: dict[str, dict[Key, StoredRow]] = field(default_factory=dict)
     images: dict[str, list[Image]] = field(default_factory=lambda: defaultdict(list))
     counts: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, members: Relation, images: Iterable[Image], timestamp_us: int) -> None:
+        """Add memberships, to be written before the rows: only rows that change tell of them."""
+        key_of, noted = key_reader(members), self.images[members.name]
+        rows: dict[Key, StoredRow] = {}
+        for old, new in images:
+            noted.append((old, new))
+            if old is None and new is not None:
+                rows[key_of(new)] = StoredRow(new, True, None, False, timestamp_us)
+            elif old is not None and new is None:
+                rows[key_of(old)] = StoredRow(None, False, None, True, timestamp_us)
+        self.rows = {members.name: rows, **self.rows}
 
 
 class _Table:
@@ -331,7 +352,7 @@ class _Outlet:
     def __init__(self, product: Product, tactic: Tactic) -> None:
         self.name = product.name
         self.tactic = tactic
-        relation = product.root.relation
+        relation = stored_root(product).relation
         types = [relation.type_of(column) for column in relation.key]
         values, rank = key_values(relation), row_key([(each, False) for each in types])
         plain = all(map(is_ordered_itself, types))
@@ -349,6 +370,14 @@ class _Outlet:
         """Count what was found where an answer was made."""
         if isinstance(self.tactic, RowTactic):
             self.tactic.add(answer.findings, request.keys)
+
+
+def _tactic_of(
+    product: Product, tactic: Callable[[Product, int | None], Tactic], max_bytes: int | None
+) -> Tactic:
+    if isinstance(product.form, AggregateForm):
+        return GroupTactic(product, product.form, max_bytes)
+    return tactic(product, max_bytes)
 
 
 def _slices(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:

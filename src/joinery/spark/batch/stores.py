@@ -32,9 +32,9 @@ from joinery.files import write_whole
 from joinery.model.progress import Waiting
 from joinery.plan.nodes import Product
 from joinery.project.product import ProjectSpec
-from joinery.semantics.render import document_json, key_row, key_type
 from joinery.solutions.choose import SolutionPlace, open_solution
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
+from joinery.solutions.stored.groups import key_text
 from joinery.solutions.stored.patient import PatientSolution
 from joinery.solutions.stored.reading import not_collecting
 from joinery.solutions.stored.state import (
@@ -244,20 +244,19 @@ def write_outcome(
     at = (_EPOCH + timedelta(microseconds=time_us)).isoformat().replace("+00:00", "Z")
     for product in products:
         emitted = outcome.emitted.get(product.name, Emitted())
-        relation = product.root.relation
-        kind = key_type(relation)
+        text = key_text(product)
         if emitted.documents:
             _write(
                 folder / product.name / _PART,
                 (
-                    f'{{"key":{document_json(key_row(relation, key), kind)},'
+                    f'{{"key":{text(key)},'
                     f'"value":{sent.text or "null"},"version":{sent.version}}}\n'
                     for key, sent in emitted.documents.items()
                 ),
             )
         for key, (reason, detail) in emitted.dead.items():
             told = {"reason": reason, "detail": detail, "time": at, "product": product.name}
-            told["key"] = document_json(key_row(relation, key), kind)
+            told["key"] = text(key)
             letters.append(json.dumps(told, ensure_ascii=False) + "\n")
     if letters:
         _write(folder / "dead_letters" / "part-store.jsonl", letters)
