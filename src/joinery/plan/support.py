@@ -26,7 +26,8 @@ from joinery.project.tree import Path
 from joinery.project.window import AS_CHANGED, Session, Sliding
 
 _GROUPS = "spark-state"
-_STORED_GROUPS = frozenset({"rdbms-store", "kv"})
+STORED_GROUPS = frozenset({"rdbms-store", "kv"})
+"""The solutions that sum groups up from rows in a store, where windows are kept for ever."""
 _LIMITED = frozenset({"approx_count_distinct", "approx_top_k"})
 """Those that give null above a number of values, which no store counts."""
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
@@ -146,7 +147,7 @@ def _of_steps(stream: Stream) -> Missing | None:
 
 
 def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
-    if solution in _STORED_GROUPS:
+    if solution in STORED_GROUPS:
         return _of_stored_groups(form)
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))

@@ -49,6 +49,7 @@ from joinery.plan.stream import (
     why_no_filter,
     why_not_whole,
 )
+from joinery.plan.support import STORED_GROUPS
 from joinery.project.product import OutboxSpec
 from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
@@ -82,7 +83,7 @@ def render_product(product: Product) -> str:
         case OutboxForm(root, columns):
             head, steps = _relay(product, columns), _scan(root, ())
         case AggregateForm():
-            head, steps = _emit(product), _aggregated(product.form)
+            head, steps = _emit(product), _aggregated(product.form, product.solution)
         case HistoryForm():
             head, steps = _emit(product), _history(product.form)
         case SearchForm():
@@ -127,7 +128,7 @@ def _sum_text(micros: int) -> str:
     return f"- {micros_text(-micros)}" if micros < 0 else f"+ {offset_text(micros)}"
 
 
-def _aggregated(form: AggregateForm) -> Iterator[str]:
+def _aggregated(form: AggregateForm, solution: str) -> Iterator[str]:
     """Yield the steps of a product that aggregates, last first."""
     emit = form.emit
     if emit.when == "closed":
@@ -138,7 +139,8 @@ def _aggregated(form: AggregateForm) -> Iterator[str]:
     if form.window is not None:
         read = form.relation.product
         late = _late_rows(form) if read is None else f"as of {read.name}"
-        yield f"Watermark of {form.relation.name}: {late}"
+        kept = solution in STORED_GROUPS
+        yield "Keep windows for ever" if kept else f"Watermark of {form.relation.name}: {late}"
     if form.where is not None:
         yield f"Filter {form.where.sql}"
     yield from _scan_relation(form.relation, _used_by(form))

@@ -38,6 +38,7 @@ from joinery.solutions.spark_state.fingerprint import (
     standing_solution,
 )
 from joinery.solutions.stored.driver import StoreDriver
+from joinery.solutions.stored.groups import stored_relations
 from joinery.solutions.stored.state import Batch, Emitted, JoinState, PortableState
 from joinery.solutions.trigger.options import TriggerOptions
 from joinery.spark.batch.mode import mark_done, put_in_place
@@ -65,7 +66,7 @@ def carry(
         StoreError: One of the two cannot be used; `target` is not to be gone on with.
     """
     target.begin(replace(last, number=0))
-    for relation in dict.fromkeys(each.name for one in products for each in one.relations):
+    for relation in dict.fromkeys(each.name for one in products for each in stored_relations(one)):
         for keys in _some(source, relation):
             standing = source.rows(relation, keys)
             target.rows(relation, keys)  # what is not there is written faster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -31,9 +32,11 @@ relations:
 products:
   profile:
     root: user
+    group: q
     fields: [name]
     embed:
       orders: {many: order, on: {user: id}, fields: [total]}
+  spent: {aggregate: order, by: [user], values: {orders: "count(*)", total: sum(total)}, group: q}
 """
 Make = Callable[[Sequence[Product], Path], JoinState]
 
@@ -93,6 +96,7 @@ def test_the_other_store_goes_on_as_the_first_would(
     emitted = apply(target, 2)
 
     assert apply(held, 2) == emitted
+    assert [14] == [json.loads(e.text)["total"] for e in emitted["spent"].documents.values()]
     assert 2 == len(emitted["profile"].documents)  # the order that was deleted later stays away
     assert all('"total":8' not in (e.text or "") for e in emitted["profile"].documents.values())
     target.close()
