@@ -15,6 +15,7 @@ from joinery.testing.conformance import (
     Sent,
     aggregate_cases,
     all_cases,
+    as_of_cases,
     clock_cases,
     clock_fold_cases,
     closed_cases,
@@ -53,7 +54,8 @@ WITHIN = (*within_cases(), *closed_within_cases())
 THROUGH = (*through_cases(), *through_aggregate_cases())
 PATTERNS = (*pattern_cases(), *waiting_pattern_cases())
 FOLDS = (*fold_cases(), *clock_fold_cases())
-CASES = (*all_cases(), *AGGREGATES, *WITHIN, *THROUGH, *history_cases(), *PATTERNS, *FOLDS)
+VERSIONS = (*history_cases(), *as_of_cases())
+CASES = (*all_cases(), *AGGREGATES, *WITHIN, *THROUGH, *VERSIONS, *PATTERNS, *FOLDS)
 
 
 class Forgetful:

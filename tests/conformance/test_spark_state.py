@@ -14,6 +14,7 @@ from joinery.testing.conformance import (
     Case,
     aggregate_cases,
     all_cases,
+    as_of_cases,
     clock_cases,
     closed_cases,
     closed_reading_cases,
@@ -58,6 +59,7 @@ CASES = (
     *search_cases(),
 )
 THROUGH = tuple(filter(runs, (*through_cases(), *through_aggregate_cases())))
+VERSIONS = (*history_cases(), *as_of_cases())
 GROUPS = tuple(filter(runs, CASES))
 
 
@@ -100,11 +102,11 @@ def history_problems(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
     runner = SparkRunner(spark, tmp_path_factory.mktemp("histories"), replay=True)
-    examined = conformance.examine(runner, history_cases())
+    examined = conformance.examine(runner, VERSIONS)
     return {each.case.sentence: each.problem for each in examined}
 
 
-@pytest.mark.parametrize("case", history_cases(), ids=str)
+@pytest.mark.parametrize("case", VERSIONS, ids=str)
 def test_spark_state_keeps_versions(case: Case, history_problems: dict[str, str]) -> None:
     assert history_problems[case.sentence] == ""
 

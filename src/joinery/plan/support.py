@@ -103,7 +103,7 @@ def _of_reads(product: Product) -> Missing | None:
 
 
 def _of_documents(form: DocumentForm, solution: str) -> Missing | None:
-    if any(each.as_of is not None for each in form.root.walk()):
+    if any(each.as_of is not None for each in form.root.walk()) and solution != _GROUPS:
         return Missing("embeds of versions (as_of)", ("embed",))
     within = any(each.within is not None for each in form.root.walk())
     if within and solution != _GROUPS:

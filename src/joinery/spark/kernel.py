@@ -20,7 +20,7 @@ from joinery.plan.nodes import CLOCK, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Versions
 from joinery.solutions.spark_state.stream_program import Rolling, Seen
 from joinery.solutions.spark_state.versioning import History
 from joinery.spark.jar import kernel_jar
@@ -342,8 +342,10 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
 def _told(program: KernelProgram, relation: str) -> Iterator[str]:
     """Yield the columns that a delete of a flat row tells beside its key."""
     for node in program.nodes:
-        if isinstance(node, History) and program.relations[node.relation].name == relation:
-            yield from (program.relations[node.relation].columns[each].name for each in node.told)
+        if isinstance(node, History | Versions):
+            read = program.relations[node.relation]
+            if read.name == relation:
+                yield from (read.columns[each].name for each in node.told)
 
 
 def _registry_data(registry: RegistryOptions | None) -> dict[str, object] | None:

@@ -38,6 +38,8 @@ from joinery.solutions.spark_state.program import (
     ToOne,
     Upward,
     Use,
+    Valid,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import (
@@ -167,6 +169,11 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f'relation "{node.name}": level of its rows', str(node.level)
             for use in node.uses:
                 yield from _use(program, node, use)
+        case Versions():
+            yield f'relation "{node.name}": level of its versions', str(node.level)
+            yield f'relation "{node.name}": versions', history_text(program, node)
+            for use in node.uses:
+                yield from _use(program, node, use)
         case ToOne():
             yield f"{title}: kept by", f"a Lookup at level {node.level}"
             yield (
@@ -204,6 +211,8 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
             yield f"{title}: limit", str(node.limit or "none")
         case Interval():
             yield f"{title}: kept by", f"an Interval at level {node.level}"
+        case Valid():
+            yield f"{title}: kept by", f"a Valid at level {node.level}"
         case Fold():
             yield (
                 f"{title}: assembled by",
@@ -249,7 +258,7 @@ def kept_retention(program: KernelProgram, node: Group) -> int | None:
     return None if known else late.retention_micros
 
 
-def history_text(program: KernelProgram, node: History) -> str:
+def history_text(program: KernelProgram, node: History | Versions) -> str:
     """Return what versions go by: `by since, ended by deletes that tell since`."""
     told = [program.relations[node.relation].columns[each].name for each in node.told]
     ended = f", ended by deletes that tell {', '.join(told)}" if told else ""
@@ -418,12 +427,14 @@ def _arm(node: Match, arm: Arm) -> Iterator[Part]:
         yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 
 
-def _use(program: KernelProgram, node: Retract, use: Use) -> Iterator[Part]:
-    row = visible_row(program, node.relation)
+def _use(program: KernelProgram, node: Retract | Versions, use: Use) -> Iterator[Part]:
+    row = visible_row(program, node.relation if isinstance(node, Retract) else node.versions)
     match use:
         case ParentUse():
             target = program.nodes[use.target]
             yield f"{path_title(target.name)}: parents by", columns_of(row, use.address)
+            if isinstance(target, Valid) and use.time is not None:
+                yield f"{path_title(target.name)}: as of", row[use.time].name
         case ChildUse():
             assembler = program.assemblers[use.assembler]
             yield f"{path_title(assembler.name)}: rows go", _upward(program, row, use.upward)
@@ -448,6 +459,10 @@ def _branch(node: Fold, branch: Branch) -> Iterator[Part]:
     if branch.within is not None:
         yield f"{title}: within", near_text(branch.within)
         yield f"{title}: limit", str(branch.within.limit or "none")
+    if branch.valid is not None:
+        yield f"{title}: valid", "at a time of its own"
+        yield f"{title}: limit", str(branch.valid.limit or "none")
+    if branch.within is not None or branch.valid is not None:
         for number, aggregate in enumerate(branch.aggregates):
             yield f"{title}: aggregate {number}", aggregate_text(aggregate)
 

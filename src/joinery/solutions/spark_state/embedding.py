@@ -101,15 +101,17 @@ def pair_of(embed: Node, *, child: str | None = None, parent: str | None = None)
 def is_lookup(embed: Node) -> bool:
     """True for a to-one edge over the child's whole key."""
     columns = [pair.child for pair in embed.on]
-    if embed.within is not None:
+    if embed.within is not None or embed.as_of is not None:
         return False
     return embed.cardinality == "one" and sorted(columns) == sorted(embed.relation.key)
 
 
 def is_fusible(node: Node, embed: Node) -> bool:
     """True where the Fold of the parent can hold the children itself."""
-    if embed.through is not None:
+    if embed.through is not None or embed.as_of is not None:
         return False
+    if node.as_of is not None:
+        return False  # It is kept version by version, which no child knows.
     if sorted(pair.parent for pair in embed.on) != sorted(node.relation.key):
         return False
     for pair in embed.on:
@@ -135,7 +137,7 @@ def sharing(node: Node, embed: Node) -> tuple[Node, ...]:
 
 
 def _is_matched(node: Node, embed: Node) -> bool:
-    if embed.through is not None or embed.within is not None:
+    if embed.through is not None or embed.within is not None or embed.as_of is not None:
         return False
     return not is_fusible(node, embed) and not is_lookup(embed)
 
@@ -188,6 +190,9 @@ def needed_columns(products: Sequence[Product]) -> dict[str, tuple[Relation, fro
                 needed[parent.relation.name][1].update(pair.parent for pair in node.parent_on)
                 if node.within is not None:
                     _need_times(needed, (parent.relation, node.relation))
+                if node.as_of is not None and node.relation.time is not None:
+                    needed[parent.relation.name][1].add(node.as_of)
+                    columns.add(node.relation.time)
     ordered = sorted(needed.items(), key=lambda each: each[1][0].product is not None)
     return {name: (each, closed_columns(each, columns)) for name, (each, columns) in ordered}
 

@@ -27,6 +27,8 @@ from joinery.solutions.spark_state.program import (
     ThroughUse,
     ToOne,
     Use,
+    Valid,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.versioning import History
@@ -81,11 +83,11 @@ def _all_targets(
 
 def _targets(node: DocumentNode) -> list[int]:
     match node:
-        case Retract():
+        case Retract() | Versions():
             return [target for use in node.uses for target in _of_use(use)]
         case ToOne():
             return [node.merge.upward.target if node.merge else node.fold]
-        case Match() | Interval() | Gather():
+        case Match() | Interval() | Valid() | Gather():
             return [node.fold]
         case FanOut():
             return [node.target]

@@ -1,7 +1,8 @@
 """Lowers the products of one query to a kernel program.
 
 Each node of a product becomes a Fold, each edge a Match or a ToOne, or, where it leads through
-another relation, a FanOut and a Gather, each relation a Retract; a product that aggregates becomes
+another relation, a FanOut and a Gather, each relation a Retract, and Versions, with a Valid at the
+edge, where rows are embedded as of a time; a product that aggregates becomes
 a Group, with a Closing before it where it sends once its windows are closed. Then what is not
 needed is left out, with its reason:
 
@@ -29,7 +30,7 @@ from types import MappingProxyType
 from joinery.expression.typed import Aggregate
 from joinery.model.type import DataType, Field, Struct, quoted
 from joinery.plan.aggregate import AggregateForm
-from joinery.plan.history import HistoryForm
+from joinery.plan.history import HistoryForm, told_by_deletes
 from joinery.plan.nodes import (
     Computed,
     DocumentForm,
@@ -105,6 +106,9 @@ from joinery.solutions.spark_state.program import (
     ToOne,
     Upward,
     Use,
+    Valid,
+    ValidRows,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
 from joinery.solutions.spark_state.searching import (
@@ -114,6 +118,7 @@ from joinery.solutions.spark_state.searching import (
 )
 from joinery.solutions.spark_state.versioning import (
     History,
+    lasting_row,
     version_assembler,
 )
 
@@ -215,8 +220,13 @@ class _Lowering:
         self._reasons: list[str] = []
         self._relations: dict[str, _RelationUses] = {}
         self._views: dict[str, int] = {}
+        self._versions: dict[str, _RelationUses] = {}
         for name, (relation, needed) in needed_columns(products).items():
             self._add_relation(name, relation, needed)
+        forms = [each.form for each in products if isinstance(each.form, DocumentForm)]
+        for node in (one for each in forms for one in each.root.walk()):
+            if node.as_of is not None and node.relation.name not in self._versions:
+                self._add_versions(node.relation)
 
     def _add_relation(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
         columns = tuple(
@@ -238,6 +248,19 @@ class _Lowering:
             )
         )
         self._relations[name] = _RelationUses(relation, len(self._relations), row, columns)
+
+    def _add_versions(self, relation: Relation) -> None:
+        """Add the versions of a relation's rows, as one more relation."""
+        lasting = lasting_row(relation, self._relations[relation.name].row)
+        columns = tuple(Slot(each.name, each.type) for each in lasting.type.fields)
+        self._views[_versions_name(relation)] = self._assembler(lasting)
+        index = len(self._relations) + len(self._versions)
+        self._versions[relation.name] = _RelationUses(relation, index, columns, columns)
+
+    def _rows_of(self, node: Node) -> _RelationUses:
+        """Return what a node's rows are: a relation's, or the versions of these."""
+        known = self._relations if node.as_of is None else self._versions
+        return known[node.relation.name]
 
     def lower_product(self, product: Product) -> None:
         self._products.append(ProductProgram(product.name, product.key, product.output))
@@ -328,7 +351,7 @@ class _Lowering:
         product: int,
         waits: Mapping[Relation, int] = MappingProxyType({}),
     ) -> None:
-        uses = self._relations[node.relation.name]
+        uses = self._rows_of(node)
         index = self._reserve()
         branches = tuple(
             self._edge(node, embed, fold=index, branch=place)
@@ -372,7 +395,7 @@ class _Lowering:
             )
             columns = [pair_of(embed, parent=key).child for key in node.relation.key]
             types = [node.relation.type_of(key) for key in node.relation.key]
-            address = self._relations[embed.relation.name].address(columns, types)
+            address = self._rows_of(embed).address(columns, types)
             self._child(embed, Upward(fold, branch, address))
         elif embed.through is not None:
             self._through(node, embed, embed.through, fold=fold, branch=branch)
@@ -380,6 +403,8 @@ class _Lowering:
             self._lookup(node, embed, fold=fold, branch=branch, merge=None)
         elif embed.within is not None:
             self._interval(node, embed, embed.within, fold=fold, branch=branch)
+        elif embed.as_of is not None:
+            self._valid(node, embed, embed.as_of, fold=fold, branch=branch)
         elif (arms := sharing(node, embed))[0] is embed:
             self._match(node, arms, fold=fold)
         else:
@@ -393,13 +418,24 @@ class _Lowering:
     def _interval(self, node: Node, embed: Node, within: Within, *, fold: int, branch: int) -> None:
         index = self._reserve()
         self._nodes[index] = Interval(embed.path, 0, fold, branch, within.from_us, within.to_us)
+        self._timed(node, embed, self._rows_of(node).time, index, fold=fold, branch=branch)
+
+    def _valid(self, node: Node, embed: Node, as_of: str, *, fold: int, branch: int) -> None:
+        index = self._reserve()
+        self._nodes[index] = Valid(embed.path, 0, fold, branch)
+        time = self._rows_of(node).ordinal(as_of)
+        self._timed(node, embed, time, index, fold=fold, branch=branch)
+
+    def _timed(
+        self, node: Node, embed: Node, time: int | None, index: int, *, fold: int, branch: int
+    ) -> None:
+        """Bring rows to the node at `index`, whose parents ask by a time of theirs."""
         pairs = join_of(embed)
         types = [pair.type for pair in pairs]
-        parents = self._relations[node.relation.name]
+        parents = self._rows_of(node)
         address = parents.address([pair.parent for pair in pairs], types)
-        time = parents.time
         parents.uses.append(ParentUse(index, address, fold, (branch,), merged=False, time=time))
-        children = self._relations[embed.relation.name]
+        children = self._rows_of(embed)
         child = children.address([pair.child for pair in pairs], types)
         self._child(embed, Upward(index, 0, child))
 
@@ -409,7 +445,7 @@ class _Lowering:
         index = self._reserve()
         pairs = [pair_of(embed, child=key) for key in embed.relation.key]
         types = [pair.type for pair in pairs]
-        parents = self._relations[node.relation.name]
+        parents = self._rows_of(node)
         self._nodes[index] = ToOne(
             name=embed.path,
             level=0,
@@ -423,7 +459,7 @@ class _Lowering:
         )
         address = parents.address([pair.parent for pair in pairs], types)
         parents.uses.append(ParentUse(index, address, fold, (branch,), merged=merge is not None))
-        children = self._relations[embed.relation.name]
+        children = self._rows_of(embed)
         child = children.address([pair.child for pair in pairs], types)
         self._child(embed, Upward(index, 0, child))
 
@@ -434,12 +470,12 @@ class _Lowering:
         self._nodes[index] = Match(f"{node.path}/{names}", 0, arms, fold)
         pairs = join_of(embeds[0])
         types = [pair.type for pair in pairs]
-        parents = self._relations[node.relation.name]
+        parents = self._rows_of(node)
         address = parents.address([pair.parent for pair in pairs], types)
         branches = tuple(arm.branch for arm in arms)
         parents.uses.append(ParentUse(index, address, fold, branches, merged=False))
         for place, embed in enumerate(embeds):
-            children = self._relations[embed.relation.name]
+            children = self._rows_of(embed)
             child = children.address([pair.child for pair in join_of(embed)], types)
             self._child(embed, Upward(index, place, child))
 
@@ -462,7 +498,7 @@ class _Lowering:
         )
         arm = replace(_arm(node, embed), branch=0, aggregates=())
         self._nodes[fan_out] = FanOut(embed.path, 0, arm, gather, through.hot_above or 0)
-        parents = self._relations[node.relation.name]
+        parents = self._rows_of(node)
         led = [pair.type for pair in through.on]
         address = parents.address([pair.parent for pair in through.on], led)
         parents.uses.append(ParentUse(gather, address, fold, (branch,), merged=False))
@@ -475,13 +511,13 @@ class _Lowering:
                 leading.address([pair.child for pair in through.on], led),
             )
         )
-        children = self._relations[embed.relation.name]
+        children = self._rows_of(embed)
         child = children.address([pair.child for pair in embed.on], values)
         self._child(embed, Upward(fan_out, 0, child))
 
     def _child(self, embed: Node, upward: Upward) -> None:
         """Lower an embedded node whose rows go to `upward`."""
-        uses = self._relations[embed.relation.name]
+        uses = self._rows_of(embed)
         if not embed.embeds:
             uses.uses.append(ChildUse(self._node_assembler(embed), upward))
         elif len(embed.embeds) == 1 and is_lookup(embed.embeds[0]):
@@ -508,10 +544,11 @@ class _Lowering:
             aggregates=aggregate_columns(node, embed),
             hot=Hot(embed).type if embed.hot_name else None,
             within=self._near(node, embed),
+            valid=None if embed.as_of is None else ValidRows(embed.limit or 0),
         )
 
     def _near(self, node: Node, embed: Node) -> Near | None:
-        within, time = embed.within, self._relations[node.relation.name].time
+        within, time = embed.within, self._rows_of(node).time
         if within is None:
             return None
         assert time is not None, "both sides of an interval have a time"
@@ -524,7 +561,7 @@ class _Lowering:
         return len(self._assemblers) - 1
 
     def _node_assembler(self, node: Node) -> int:
-        own = self._relations[node.relation.name].row
+        own = self._rows_of(node).row
         inputs = [slot for embed in node.embeds for slot in inputs_of(node, embed)]
         computed = [Slot(each.name, each.type) for each in (*node.fields, *node.values)]
         places = _Places(own, inputs, computed)
@@ -554,8 +591,13 @@ class _Lowering:
         )
 
     def _time_in_front(self, node: Node) -> Iterator[OrderColumn]:
-        """Yield what a row that is embedded by its time is sorted by first."""
-        uses = self._relations[node.relation.name]
+        """Yield what a row that is embedded by a time is sorted by first: its own, or its end."""
+        uses = self._rows_of(node)
+        if node.as_of is not None:
+            end = len(uses.row) - 1
+            slot = uses.row[end]
+            place = ScopeName(slot.name, end, slot.type)
+            yield OrderColumn(Sql(quoted(slot.name), (place,), slot.type), descending=False)
         if node.within is not None and uses.time is not None:
             slot = uses.row[uses.time]
             place = ScopeName(slot.name, uses.time, slot.type)
@@ -581,6 +623,9 @@ class _Lowering:
                 first = all(route.relation != uses.index for route in routes)
                 role = ROLE_PRIMARY if first else 0
                 routes.append(Route(uses.index, each, role, uses.key_address()))
+            if uses.relation.name in self._versions:
+                first = all(route.relation != uses.index for route in routes)
+                routes.append(self._versions_route(uses, primary=first))
         reads = tuple(self._reads())
         self._nodes = leveled(self._nodes, reads, routes)
         return KernelProgram(
@@ -592,7 +637,7 @@ class _Lowering:
                     key=tuple(uses.ordinal(each) for each in uses.relation.key),
                     assembler=self._views[name],
                 )
-                for name, uses in self._relations.items()
+                for name, uses in self._all_rows()
             ),
             nodes=tuple(self._nodes),
             assemblers=tuple(self._assemblers),
@@ -603,6 +648,12 @@ class _Lowering:
             reasons=tuple(self._reasons),
             reads=reads,
         )
+
+    def _all_rows(self) -> Iterator[tuple[str, _RelationUses]]:
+        """Yield the relations by their names, after them the versions of some."""
+        yield from self._relations.items()
+        for uses in self._versions.values():
+            yield _versions_name(uses.relation), uses
 
     def _reads(self) -> Iterator[ProductRead]:
         """Yield the products that are read, in the order of their relations."""
@@ -625,6 +676,24 @@ class _Lowering:
 
     def _retract(self, uses: _RelationUses, sent: Sequence[Use], *, primary: bool = True) -> Route:
         self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(sent)))
+        role = ROLE_PRIMARY if primary else 0
+        return Route(uses.index, len(self._nodes) - 1, role, uses.key_address())
+
+    def _versions_route(self, uses: _RelationUses, *, primary: bool) -> Route:
+        relation, versions = uses.relation, self._versions[uses.relation.name]
+        assert relation.time is not None, "versions are valid from a time on"
+        told = told_by_deletes(relation, relation.time)
+        self._nodes.append(
+            Versions(
+                name=relation.name,
+                level=0,
+                relation=uses.index,
+                versions=versions.index,
+                valid_from=uses.ordinal(relation.time),
+                told=tuple(i for i, each in enumerate(uses.columns) if each.name in told),
+                uses=tuple(versions.uses),
+            )
+        )
         role = ROLE_PRIMARY if primary else 0
         return Route(uses.index, len(self._nodes) - 1, role, uses.key_address())
 
@@ -683,6 +752,10 @@ class _Lowering:
             f"its rows stand in {names}"
         )
         return routes
+
+
+def _versions_name(relation: Relation) -> str:
+    return f"versions of {relation.name}"
 
 
 def _arm(node: Node, embed: Node) -> Arm:

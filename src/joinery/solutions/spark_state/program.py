@@ -62,10 +62,10 @@ class OwnUse:
 
 @dataclass(frozen=True, slots=True)
 class ParentUse:
-    """The row is announced to a Match, a ToOne or an Interval.
+    """The row is announced to a Match, a ToOne, an Interval or a Valid.
 
-    It is with itself where a ToOne merges it, with its time where an Interval asks for it, whose
-    place `time` is. `branches` are those of the Fold that the target answers for.
+    It is with itself where a ToOne merges it, with a time where an Interval or a Valid asks for it,
+    whose place `time` is. `branches` are those of the Fold that the target answers for.
     """
 
     target: int
@@ -116,6 +116,28 @@ class Retract:
     relation: int
     uses: tuple[Use, ...]
     kind: Literal["retract"] = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Remembers the versions of a relation's rows; sends each to its uses as a row of its own.
+
+    Attributes:
+        versions: What they are in the program's relations: the row as products see it, then until
+            when it is valid.
+        valid_from: Over the row as products see it, the time from which it is valid.
+        told: What a delete has to tell beside its key to end a version, over decoded columns;
+            empty where no delete can.
+    """
+
+    name: str
+    level: int
+    relation: int
+    versions: int
+    valid_from: int
+    told: tuple[int, ...]
+    uses: tuple[Use, ...]
+    kind: Literal["versions"] = "versions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +243,28 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Valid:
+    """Remembers, under one join value, parents by a time of theirs and versions of children."""
+
+    name: str
+    level: int
+    fold: int
+    branch: int
+    kind: Literal["valid"] = "valid"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidRows:
+    """The rows of an embed are versions, and a Valid tells those that were valid at a time.
+
+    Attributes:
+        limit: How many of them are kept; 0 for all.
+    """
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Near:
     """Which children a row has by their times, which stand in front of their order.
 
@@ -242,6 +286,7 @@ class Branch:
     Attributes:
         hot: The type of the list of those that are left out; None where there is none.
         within: Which rows it has by their times; None where they do not tell.
+        valid: How it has versions of rows; None where it has rows.
     """
 
     name: str
@@ -254,6 +299,7 @@ class Branch:
     aggregates: tuple[AggregateColumn, ...]
     hot: DataType | None = None
     within: Near | None = None
+    valid: ValidRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +318,19 @@ class Fold:
 
 
 DocumentNode = (
-    Retract | ToOne | Match | Interval | FanOut | Gather | Fold | Group | Closing | History | Search
+    Retract
+    | Versions
+    | ToOne
+    | Match
+    | Interval
+    | Valid
+    | FanOut
+    | Gather
+    | Fold
+    | Group
+    | Closing
+    | History
+    | Search
 )
 KernelNode = DocumentNode | StreamNode
 
@@ -326,7 +384,8 @@ class KernelProgram:
     @property
     def decoded(self) -> tuple[RelationProgram, ...]:
         """The relations that are read from sources, which come first."""
-        return self.relations[: len(self.relations) - len(self.reads)]
+        versioned = sum(isinstance(each, Versions) for each in self.nodes)
+        return self.relations[: len(self.relations) - len(self.reads) - versioned]
 
     def to_json(self) -> str:
         """Return the text that the kernel reads."""
@@ -339,7 +398,7 @@ class KernelProgram:
 
 
 _DATA_TYPES = DataType.__args__
-_ADDED = frozenset({"hot", "other", "within", "time"})
+_ADDED = frozenset({"hot", "other", "within", "time", "valid"})
 """What parts had not at first: where it says nothing, programs read as they did before."""
 
 

@@ -50,6 +50,8 @@ from joinery.solutions.spark_state.program import (
     ToOne,
     Upward,
     Use,
+    Valid,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import (
@@ -116,7 +118,7 @@ def keys(program: KernelProgram) -> tuple[str, ...]:
 
 def _own_key(program: KernelProgram, node: KernelNode) -> str:
     match node:
-        case Retract() | Fold() | History():
+        case Retract() | Versions() | Fold() | History():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
         case Search():
@@ -132,6 +134,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             | FanOut()
             | Gather()
             | Interval()
+            | Valid()
             | CurrentLookup()
             | AsOf()
             | Claim()
@@ -147,13 +150,16 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Retract():
             row = visible_row(program, node.relation)
             yield from (_use(row, use) for use in node.uses)
+        case Versions():
+            row = visible_row(program, node.versions)
+            yield from (_use(row, use) for use in node.uses)
         case ToOne(merge=None):
             yield _answer(program, node.fold, [node.branch])
         case Match():
             yield _answer(program, node.fold, [arm.branch for arm in node.arms])
         case FanOut():
             yield Arrow("first rows", node.target)
-        case Gather() | Interval():
+        case Gather() | Interval() | Valid():
             yield _answer(program, node.fold, [node.branch])
         case ToOne(merge=merge):
             assert merge is not None
@@ -271,6 +277,8 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 yield from _window(program, arm, named=len(node.arms) > 1)
         case Interval():
             yield f"keeps rows by time, and tells those {near_text(node)} from one to the other"
+        case Valid():
+            yield "keeps versions, and tells those that were valid at the time asked for"
         case ToOne():
             kept = (node.child_relation, node.parent_relation)
             names = [program.relations[each].name for each in kept if each >= 0]
@@ -317,6 +325,9 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             memory = event_memory(node)
             if memory != "no events":
                 yield f"remembers {memory}"
+        case Versions():
+            columns = ", ".join(slot.name for slot in visible_row(program, node.relation))
+            yield f"keeps every version of {columns}, {history_text(program, node)}"
         case Retract():
             row = visible_row(program, node.relation)
             yield f"keeps {', '.join(slot.name for slot in row)}"

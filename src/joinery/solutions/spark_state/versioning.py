@@ -1,4 +1,4 @@
-"""Lowers what keeps the versions of rows: its node, and the assembler of a version's document."""
+"""Lowers what keeps the versions of rows: its node, and the assembler of a version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from joinery.model.type import BOOLEAN, TIMESTAMP
+from joinery.model.type import BOOLEAN, TIMESTAMP, Field, Struct
 from joinery.plan.history import VALID_FROM, VALID_TO, HistoryForm
+from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.assembler import Assembler, ScopeName, Slot, Sql
 
 
@@ -60,4 +61,28 @@ def version_assembler(name: str, row: Sequence[Slot], form: HistoryForm) -> Asse
             current,
         ),
         type=form.output,
+    )
+
+
+def lasting_row(relation: Relation, row: Sequence[Slot]) -> Assembler:
+    """Return what makes a version's row: the row as products see it, then until when it is valid.
+
+    Args:
+        relation: Whose versions they are.
+        row: Its columns as products see them.
+    """
+    names = {slot.name for slot in row}
+    name = VALID_TO.name
+    while name in names:
+        name = f"{name}_"
+    until = Slot(name, TIMESTAMP)
+    return Assembler(
+        name=relation.name,
+        own=tuple(row),
+        inputs=(until,),
+        steps=(),
+        where=None,
+        order=(),
+        output=tuple(range(len(row) + 1)),
+        type=Struct(tuple(Field(slot.name, slot.type) for slot in (*row, until))),
     )

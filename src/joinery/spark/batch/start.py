@@ -30,6 +30,8 @@ from joinery.solutions.spark_state.program import (
     Match,
     Retract,
     ToOne,
+    Valid,
+    Versions,
 )
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import (
@@ -202,6 +204,8 @@ def _has_timer(node: KernelNode) -> bool:
             | FanOut()
             | Gather()
             | Interval()
+            | Valid()
+            | Versions()
             | Fold()
             | Group()
             | History()

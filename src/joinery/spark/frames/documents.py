@@ -84,6 +84,9 @@ def documents(
         raise FrameError(f'product "{product.name}" folds events, which DataFrames cannot do yet')
     if isinstance(product.form, PatternForm):
         raise FrameError(f'product "{product.name}" finds patterns, which DataFrames cannot do yet')
+    if any(each.as_of is not None for each in product.root.walk()):
+        message = f'product "{product.name}" embeds versions, which DataFrames cannot do yet'
+        raise FrameError(message)
     if isinstance(product.form, DocumentForm) and product.form.waits:
         message = f'product "{product.name}" waits for a watermark, which DataFrames cannot do yet'
         raise FrameError(message)

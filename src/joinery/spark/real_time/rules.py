@@ -186,6 +186,8 @@ def _form_against(product: Product) -> Iterator[str]:
     """Yield what of a product's form needs whole batches."""
     match product.form:
         case DocumentForm():
+            if any(each.as_of is not None for each in product.form.root.walk()):
+                yield f'product "{product.name}" embeds versions, which real time does not run yet'
             if product.form.waits:
                 yield f'product "{product.name}" is sent once it is decided, known by batch'
         case OutboxForm():

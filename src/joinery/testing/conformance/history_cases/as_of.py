@@ -44,7 +44,7 @@ products:
 _MANY = _project("many: rate, fields: [code, percent]")
 _WHERE = _project("many: rate, fields: [code], where: percent > 10")
 _WINDOW = _project(
-    "many: rate, fields: [code], order: [-percent], limit: 1",
+    "many: rate, fields: [code, percent], order: [-percent], limit: 1",
     root='fields: [id]\n    values: {all: "sum(rate.percent)"}',
 )
 _MAP = _project("many: rate, fields: [percent], as: map")
@@ -68,6 +68,72 @@ products:
           price: {one: price, on: {sku: sku}, as_of: at, hidden: true}
     values: {total: sum(items.cents)}
 """
+
+
+_DEEP = """
+relations:
+  sale: {key: [id], fields: {id: long, sku: string, at: timestamp}}
+  price:
+    key: [sku]
+    fields: {sku: string, cents: long, list: string, since: timestamp, set: timestamp}
+    time: since
+  list: {key: [id], fields: {id: string, name: string}}
+  tag: {key: [id], fields: {id: long, list: string, text: string}}
+  vat: {key: [list], fields: {list: string, percent: int, since: timestamp}, time: since}
+products:
+  receipt:
+    root: sale
+    fields: [id]
+    embed:
+      price:
+        one: price
+        on: {sku: sku}
+        as_of: at
+        fields: [cents]
+        embed:
+          list: {one: list, on: {id: list}, fields: [name]}
+          tags: {many: tag, on: {list: list}, fields: [text]}
+          vat: {one: vat, on: {list: list}, as_of: set, fields: [percent]}
+      named:
+        one: price
+        on: {sku: sku}
+        as_of: at
+        fields: {name: l.name}
+        where: l.name is not null
+        embed:
+          l: {one: list, on: {id: list}, fields: [name], hidden: true}
+"""
+_BOTH = """
+relations:
+  sale: {key: [id], fields: {id: long, sku: string, at: timestamp}}
+  price: {key: [sku], fields: {sku: string, cents: long, since: timestamp}, time: since}
+products:
+  receipt:
+    root: sale
+    fields: [id]
+    embed:
+      then: {one: price, on: {sku: sku}, as_of: at, fields: [cents]}
+      now: {one: price, on: {sku: sku}, fields: [cents]}
+"""
+
+
+def _deep(
+    id_: int,
+    cents: int,
+    name: str | None,
+    *,
+    tags: tuple[str, ...] = (),
+    percent: int | None = None,
+    named: str | None = None,
+) -> Emission:
+    price = {
+        "cents": cents,
+        "list": None if name is None else {"name": name},
+        "tags": [{"text": each} for each in tags],
+        "vat": None if percent is None else {"percent": percent},
+    }
+    shown = None if named is None else {"name": named}
+    return upsert(id_, {"id": id_, "price": price, "named": shown})
 
 
 def _at(hour: int) -> str:
@@ -249,13 +315,21 @@ CASES = (
             insert("purchase", id=1, region="de", placed=_at(2)),
             insert("purchase", id=2, region="de", placed=_at(6)),
             then=[
-                upsert(1, {"id": 1, "rate": [{"code": "a"}], "rate_total": 2, "all": 26}),
-                upsert(2, {"id": 2, "rate": [{"code": "b"}], "rate_total": 2, "all": 49}),
+                upsert(
+                    1, {"id": 1, "rate": [{"code": "a", "percent": 19}], "rate_total": 2, "all": 26}
+                ),
+                upsert(
+                    2, {"id": 2, "rate": [{"code": "b", "percent": 30}], "rate_total": 2, "all": 49}
+                ),
             ],
         ),
         when(
             insert("rate", code="a", region="de", percent=40, since=_at(6)),
-            then=[upsert(2, {"id": 2, "rate": [{"code": "a"}], "rate_total": 2, "all": 70})],
+            then=[
+                upsert(
+                    2, {"id": 2, "rate": [{"code": "a", "percent": 40}], "rate_total": 2, "all": 70}
+                )
+            ],
         ),
     ),
     case(
@@ -324,6 +398,64 @@ CASES = (
                     },
                 )
             ],
+        ),
+    ),
+    case(
+        "what is embedded below a version hangs on that version",
+        _DEEP,
+        when(
+            insert("price", sku="x", cents=100, list="a", since=_at(1), set=_at(1)),
+            insert("price", sku="x", cents=150, list="b", since=_at(5), set=_at(9)),
+            insert("list", id="a", name="old"),
+            insert("tag", id=1, list="a", text="t"),
+            insert("vat", list="b", percent=7, since=_at(2)),
+            insert("vat", list="b", percent=19, since=_at(8)),
+            insert("sale", id=7, sku="x", at=_at(2)),
+            insert("sale", id=8, sku="x", at=_at(6)),
+            then=[
+                _deep(7, 100, "old", tags=("t",), named="old"),
+                _deep(8, 150, None, percent=19),
+            ],
+        ),
+        when(
+            insert("list", id="b", name="new"),
+            insert("tag", id=2, list="b", text="u"),
+            then=[_deep(8, 150, "new", tags=("u",), percent=19, named="new")],
+        ),
+        when(
+            insert("price", sku="x", cents=120, list="a", since=_at(6), set=_at(6)),
+            then=[_deep(8, 120, "old", tags=("t",), named="old")],
+        ),
+        when(
+            update("list", id="a", name="older"),
+            insert("vat", list="a", percent=3, since=_at(1)),
+            then=[
+                _deep(7, 100, "older", tags=("t",), percent=3, named="older"),
+                _deep(8, 120, "older", tags=("t",), percent=3, named="older"),
+            ],
+        ),
+        when(
+            delete("sale", id=7),
+            delete("list", id="a"),
+            then=[gone(7), _deep(8, 120, None, tags=("t",), percent=3)],
+        ),
+    ),
+    case(
+        "a relation may be embedded as of a time and as it is",
+        _BOTH,
+        when(
+            insert("price", sku="x", cents=100, since=_at(1)).at(1),
+            insert("price", sku="x", cents=150, since=_at(5)).at(2),
+            insert("sale", id=7, sku="x", at=_at(2)),
+            then=[upsert(7, {"id": 7, "then": {"cents": 100}, "now": {"cents": 150}})],
+        ),
+        when(
+            insert("price", sku="x", cents=110, since=_at(2)).at(3),
+            then=[upsert(7, {"id": 7, "then": {"cents": 110}, "now": {"cents": 110}})],
+        ),
+        when(
+            delete("price", sku="x").at(4),
+            then=[upsert(7, {"id": 7, "then": {"cents": 110}, "now": None})],
         ),
     ),
 )

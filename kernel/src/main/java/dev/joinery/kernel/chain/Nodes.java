@@ -18,11 +18,15 @@ import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.node.Session;
 import dev.joinery.kernel.node.Sliding;
 import dev.joinery.kernel.node.ToOne;
+import dev.joinery.kernel.node.Valid;
+import dev.joinery.kernel.node.Versions;
 import dev.joinery.kernel.program.CompiledProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
+import dev.joinery.kernel.program.ValidProgram;
+import dev.joinery.kernel.program.VersionsProgram;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
 import dev.joinery.kernel.stream.CurrentLookup;
@@ -90,6 +94,10 @@ public final class Nodes {
         nodes[index] = group(index, group);
       } else if (program instanceof HistoryProgram history) {
         nodes[index] = new History(history, context);
+      } else if (program instanceof VersionsProgram versions) {
+        nodes[index] = new Versions(versions, context);
+      } else if (program instanceof ValidProgram valid) {
+        nodes[index] = new Valid(valid);
       } else if (program instanceof Program.ClosingProgram closing) {
         nodes[index] = new Closing(index, closing, context);
       } else if (program instanceof SearchProgram search) {

@@ -24,8 +24,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * What a Fold remembers of one embed: its children in order, its total, its aggregates, and the list
- * of what is left out, which comes as one more of these. Where it goes by the row's own time, total
- * and aggregates are worked out anew each time.
+ * of what is left out, which comes as one more of these. Where it goes by a time of the row's own,
+ * total and aggregates are worked out anew each time.
  */
 final class Branch {
   private static final int FEW = 64;
@@ -48,7 +48,7 @@ final class Branch {
   private final Map<Slice, Item> aside = new LinkedHashMap<>();
 
   private final Program.Within within;
-  private final Aggregates overNear;
+  private final Aggregates overHad;
   private final RowTime ownTime;
   private boolean several;
 
@@ -60,14 +60,14 @@ final class Branch {
   private int failures;
 
   /**
-   * @param overNear the aggregates where children go by their times
+   * @param overHad the aggregates where children come one by one
    * @param ownColumns of the row that has the embed
    */
   Branch(
-      Program.BranchProgram program, Aggregates overNear, int ownColumns, NodeContext context) {
+      Program.BranchProgram program, Aggregates overHad, int ownColumns, NodeContext context) {
     this.program = program;
     this.within = program.within();
-    this.overNear = overNear;
+    this.overHad = overHad;
     this.ownTime = new RowTime(within == null ? null : within.time(), ownColumns);
     this.columns = program.type().length();
     this.aggregateTypes =
@@ -97,7 +97,7 @@ final class Branch {
     for (int i = 0; i < size; i++) {
       items.add(Item.of(in.readBlob(), in.readBlob()));
     }
-    several = within != null && in != null && in.readByte() == 1;
+    several = program.isCounting() && in != null && in.readByte() == 1;
   }
 
   void write(ByteWriter out) {
@@ -105,7 +105,7 @@ final class Branch {
     for (Item item : items) {
       out.writeBlob(item.key()).writeBlob(item.child().encoded());
     }
-    if (within != null) {
+    if (program.isCounting()) {
       out.writeByte(several ? 1 : 0);
     }
   }
@@ -115,23 +115,23 @@ final class Branch {
     shown = items;
     shownTotal = total;
     shownAggregates = aggregates;
-    if (within != null) {
-      lookNear(ownTime.of(own));
+    if (program.isCounting()) {
+      List<Item> had = within == null ? items : nearTo(ownTime.of(own));
+      lookAt(had, within == null ? program.valid().limit() : within.limit());
     }
   }
 
-  private void lookNear(long time) {
-    List<Item> near = nearTo(time);
-    shownTotal = near.size();
-    overNear.clear();
+  private void lookAt(List<Item> had, int most) {
+    shownTotal = had.size();
+    overHad.clear();
     failures = 0;
-    if (!overNear.isEmpty()) {
-      near.forEach(each -> overNear.add(row(each)));
-      shownAggregates = overNear.result();
-      failures = overNear.failures() + overNear.overflows();
+    if (!overHad.isEmpty()) {
+      had.forEach(each -> overHad.add(row(each)));
+      shownAggregates = overHad.result();
+      failures = overHad.failures() + overHad.overflows();
     }
-    int limit = program.shape() == Program.Shape.ONE ? 1 : within.limit();
-    shown = limit > 0 && limit < near.size() ? near.subList(0, limit) : near;
+    int limit = program.shape() == Program.Shape.ONE ? 1 : most;
+    shown = limit > 0 && limit < had.size() ? had.subList(0, limit) : had;
   }
 
   private List<Item> nearTo(long time) {
@@ -167,7 +167,7 @@ final class Branch {
   /** Notes whether one of several rows was taken of those seen; true where it is so from now on. */
   boolean beginsToChoose() {
     boolean before = several;
-    several = within != null && program.shape() == Program.Shape.ONE && shownTotal > 1;
+    several = program.isCounting() && program.shape() == Program.Shape.ONE && shownTotal > 1;
     return several && !before;
   }
 

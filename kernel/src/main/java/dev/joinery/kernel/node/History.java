@@ -9,7 +9,6 @@ import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
 import dev.joinery.kernel.program.HistoryProgram;
-import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -43,29 +42,28 @@ public final class History implements Node {
   private static final int TURNS = 1;
 
   private final HistoryProgram program;
-  private final NodeContext context;
-  private final String product;
   private final RelationRows rows;
+  private final VersionLog log;
   private final Assembler assembler;
   private final UnsafeRow visible;
-  private final UnsafeRow decoded;
   private final KeyCodec address;
   private final UnsafeProjection key;
   private final int keyColumns;
   private final SentDocument last;
 
   public History(HistoryProgram program, NodeContext context) {
-    Program.RelationProgram relation = context.program().relations().get(program.relation());
     StructField[] columns = context.program().products().get(program.product()).key().fields();
     DataType[] types =
         Arrays.stream(columns).map(StructField::dataType).toArray(DataType[]::new);
     this.program = program;
-    this.context = context;
-    this.product = context.productOf(program.assembler());
+    String product = context.productOf(program.assembler());
+    Runnable timeless =
+        () -> context.counters().product(product, VersionLog.TIMELESS, 1);
     this.rows = context.rows(program.relation());
+    this.log =
+        new VersionLog(rows, program.validFrom(), program.told(), context.counters(), timeless);
     this.assembler = context.assembler(program.assembler());
     this.visible = new UnsafeRow(rows.visibleColumns());
-    this.decoded = new UnsafeRow(relation.columns().size());
     this.keyColumns = types.length - 1;
     this.address = KeyCodec.of(Arrays.copyOf(types, keyColumns));
     this.key = UnsafeProjection.create(types);
@@ -87,7 +85,10 @@ public final class History implements Node {
     Collections.sort(changes);
     NavigableSet<Long> times = new TreeSet<>();
     for (RawChange change : changes) {
-      timeline.take(change, timestamp, times);
+      Long time = log.timeOf(change);
+      if (time != null && log.apply(timeline.versions, time, change, timestamp)) {
+        times.add(time);
+      }
     }
     if (times.isEmpty() && timeline.reopened.isEmpty()) {
       return;
@@ -146,70 +147,6 @@ public final class History implements Node {
       long time = BinaryRow.of(row, keyColumns + 1).getLong(keyColumns);
       reopened.put(time, told);
       altered.add(time);
-    }
-
-    // Versions
-
-    /** Takes a change; adds to {@code times} the one from which it is valid. */
-    void take(RawChange change, long timestamp, NavigableSet<Long> times) {
-      boolean upsert = change.op() == Message.OP_UPSERT;
-      if (!upsert && !tellsTime(change)) {
-        count(change, "ignored_deletes");
-        return;
-      }
-      BinaryRow.point(visible, rows.derived(change.row()));
-      if (visible.isNullAt(program.validFrom())) {
-        if (upsert) {
-          context.counters().product(product, "event_without_time", 1);
-        } else {
-          count(change, "ignored_deletes");
-        }
-        return;
-      }
-      long time = visible.getLong(program.validFrom());
-      if (apply(time, change, timestamp)) {
-        times.add(time);
-      }
-    }
-
-    private boolean apply(long time, RawChange change, long timestamp) {
-      RowCell cell = versions.cell(time);
-      switch (cell.standing(change)) {
-        case REPEAT -> {
-          count(change, "repeated");
-          return false;
-        }
-        case STALE -> {
-          count(change, "stale");
-          return false;
-        }
-        case NEWER -> {}
-      }
-      RowCell stored = cell.known ? cell : versions.cellBelow(time);
-      Slice before = stored.exists ? stored.row : null;
-      cell.advance(change);
-      cell.exists = change.op() == Message.OP_UPSERT;
-      cell.row = cell.exists ? rows.merged(before, change) : Slice.EMPTY;
-      cell.deletedAt = timestamp;
-      if (cell.exists && change.isPrimary()) {
-        rows.view(cell.row); // Counts what fails in it.
-      }
-      versions.put(time, Slice.of(cell.toBytes()));
-      return true;
-    }
-
-    private boolean tellsTime(RawChange change) {
-      if (change.op() == Message.OP_TOMBSTONE || program.told().length == 0) {
-        return false;
-      }
-      BinaryRow.point(decoded, change.row());
-      return Arrays.stream(program.told()).noneMatch(decoded::isNullAt);
-    }
-
-    private void count(RawChange change, String counter) {
-      if (change.isPrimary()) {
-        context.counters().relation(rows.name(), counter, 1);
-      }
     }
 
     // Where the row that is shown turns into another

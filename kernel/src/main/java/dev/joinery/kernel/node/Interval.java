@@ -9,7 +9,6 @@ import dev.joinery.kernel.message.ChildMessage;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
-import dev.joinery.kernel.message.ParentMessage;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
@@ -31,9 +30,6 @@ public final class Interval implements Node {
   private static final int PARENTS = 0;
   private static final int CHILDREN = PARENTS + TimedMap.SPACES;
 
-  /** So many messages are held at once; more are sent one after the other. */
-  private static final int FEW = 256;
-
   private final Program.IntervalProgram program;
 
   public Interval(Program.IntervalProgram program) {
@@ -43,58 +39,44 @@ public final class Interval implements Node {
   /** A child before and after a batch; null where it was or is not here, or has no time. */
   private record Delta(Slice key, Child before, Child after) {}
 
-  /** A parent that must hear everything. */
-  private record Fresh(Slice key, long time, long epoch) {}
-
   @Override
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.timestamp(messages.get(0));
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
-    TimedMap parents = TimedMap.read(in, state, PARENTS);
+    TimedParents parents =
+        TimedParents.read(in, state, PARENTS, program.fold(), program.branch());
     TimedMap children = TimedMap.read(in, state, CHILDREN);
-    Map<Slice, ChildMessage> told = new LinkedHashMap<>();
-    Map<Slice, ParentMessage> announced = new LinkedHashMap<>();
-    sort(messages, told, announced);
-    List<Delta> deltas = applyChildren(told, children);
-    List<Fresh> fresh = applyParents(announced, parents);
+    List<Delta> deltas = applyChildren(sort(messages, parents), children);
+    List<TimedParents.Fresh> fresh = parents.apply();
     write(state, parents, children);
-    Iterator<Runnable> news = broadcast(deltas, parents, announced, timestamp, outbox);
-    send(deltas.size() * parents.size() <= FEW, news, outbox);
-    for (Fresh each : fresh) {
-      Iterator<Runnable> all = new Filling(each, children, timestamp, outbox);
-      send(fresh.size() * (1 + children.size()) <= FEW, all, outbox);
+    Iterator<Runnable> news =
+        deltas.stream().<Runnable>map(each -> () -> tell(each, parents, timestamp, outbox))
+            .iterator();
+    TimedParents.run(deltas.size() * parents.size(), news, outbox);
+    for (TimedParents.Fresh each : fresh) {
+      Iterator<Runnable> all = new Filling(each, parents, children, timestamp, outbox);
+      TimedParents.run(fresh.size() * (1 + children.size()), all, outbox);
     }
   }
 
-  private static void send(boolean now, Iterator<Runnable> steps, Outbox outbox) {
-    if (now) {
-      steps.forEachRemaining(Runnable::run);
-    } else {
-      outbox.later(steps);
-    }
-  }
-
-  private static void sort(
-      List<byte[]> messages,
-      Map<Slice, ChildMessage> children,
-      Map<Slice, ParentMessage> announced) {
+  /** Gives the messages about parents to these; returns the newest about each child. */
+  static Map<Slice, ChildMessage> sort(List<byte[]> messages, TimedParents parents) {
+    Map<Slice, ChildMessage> children = new LinkedHashMap<>();
     for (byte[] message : messages) {
       switch (Message.kind(message)) {
         case Message.CHILD_PUT, Message.CHILD_REMOVE -> {
           ChildMessage child = ChildMessage.read(message);
           children.merge(child.key(), child, ChildMessage::newer);
         }
-        case Message.PARENT_PUT, Message.PARENT_REMOVE -> {
-          ParentMessage parent = ParentMessage.read(message);
-          announced.put(parent.key(), parent);
-        }
+        case Message.PARENT_PUT, Message.PARENT_REMOVE -> parents.announce(message);
         default -> throw Message.unexpected(message);
       }
     }
+    return children;
   }
 
-  private static void write(State state, TimedMap parents, TimedMap children) {
+  private static void write(State state, TimedParents parents, TimedMap children) {
     ByteWriter out = new ByteWriter(512);
     parents.write(out);
     children.write(out);
@@ -139,87 +121,30 @@ public final class Interval implements Node {
     return RowTime.inFrontOf(child.order());
   }
 
-  /** Applies announcements; returns the parents that must hear everything. */
-  private static List<Fresh> applyParents(
-      Map<Slice, ParentMessage> announced, TimedMap parents) {
-    List<Fresh> fresh = new ArrayList<>();
-    for (ParentMessage each : parents.inPageOrder(announced.values(), ParentMessage::key)) {
-      if (each.remove()) {
-        parents.remove(each.key());
-      } else {
-        long time = new ByteReader(each.row()).readLong();
-        ByteWriter epoch = new ByteWriter(Long.BYTES).writeLong(each.epoch());
-        parents.put(each.key(), time, Slice.of(epoch.toBytes()));
-        fresh.add(new Fresh(each.key(), time, each.epoch()));
-      }
+  /** Tells the parents near a child that changed, as it is or as it was. */
+  private void tell(Delta delta, TimedParents parents, long timestamp, Outbox outbox) {
+    if (delta.after() != null) {
+      TimedParents.News news =
+          (message, time) -> {
+            message.put(delta.key(), delta.after().encoded());
+            return true;
+          };
+      tellNear(timeOf(delta.after()), news, parents, timestamp, outbox);
     }
-    return fresh;
+    if (delta.before() != null) {
+      TimedParents.News news =
+          (message, time) -> {
+            message.remove(delta.key());
+            return delta.after() == null || !isNear(timeOf(delta.after()), time);
+          };
+      tellNear(timeOf(delta.before()), news, parents, timestamp, outbox);
+    }
   }
 
-  /** Tells the parents near each child that changed, a child a step. */
-  private Iterator<Runnable> broadcast(
-      List<Delta> deltas,
-      TimedMap parents,
-      Map<Slice, ParentMessage> announced,
-      long timestamp,
-      Outbox outbox) {
-    return deltas.stream()
-        .<Runnable>map(
-            each ->
-                () -> {
-                  Heard heard = new Heard(each, announced, timestamp, outbox);
-                  heard.tellNear(each.after(), null, parents);
-                  heard.tellNear(each.before(), each.after(), parents);
-                })
-        .iterator();
-  }
-
-  /** What parents that were here before hear of one child. */
-  private final class Heard {
-    private final Delta delta;
-    private final Map<Slice, ParentMessage> announced;
-    private final long timestamp;
-    private final Outbox outbox;
-
-    Heard(
-        Delta delta, Map<Slice, ParentMessage> announced, long timestamp, Outbox outbox) {
-      this.delta = delta;
-      this.announced = announced;
-      this.timestamp = timestamp;
-      this.outbox = outbox;
-    }
-
-    /** Tells the parents near a child, but for those near another; both may be null. */
-    void tellNear(Child child, Child other, TimedMap parents) {
-      if (child == null) {
-        return;
-      }
-      long time = timeOf(child);
-      long last = time - program.fromMicros();
-      Iterator<TimedMap.Timed> all = parents.from(time - program.toMicros());
-      while (all.hasNext()) {
-        TimedMap.Timed parent = all.next();
-        if (parent.time() > last) {
-          return;
-        }
-        boolean told = other != null && isNear(timeOf(other), parent.time());
-        if (!told && !announced.containsKey(parent.identity())) {
-          tell(parent);
-        }
-      }
-    }
-
-    private void tell(TimedMap.Timed parent) {
-      BranchMessage message = new BranchMessage().begin(program.branch(), 0, Slice.EMPTY);
-      if (delta.after() != null && isNear(timeOf(delta.after()), parent.time())) {
-        message.put(delta.key(), delta.after().encoded());
-      } else {
-        message.remove(delta.key());
-      }
-      long epoch = new ByteReader(parent.value()).readLong();
-      byte[] bytes = message.end().toBytes(timestamp, epoch);
-      outbox.send(program.fold(), parent.identity().toBytes(), bytes);
-    }
+  private void tellNear(
+      long time, TimedParents.News news, TimedParents parents, long timestamp, Outbox outbox) {
+    long first = time - program.toMicros();
+    parents.tell(first, time - program.fromMicros(), news, timestamp, outbox);
   }
 
   private boolean isNear(long child, long parent) {
@@ -228,15 +153,22 @@ public final class Interval implements Node {
 
   /** Sends a parent all children near it, a message a step; an empty one where there are none. */
   private final class Filling implements Iterator<Runnable> {
-    private final Fresh parent;
+    private final TimedParents.Fresh parent;
+    private final TimedParents parents;
     private final TimedMap children;
     private final long timestamp;
     private final Outbox outbox;
     private Iterator<TimedMap.Timed> near;
     private boolean done;
 
-    Filling(Fresh parent, TimedMap children, long timestamp, Outbox outbox) {
+    Filling(
+        TimedParents.Fresh parent,
+        TimedParents parents,
+        TimedMap children,
+        long timestamp,
+        Outbox outbox) {
       this.parent = parent;
+      this.parents = parents;
       this.children = children;
       this.timestamp = timestamp;
       this.outbox = outbox;
@@ -259,7 +191,7 @@ public final class Interval implements Node {
       if (near == null) {
         near = children.from(parent.time() + program.fromMicros());
       }
-      BranchMessage message = new BranchMessage().begin(program.branch(), 0, Slice.EMPTY);
+      BranchMessage message = parents.begin();
       done = true;
       while (near.hasNext()) {
         TimedMap.Timed child = near.next();
@@ -272,8 +204,7 @@ public final class Interval implements Node {
           break;
         }
       }
-      byte[] bytes = message.end().toBytes(timestamp, parent.epoch());
-      outbox.send(program.fold(), parent.key().toBytes(), bytes);
+      parents.send(parent.key(), parent.epoch(), message, timestamp, outbox);
     }
   }
 }

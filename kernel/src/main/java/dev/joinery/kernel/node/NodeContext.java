@@ -71,6 +71,11 @@ public final class NodeContext {
         });
   }
 
+  /** What gives the row that products see of a relation. */
+  Assembler view(int relation) {
+    return assembler(program().relations().get(relation).assembler());
+  }
+
   /** The columns of a relation's row as products see it. */
   List<Program.Slot> visible(int relation) {
     int assembler = program().relations().get(relation).assembler();

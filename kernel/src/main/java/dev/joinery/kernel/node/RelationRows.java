@@ -100,6 +100,10 @@ public final class RelationRows {
     return visibleColumns;
   }
 
+  int decodedColumns() {
+    return types.length;
+  }
+
   public byte[] keyOf(RawChange change) {
     return key.encode(BinaryRow.point(decoded, change.row()));
   }

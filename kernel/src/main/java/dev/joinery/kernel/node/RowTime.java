@@ -47,6 +47,13 @@ final class RowTime {
     return EventTime.isIn(time) ? time : Marks.UNKNOWN;
   }
 
+  /** The end that an order begins with; the end of times where it tells none. */
+  static long endInFrontOf(Slice order) {
+    return order.array()[order.offset()] == PRESENT
+        ? new ByteReader(order.sub(1, Long.BYTES)).readLong() ^ Long.MIN_VALUE
+        : Long.MAX_VALUE;
+  }
+
   /** An order without the time that it begins with. */
   static Slice behindTime(Slice order) {
     int code = order.array()[order.offset()] == PRESENT ? CODE_BYTES : 1;

@@ -98,7 +98,7 @@ public final class Compiler {
       match.arms().forEach(arm -> plans.add(aggregates(arm.aggregates(), null)));
     } else if (node instanceof Program.FoldProgram fold) {
       for (Program.BranchProgram branch : fold.branches()) {
-        plans.add(branch.within() == null ? List.of() : aggregates(branch.aggregates(), null));
+        plans.add(branch.isCounting() ? aggregates(branch.aggregates(), null) : List.of());
       }
     } else if (node instanceof GroupProgram group) {
       StructType input = program.assemblers().get(group.input()).type();

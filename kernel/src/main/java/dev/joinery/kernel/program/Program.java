@@ -131,6 +131,8 @@ public record Program(
     @Type(value = GroupProgram.class, name = "group"),
     @Type(value = ClosingProgram.class, name = "closing"),
     @Type(value = HistoryProgram.class, name = "history"),
+    @Type(value = VersionsProgram.class, name = "versions"),
+    @Type(value = ValidProgram.class, name = "valid"),
     @Type(value = SearchProgram.class, name = "search"),
     @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
     @Type(value = AsOfProgram.class, name = "as_of"),
@@ -150,6 +152,8 @@ public record Program(
           GroupProgram,
           ClosingProgram,
           HistoryProgram,
+          VersionsProgram,
+          ValidProgram,
           SearchProgram,
           CurrentLookupProgram,
           AsOfProgram,
@@ -197,7 +201,7 @@ public record Program(
   /**
    * {@code branches} are those of the fold that the target answers for; {@code merged}: the target
    * assembles the row itself, so the row travels with it; {@code time} is the row's, which an
-   * Interval asks for, null elsewhere.
+   * Interval or a Valid asks for, null elsewhere.
    */
   public record ParentUse(
       int target, Address address, int fold, int[] branches, boolean merged, Integer time)
@@ -602,6 +606,7 @@ public record Program(
    * @param failAbove more rows than this fail the document; 0 for never
    * @param hot the type of the list of those that are left out, the last input; null for none
    * @param within which children a row has by their times; null for all
+   * @param valid where a Valid tells them, all that a row has; null elsewhere
    */
   public record BranchProgram(
       String name,
@@ -613,8 +618,14 @@ public record Program(
       int failAbove,
       List<AggregateProgram> aggregates,
       DataType hot,
-      Within within)
-      implements Serializable {}
+      Within within,
+      Valid valid)
+      implements Serializable {
+    /** Whether children come one by one: their total and their aggregates are worked out here. */
+    public boolean isCounting() {
+      return within != null || valid != null;
+    }
+  }
 
   /**
    * Children in [t + from, t + to] of a row of time t; in front of their order they have their own.
@@ -624,6 +635,9 @@ public record Program(
    */
   public record Within(long fromMicros, long toMicros, int time, int limit)
       implements Serializable {}
+
+  /** Children that were valid at a time of the row; {@code limit} of them are kept, 0 for all. */
+  public record Valid(int limit) implements Serializable {}
 
   static StructType structOf(List<Slot> slots) {
     StructType type = new StructType();
