@@ -115,7 +115,7 @@ class Assembler:
         self._time = node.relation.time if timed else None
         self._rows: Matching | None = None
         self._made: dict[Any, Assembled | None] = {}
-        self._given: dict[tuple[JoinValue | None, Near | None], Gathered] = {}
+        self._given: dict[tuple[JoinValue | None, Near | None, int | None], Gathered] = {}
         self._aggregated: dict[tuple[str, int], Any] = {}
 
     def assemble(self, row: Row, rows: Matching) -> Assembled | None:
@@ -167,7 +167,9 @@ class Assembler:
             near: The row above, of which only an interval asks.
         """
         self._begin(rows)
-        place = value, None if self._is_one_for_all else near
+        # Versions above of one row have its key, each with a time of its own.
+        at_us = time_of(near.row, self.node.as_of)
+        place = value, None if self._is_one_for_all else near, at_us
         if place not in self._given:
             self._given[place] = self._gather(value, rows, near)
         return self._given[place]

@@ -23,24 +23,19 @@ Invariant: every message goes to a later level.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import replace
 from types import MappingProxyType
 
-from joinery.expression.typed import Aggregate
-from joinery.model.type import DataType, Field, Struct, quoted
+from joinery.model.type import Field, Struct, quoted
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.history import HistoryForm, told_by_deletes
 from joinery.plan.nodes import (
-    Computed,
     DocumentForm,
     Hot,
-    Named,
     Node,
     Product,
     Relation,
     Through,
-    Total,
 )
 from joinery.plan.search import SearchForm
 from joinery.project.window import Within
@@ -79,10 +74,10 @@ from joinery.solutions.spark_state.grouping import (
     window_program,
 )
 from joinery.solutions.spark_state.level import leveled
+from joinery.solutions.spark_state.places import Places, RelationUses, arm_of
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     ROLE_PRIMARY,
-    Arm,
     Branch,
     ChildUse,
     DocumentNode,
@@ -149,67 +144,6 @@ def lower(
     )
 
 
-@dataclass(slots=True)
-class _RelationUses:
-    """A relation and all that its rows are for, while a program is lowered."""
-
-    relation: Relation
-    index: int
-    row: tuple[Slot, ...]
-    columns: tuple[Slot, ...]
-    uses: list[Use] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
-    apart: list[GroupUse] = field(default_factory=list)
-    histories: list[int] = field(default_factory=list)
-    moving: list[str] = field(default_factory=list)
-
-    def ordinal(self, column: str) -> int:
-        return next(i for i, slot in enumerate(self.row) if slot.name == column)
-
-    def address(self, columns: Sequence[str], types: Sequence[DataType]) -> Address:
-        return Address(tuple(self.ordinal(each) for each in columns), tuple(types))
-
-    @property
-    def time(self) -> int | None:
-        """The place of a row's time; None where none is needed."""
-        names = [slot.name for slot in self.row]
-        return names.index(self.relation.time) if self.relation.time in names else None
-
-    def key_address(self) -> Address:
-        key = self.relation.key
-        return self.address(key, [self.relation.type_of(each) for each in key])
-
-
-class _Places:
-    """Where an assembler has what a name stands for: the row, the embeds, what it computed.
-
-    Args:
-        own: The slots of the node's own row, which come first.
-        inputs: Those of its embeds, after them.
-        computed: Those of its fields and values, last.
-    """
-
-    def __init__(self, own: Sequence[Slot], inputs: Sequence[Slot], computed: Sequence[Slot]):
-        places = count()
-        self._own = {slot.name: (next(places), slot.type) for slot in own}
-        self._inputs = {slot.name: (next(places), slot.type) for slot in inputs}
-        self._computed = {slot.name: (next(places), slot.type) for slot in computed}
-
-    def of(self, scope: Mapping[str, Named]) -> dict[str, tuple[int, DataType]]:
-        """Return the places of a scope's names, without what the assembler is not given."""
-        found = ((name, self._of(each).get(name)) for name, each in scope.items())
-        return {name: place for name, place in found if place is not None}
-
-    def _of(self, named: Named) -> Mapping[str, tuple[int, DataType]]:
-        match named:
-            case Field():
-                return self._own
-            case Computed():
-                return self._computed
-            case Node() | Total() | Hot() | Aggregate():
-                return self._inputs
-
-
 class _Lowering:
     """Collects nodes and uses, then decides which Retracts are needed and sets levels."""
 
@@ -218,9 +152,9 @@ class _Lowering:
         self._assemblers: list[Assembler] = []
         self._products: list[ProductProgram] = []
         self._reasons: list[str] = []
-        self._relations: dict[str, _RelationUses] = {}
+        self._relations: dict[str, RelationUses] = {}
         self._views: dict[str, int] = {}
-        self._versions: dict[str, _RelationUses] = {}
+        self._versions: dict[str, RelationUses] = {}
         for name, (relation, needed) in needed_columns(products).items():
             self._add_relation(name, relation, needed)
         forms = [each.form for each in products if isinstance(each.form, DocumentForm)]
@@ -247,7 +181,7 @@ class _Lowering:
                 type=Struct(tuple(Field(slot.name, slot.type) for slot in row)),
             )
         )
-        self._relations[name] = _RelationUses(relation, len(self._relations), row, columns)
+        self._relations[name] = RelationUses(relation, len(self._relations), row, columns)
 
     def _add_versions(self, relation: Relation) -> None:
         """Add the versions of a relation's rows, as one more relation."""
@@ -255,9 +189,9 @@ class _Lowering:
         columns = tuple(Slot(each.name, each.type) for each in lasting.type.fields)
         self._views[_versions_name(relation)] = self._assembler(lasting)
         index = len(self._relations) + len(self._versions)
-        self._versions[relation.name] = _RelationUses(relation, index, columns, columns)
+        self._versions[relation.name] = RelationUses(relation, index, columns, columns)
 
-    def _rows_of(self, node: Node) -> _RelationUses:
+    def _rows_of(self, node: Node) -> RelationUses:
         """Return what a node's rows are: a relation's, or the versions of these."""
         known = self._relations if node.as_of is None else self._versions
         return known[node.relation.name]
@@ -465,7 +399,7 @@ class _Lowering:
 
     def _match(self, node: Node, embeds: Sequence[Node], *, fold: int) -> None:
         index = self._reserve()
-        arms = tuple(_arm(node, embed) for embed in embeds)
+        arms = tuple(arm_of(node, embed) for embed in embeds)
         names = "+".join(embed.name for embed in embeds)
         self._nodes[index] = Match(f"{node.path}/{names}", 0, arms, fold)
         pairs = join_of(embeds[0])
@@ -496,7 +430,7 @@ class _Lowering:
             fold=fold,
             branch=branch,
         )
-        arm = replace(_arm(node, embed), branch=0, aggregates=())
+        arm = replace(arm_of(node, embed), branch=0, aggregates=())
         self._nodes[fan_out] = FanOut(embed.path, 0, arm, gather, through.hot_above or 0)
         parents = self._rows_of(node)
         led = [pair.type for pair in through.on]
@@ -564,7 +498,7 @@ class _Lowering:
         own = self._rows_of(node).row
         inputs = [slot for embed in node.embeds for slot in inputs_of(node, embed)]
         computed = [Slot(each.name, each.type) for each in (*node.fields, *node.values)]
-        places = _Places(own, inputs, computed)
+        places = Places(own, inputs, computed)
         row, scope = places.of(node.fields_scope), places.of(node.rank_scope)
         steps = [sql_over(each.expression, row) for each in node.fields]
         steps += [
@@ -649,7 +583,7 @@ class _Lowering:
             reads=reads,
         )
 
-    def _all_rows(self) -> Iterator[tuple[str, _RelationUses]]:
+    def _all_rows(self) -> Iterator[tuple[str, RelationUses]]:
         """Yield the relations by their names, after them the versions of some."""
         yield from self._relations.items()
         for uses in self._versions.values():
@@ -665,7 +599,7 @@ class _Lowering:
                 found = tuple(columns.index(slot.name) for slot in uses.columns)
                 yield ProductRead(places[product.name], uses.index, found)
 
-    def _group_routes(self, uses: _RelationUses) -> list[Route]:
+    def _group_routes(self, uses: RelationUses) -> list[Route]:
         if uses.groups:
             names = ", ".join(self._nodes[index].name for index in uses.groups)
             self._reasons.append(
@@ -674,12 +608,12 @@ class _Lowering:
             )
         return [Route(uses.index, each, ROLE_PRIMARY, Address((), ())) for each in uses.groups]
 
-    def _retract(self, uses: _RelationUses, sent: Sequence[Use], *, primary: bool = True) -> Route:
+    def _retract(self, uses: RelationUses, sent: Sequence[Use], *, primary: bool = True) -> Route:
         self._nodes.append(Retract(uses.relation.name, 0, uses.index, tuple(sent)))
         role = ROLE_PRIMARY if primary else 0
         return Route(uses.index, len(self._nodes) - 1, role, uses.key_address())
 
-    def _versions_route(self, uses: _RelationUses, *, primary: bool) -> Route:
+    def _versions_route(self, uses: RelationUses, *, primary: bool) -> Route:
         relation, versions = uses.relation, self._versions[uses.relation.name]
         assert relation.time is not None, "versions are valid from a time on"
         told = told_by_deletes(relation, relation.time)
@@ -697,11 +631,11 @@ class _Lowering:
         role = ROLE_PRIMARY if primary else 0
         return Route(uses.index, len(self._nodes) - 1, role, uses.key_address())
 
-    def _rows_stay(self, uses: _RelationUses) -> bool:
+    def _rows_stay(self, uses: RelationUses) -> bool:
         """True where no row of the relation ever changes an address it is sent to."""
         return all(self._is_raw(use, uses) for use in uses.uses)
 
-    def _is_raw(self, use: Use, uses: _RelationUses) -> bool:
+    def _is_raw(self, use: Use, uses: RelationUses) -> bool:
         match use:
             case OwnUse():
                 return use.time is None
@@ -720,7 +654,7 @@ class _Lowering:
                 up = target.merge.upward.address
                 return key.issuperset(use.address.ordinals) and key.issuperset(up.ordinals)
 
-    def _raw_routes(self, uses: _RelationUses) -> list[Route]:
+    def _raw_routes(self, uses: RelationUses) -> list[Route]:
         routes: list[Route] = []
         for use in uses.uses:
             role = 0 if routes else ROLE_PRIMARY
@@ -756,16 +690,3 @@ class _Lowering:
 
 def _versions_name(relation: Relation) -> str:
     return f"versions of {relation.name}"
-
-
-def _arm(node: Node, embed: Node) -> Arm:
-    return Arm(
-        name=embed.path,
-        child_type=embed.output,
-        limit=embed.limit or 0,
-        one=embed.cardinality == "one",
-        entries=shape_of(node, embed) != "none",
-        total=is_total_used(node, embed),
-        aggregates=aggregate_columns(node, embed),
-        branch=node.embeds.index(embed),
-    )

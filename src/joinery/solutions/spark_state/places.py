@@ -1,0 +1,95 @@
+"""Tells where the rows of a relation have what a name stands for, and what they are for.
+
+An assembler has more than rows: the embeds of a node, and what it computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from joinery.expression.typed import Aggregate
+from joinery.model.type import DataType, Field
+from joinery.plan.nodes import Computed, Hot, Named, Node, Relation, Total
+from joinery.solutions.spark_state.assembler import Address, Slot
+from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of
+from joinery.solutions.spark_state.program import Arm, GroupUse, Use
+
+
+@dataclass(slots=True)
+class RelationUses:
+    """A relation, or the versions of its rows, and all that they are for."""
+
+    relation: Relation
+    index: int
+    row: tuple[Slot, ...]
+    columns: tuple[Slot, ...]
+    uses: list[Use] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    apart: list[GroupUse] = field(default_factory=list)
+    histories: list[int] = field(default_factory=list)
+    moving: list[str] = field(default_factory=list)
+
+    def ordinal(self, column: str) -> int:
+        """Return the place of a column in a row as products see it."""
+        return next(i for i, slot in enumerate(self.row) if slot.name == column)
+
+    def address(self, columns: Sequence[str], types: Sequence[DataType]) -> Address:
+        """Return columns as an address, with the types they are compared as."""
+        return Address(tuple(self.ordinal(each) for each in columns), tuple(types))
+
+    @property
+    def time(self) -> int | None:
+        """The place of a row's time; None where none is needed."""
+        names = [slot.name for slot in self.row]
+        return names.index(self.relation.time) if self.relation.time in names else None
+
+    def key_address(self) -> Address:
+        """Return the relation's key as an address."""
+        key = self.relation.key
+        return self.address(key, [self.relation.type_of(each) for each in key])
+
+
+class Places:
+    """Where an assembler has what a name stands for: the row, the embeds, what it computed.
+
+    Args:
+        own: The slots of the node's own row, which come first.
+        inputs: Those of its embeds, after them.
+        computed: Those of its fields and values, last.
+    """
+
+    def __init__(self, own: Sequence[Slot], inputs: Sequence[Slot], computed: Sequence[Slot]):
+        places = count()
+        self._own = {slot.name: (next(places), slot.type) for slot in own}
+        self._inputs = {slot.name: (next(places), slot.type) for slot in inputs}
+        self._computed = {slot.name: (next(places), slot.type) for slot in computed}
+
+    def of(self, scope: Mapping[str, Named]) -> dict[str, tuple[int, DataType]]:
+        """Return the places of a scope's names, without what the assembler is not given."""
+        found = ((name, self._of(each).get(name)) for name, each in scope.items())
+        return {name: place for name, place in found if place is not None}
+
+    def _of(self, named: Named) -> Mapping[str, tuple[int, DataType]]:
+        match named:
+            case Field():
+                return self._own
+            case Computed():
+                return self._computed
+            case Node() | Total() | Hot() | Aggregate():
+                return self._inputs
+
+
+def arm_of(node: Node, embed: Node) -> Arm:
+    """Return what a Match or a FanOut keeps of an embed."""
+    return Arm(
+        name=embed.path,
+        child_type=embed.output,
+        limit=embed.limit or 0,
+        one=embed.cardinality == "one",
+        entries=shape_of(node, embed) != "none",
+        total=is_total_used(node, embed),
+        aggregates=aggregate_columns(node, embed),
+        branch=node.embeds.index(embed),
+    )
