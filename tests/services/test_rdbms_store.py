@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.conformance.test_stored_groups import CASES as GROUP_CASES
 from tests.oracle.beside import Beside
 from tests.oracle.compare import chosen_seeds, failures, make_crowded_trial, make_trial
 from tests.unit.solutions.relational.test_sqlite import (
@@ -105,6 +106,12 @@ def test_postgres_holds(case: Case, problems: dict[str, str]) -> None:
 
 def test_all_cases_hold_through_crashes(schemas: Schemas) -> None:
     conformance.check(schemas.over(replay=True, crashes=6))
+
+    assert schemas.runner.crashed > 0
+
+
+def test_groups_hold_through_crashes(schemas: Schemas) -> None:
+    conformance.check(schemas.over(replay=True, crashes=4), GROUP_CASES)
 
     assert schemas.runner.crashed > 0
 
