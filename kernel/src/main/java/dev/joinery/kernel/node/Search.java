@@ -13,7 +13,6 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.SearchProgram;
-import dev.joinery.kernel.search.Condition;
 import dev.joinery.kernel.search.QuerySet;
 import dev.joinery.kernel.search.StoredQueries;
 import dev.joinery.kernel.search.StoredQuery;
@@ -272,17 +271,11 @@ public final class Search implements Node {
         return List.of();
       }
       List<StoredQuery> found = new ArrayList<>();
-      queries.candidates(
+      queries.matching(
           Slice.of(documentOn.encode(searched)),
           searched,
-          each -> {
-            Condition.Verdict verdict = each.condition().of(searched);
-            if (verdict == Condition.Verdict.HOLDS) {
-              found.add(each);
-            } else if (verdict == Condition.Verdict.FAILS) {
-              context.counters().product(product.name(), "condition_errors", 1);
-            }
-          });
+          found::add,
+          each -> context.counters().product(product.name(), "condition_errors", 1));
       return found;
     }
 

@@ -3,11 +3,13 @@ package dev.joinery.kernel.search;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -37,50 +39,77 @@ import scala.jdk.javaapi.CollectionConverters;
  * bounds between which one must lie. It remembers nothing of rows.
  *
  * <p>All conjuncts have to be true, so a row that misses one is no candidate. Values and bounds are
- * codes, whose order is that of the values; a bound is taken to be in, which is wider than an open
- * one.
+ * codes, whose order is that of the values.
  *
  * @param equal by expression, the values of which it must have one
  * @param ranges by expression, between what it must lie
+ * @param whole whether the condition says nothing else, and only of columns: then it is true where
+ *     all of this holds
  */
-record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges) {
-  /** Null where there is no bound. */
-  record Range(Slice low, Slice high) {
+record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges, boolean whole) {
+  /** Null where there is no bound; one that is open is not in. */
+  record Range(Slice low, boolean lowOpen, Slice high, boolean highOpen) {
+    static Range below(Slice high, boolean open) {
+      return new Range(null, false, high, open);
+    }
+
+    static Range above(Slice low, boolean open) {
+      return new Range(low, open, null, false);
+    }
+
     Range and(Range other) {
-      return new Range(highest(low, other.low), lowest(high, other.high));
-    }
-
-    private static Slice highest(Slice one, Slice other) {
-      return one == null || (other != null && other.compareTo(one) > 0) ? other : one;
-    }
-
-    private static Slice lowest(Slice one, Slice other) {
-      return one == null || (other != null && other.compareTo(one) < 0) ? other : one;
+      int lows = NO_LOW_FIRST.compare(low, other.low);
+      int highs = NO_HIGH_LAST.compare(high, other.high);
+      return new Range(
+          lows >= 0 ? low : other.low,
+          lows == 0 ? lowOpen || other.lowOpen : lows > 0 ? lowOpen : other.lowOpen,
+          highs <= 0 ? high : other.high,
+          highs == 0 ? highOpen || other.highOpen : highs < 0 ? highOpen : other.highOpen);
     }
 
     boolean isClosed() {
       return low != null && high != null;
     }
+
+    boolean holds(Slice code) {
+      if (low != null) {
+        int above = code.compareTo(low);
+        if (above < 0 || (above == 0 && lowOpen)) {
+          return false;
+        }
+      }
+      int below = high == null ? -1 : code.compareTo(high);
+      return below < 0 || (below == 0 && !highOpen);
+    }
   }
+
+  private static final Comparator<Slice> NO_LOW_FIRST =
+      Comparator.nullsFirst(Comparator.naturalOrder());
+  private static final Comparator<Slice> NO_HIGH_LAST =
+      Comparator.nullsLast(Comparator.naturalOrder());
 
   static Access of(Condition condition) {
-    Access access = new Access(new LinkedHashMap<>(), new LinkedHashMap<>());
-    access.addAll(condition.expression());
-    return access;
+    Access access = new Access(new LinkedHashMap<>(), new LinkedHashMap<>(), false);
+    boolean whole = access.addAll(condition.expression());
+    return new Access(access.equal, access.ranges, whole);
   }
 
-  private void addAll(Expression tree) {
+  /** Returns whether what is added says all that the tree says, and only of columns. */
+  private boolean addAll(Expression tree) {
     if (tree instanceof And and) {
-      addAll(and.left());
-      addAll(and.right());
-      return;
+      boolean left = addAll(and.left());
+      return addAll(and.right()) && left;
     }
     Values values = valuesOf(tree);
-    if (values != null) {
-      equal.merge(values.of(), values.codes(), Access::common);
-    } else {
-      addRange(tree);
+    if (values == null) {
+      return addRange(tree);
     }
+    equal.merge(values.of(), values.codes(), Access::common);
+    return isColumn(values.of());
+  }
+
+  static boolean isColumn(Expression expression) {
+    return expression instanceof BoundReference;
   }
 
   private static Set<Slice> common(Set<Slice> one, Set<Slice> other) {
@@ -149,33 +178,35 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges) 
 
   // Ranges
 
-  private void addRange(Expression tree) {
+  private boolean addRange(Expression tree) {
     if (tree instanceof LessThan each) {
-      bound(each.left(), each.right());
+      return bound(each.left(), each.right(), true);
     } else if (tree instanceof LessThanOrEqual each) {
-      bound(each.left(), each.right());
+      return bound(each.left(), each.right(), false);
     } else if (tree instanceof GreaterThan each) {
-      bound(each.right(), each.left());
+      return bound(each.right(), each.left(), true);
     } else if (tree instanceof GreaterThanOrEqual each) {
-      bound(each.right(), each.left());
+      return bound(each.right(), each.left(), false);
     }
+    return false;
   }
 
-  private void bound(Expression lower, Expression upper) {
+  private boolean bound(Expression lower, Expression upper, boolean open) {
     if (upper instanceof Literal literal && isUseful(lower)) {
-      put(lower, literal, true);
-    } else if (lower instanceof Literal literal && isUseful(upper)) {
-      put(upper, literal, false);
+      return put(lower, literal, code -> Range.below(code, open));
     }
+    return lower instanceof Literal literal
+        && isUseful(upper)
+        && put(upper, literal, code -> Range.above(code, open));
   }
 
-  private void put(Expression of, Literal bound, boolean above) {
+  private boolean put(Expression of, Literal bound, Function<Slice, Range> range) {
     if (bound.value() == null || !bound.dataType().equals(of.dataType())) {
-      return;
+      return false;
     }
     Slice code = codeOf(bound.value(), of.dataType());
-    Range range = above ? new Range(null, code) : new Range(code, null);
-    ranges.merge(of.canonicalized(), range, Range::and);
+    ranges.merge(of.canonicalized(), range.apply(code), Range::and);
+    return isColumn(of);
   }
 
   // Codes
@@ -205,14 +236,22 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges) 
     private final Expression expression;
     private final KeyCodec codec;
 
+    /** Where it stands in the row; below 0 where it is more than a column. */
+    private final int column;
+
     Reader(Expression expression) {
       DataType type = expression.dataType();
       this.expression = expression;
-      this.codec = new KeyCodec(List.of(new KeyCodec.Column(0, type, type, false)));
+      this.column = expression instanceof BoundReference reference ? reference.ordinal() : -1;
+      this.codec =
+          new KeyCodec(List.of(new KeyCodec.Column(Math.max(column, 0), type, type, false)));
     }
 
     /** Null where it is null or fails: then no condition that needs it can be true. */
     Slice codeOf(InternalRow row) {
+      if (column >= 0) {
+        return row.isNullAt(column) ? null : Slice.of(codec.encode(row));
+      }
       try {
         Object value = expression.eval(row);
         return value == null

@@ -10,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
@@ -18,6 +17,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
  * Stored queries by what their conditions need of a row, so that a row is tried on few of them:
  * first by the values of {@code on}, then by the values that expressions must have, then by the
  * bounds between which one must lie. Those that need nothing of the kind are tried on all rows.
+ * What else they need of columns is held to the columns' codes, so that a condition that says no
+ * more is not evaluated at all.
  *
  * <p>Invariant: what it leaves out cannot be true of the row.
  */
@@ -43,7 +44,22 @@ final class QueryIndex {
     found.forEach((on, patterns) -> shelves.put(on, shelf(patterns)));
   }
 
+  /** Takes a query that may be true of a row; {@code holds} where it is. */
+  interface Found {
+    void take(StoredQuery query, boolean holds);
+  }
+
   private record Indexed(StoredQuery query, Access access) {}
+
+  /** A query at its place, and what it needs of columns besides. */
+  private record Placed(StoredQuery query, List<Need> needs, boolean whole) {}
+
+  /** What a column must be: one of these values, or, where these are null, within the range. */
+  private record Need(int number, Set<Slice> values, Access.Range range) {
+    boolean holds(Slice code) {
+      return code != null && (values == null ? range.holds(code) : values.contains(code));
+    }
+  }
 
   /** Queries of one {@code on}: by which expressions have values, then by these. */
   private record Shelf(List<Pattern> patterns) {}
@@ -51,7 +67,7 @@ final class QueryIndex {
   private record Pattern(int[] expressions, Map<Slice, Leaf> leaves) {}
 
   /** Queries that need the same values: by the expression that is bounded, and the others. */
-  private record Leaf(Map<Integer, Intervals<StoredQuery>> ranges, List<StoredQuery> others) {}
+  private record Leaf(Map<Integer, Intervals<Placed>> ranges, List<Placed> others) {}
 
   private void put(Indexed indexed, Map<List<Integer>, Map<Slice, List<Indexed>>> patterns) {
     List<Expression> keys = new ArrayList<>(indexed.access().keys(MOST_PLACES));
@@ -92,32 +108,51 @@ final class QueryIndex {
     patterns.forEach(
         (expressions, places) -> {
           Map<Slice, Leaf> leaves = new HashMap<>();
-          places.forEach((code, queries) -> leaves.put(code, leaf(queries)));
+          Set<Integer> known = Set.copyOf(expressions);
+          places.forEach((code, queries) -> leaves.put(code, leaf(queries, known)));
           int[] numbered = expressions.stream().mapToInt(Integer::intValue).toArray();
           made.add(new Pattern(numbered, leaves));
         });
     return new Shelf(made);
   }
 
-  private Leaf leaf(List<Indexed> queries) {
-    Map<Integer, List<Intervals.Interval<StoredQuery>>> bounded = new HashMap<>();
-    List<StoredQuery> others = new ArrayList<>();
+  private Leaf leaf(List<Indexed> queries, Set<Integer> known) {
+    Map<Integer, List<Intervals.Interval<Placed>>> bounded = new HashMap<>();
+    List<Placed> others = new ArrayList<>();
     for (Indexed each : queries) {
       Map.Entry<Expression, Access.Range> range =
           queries.size() <= FEW ? null : narrowest(each.access());
+      Placed placed = placed(each, known);
       if (range == null) {
-        others.add(each.query());
+        others.add(placed);
       } else {
         bounded
             .computeIfAbsent(numberOf(range.getKey()), key -> new ArrayList<>())
             .add(
-                new Intervals.Interval<>(
-                    range.getValue().low(), range.getValue().high(), each.query()));
+                new Intervals.Interval<>(range.getValue().low(), range.getValue().high(), placed));
       }
     }
-    Map<Integer, Intervals<StoredQuery>> ranges = new HashMap<>();
+    Map<Integer, Intervals<Placed>> ranges = new HashMap<>();
     bounded.forEach((number, intervals) -> ranges.put(number, new Intervals<>(intervals)));
     return new Leaf(ranges, others);
+  }
+
+  /** {@code known} are the expressions whose values the place decides. */
+  private Placed placed(Indexed indexed, Set<Integer> known) {
+    List<Need> needs = new ArrayList<>();
+    indexed.access().equal().forEach(
+        (expression, values) -> {
+          if (Access.isColumn(expression) && !known.contains(numberOf(expression))) {
+            needs.add(new Need(numberOf(expression), values, null));
+          }
+        });
+    indexed.access().ranges().forEach(
+        (expression, range) -> {
+          if (Access.isColumn(expression)) {
+            needs.add(new Need(numberOf(expression), null, range));
+          }
+        });
+    return new Placed(indexed.query(), List.copyOf(needs), indexed.access().whole());
   }
 
   /** A range with two ends where there is one. */
@@ -132,7 +167,7 @@ final class QueryIndex {
   }
 
   /** Gives the queries that may be true of a row, each once. */
-  void candidates(Slice on, InternalRow row, Consumer<StoredQuery> found) {
+  void candidates(Slice on, InternalRow row, Found found) {
     Shelf shelf = shelves.get(on);
     if (shelf == null) {
       return;
@@ -142,7 +177,9 @@ final class QueryIndex {
       Slice code = codes.together(pattern.expressions());
       Leaf leaf = code == null ? null : pattern.leaves().get(code);
       if (leaf != null) {
-        leaf.others().forEach(found);
+        for (Placed each : leaf.others()) {
+          codes.offer(each, found);
+        }
         leaf.ranges().forEach((number, intervals) -> codes.within(number, intervals, found));
       }
     }
@@ -181,11 +218,20 @@ final class QueryIndex {
       return Slice.of(out.toBytes());
     }
 
-    void within(int number, Intervals<StoredQuery> intervals, Consumer<StoredQuery> found) {
+    void within(int number, Intervals<Placed> intervals, Found found) {
       Slice code = of(number);
       if (code != null) {
-        intervals.holding(code, found);
+        intervals.holding(code, each -> offer(each, found));
       }
+    }
+
+    void offer(Placed placed, Found found) {
+      for (Need each : placed.needs()) {
+        if (!each.holds(of(each.number()))) {
+          return;
+        }
+      }
+      found.take(placed.query(), placed.whole());
     }
   }
 }

@@ -76,16 +76,36 @@ public final class QuerySet {
     return replaced.contains(key) ? later.get(key) : base.get(key);
   }
 
-  /** Gives the queries that may be true of a row, each once. */
-  public void candidates(Slice on, InternalRow row, Consumer<StoredQuery> found) {
+  /**
+   * Gives the queries that are true of a row, each once.
+   *
+   * @param fails takes those that could not be evaluated
+   */
+  public void matching(
+      Slice on, InternalRow row, Consumer<StoredQuery> matches, Consumer<StoredQuery> fails) {
+    QueryIndex.Found tried = (query, holds) -> tell(query, holds, row, matches, fails);
     baseIndex.candidates(
         on,
         row,
-        each -> {
-          if (!replaced.contains(each.key())) {
-            found.accept(each);
+        (query, holds) -> {
+          if (!replaced.contains(query.key())) {
+            tried.take(query, holds);
           }
         });
-    laterIndex.candidates(on, row, found);
+    laterIndex.candidates(on, row, tried);
+  }
+
+  private static void tell(
+      StoredQuery query,
+      boolean holds,
+      InternalRow row,
+      Consumer<StoredQuery> matches,
+      Consumer<StoredQuery> fails) {
+    Condition.Verdict verdict = holds ? Condition.Verdict.HOLDS : query.condition().of(row);
+    switch (verdict) {
+      case HOLDS -> matches.accept(query);
+      case FAILS -> fails.accept(query);
+      case DOES_NOT -> {}
+    }
   }
 }

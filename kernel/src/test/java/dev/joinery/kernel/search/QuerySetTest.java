@@ -106,14 +106,8 @@ class QuerySetTest {
 
   private static Set<Slice> matching(QuerySet set, Slice on, InternalRow row) {
     Set<Slice> found = new HashSet<>();
-    set.candidates(
-        on,
-        row,
-        each -> {
-          if (each.condition().of(row) == Condition.Verdict.HOLDS) {
-            assertTrue(found.add(each.key()), "a candidate comes once");
-          }
-        });
+    set.matching(
+        on, row, each -> assertTrue(found.add(each.key()), "a match comes once"), each -> {});
     return found;
   }
 
