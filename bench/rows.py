@@ -268,7 +268,7 @@ def stored_queries(queries: int, documents: int) -> Callable[[Turn], Told]:
     return lambda turn: searches.run(
         turn.side,
         turn.sized(queries, searches.ADDED),
-        documents=turn.sized(documents, searches.BATCH * 4),
+        documents=turn.sized(documents, searches.BATCH * 3),
         work=turn.work,
         compare=turn.compare,
     )
@@ -342,9 +342,9 @@ ROWS: dict[str, Row] = {
         Row("groups-distinct", "distinct cards an hour, 1,000,000 payments of 100,000 cards",
             ("ours", "flink-rocksdb"), GROUPS, windows("distinct")),
         Row("search-10k", "10,000 stored queries", ("ours", "percolate"),
-            SEARCHES, stored_queries(10_000, 200_000)),
+            SEARCHES, stored_queries(10_000, 800_000)),
         Row("search-100k", "100,000 stored queries", ("ours", "percolate"),
-            SEARCHES, stored_queries(100_000, 200_000)),
+            SEARCHES, stored_queries(100_000, 800_000)),
         Row("hot-key", "the description of a repository with 500,000 stars changes", BOTH,
             BATCHES, hot_key),
         Row("fan-out", "one child more under 1,000 parents × 100,000 children, limit 10", BOTH,

@@ -66,6 +66,10 @@ i > 1.5
 dc = 1
 l = 2147483648
 named_struct('a', 1).a = i
+s like '%a%b%' or s like null or s ilike 'A%'
+replace(s, 'a', 'b') = 'x' or replace(s, 'a') = 'x'
+size(split(s, ',')) > 1
+exists(xs, x -> exists(xs, y -> x = y)) and exists(xs, x -> x = 1)
 """.strip().splitlines()
 REFUSED = """
 i
@@ -125,6 +129,17 @@ make_interval(1) = s
 date'2024-02-30' = dt
 i = 99999999999999999999999999999999999999999
 'x'
+s like t
+s ilike concat('%', t)
+like(s, lower('A%'))
+replace(s, 'a', t) = 'x'
+replace(s, t) = 'x'
+repeat(s, 2) = 'xx'
+lpad(s, 3, 'x') = 'xxs'
+rpad(s, 3) = 's  '
+size(split(s, '(a+)+b')) > 1
+size(split(s, t)) > 1
+exists(xs, x -> exists(xs, y -> exists(xs, z -> x = y and y = z)))
 """.strip("\n").splitlines()
 
 
@@ -194,3 +209,21 @@ def test_a_condition_that_is_empty_or_too_long_is_refused_by_both(
 
     assert [True, True, True, False] == [bool(found[each]) for each in texts]
     assert [True, True, True, False] == [bool(refused_in_python(each)) for each in texts]
+
+
+def test_a_condition_that_nests_deeply_is_read_or_refused(kernel: Any, spark: SparkSession) -> None:
+    texts = [
+        "i" + " + 1" * 2_000 + " > 0",
+        "(" * 4_000 + "b" + ")" * 4_000,
+        "not " * 2_000 + "b",
+        "coalesce(" * 800 + "b" + ")" * 800,
+    ]
+
+    assert {*texts} == {*refused_by_kernel(kernel, spark, texts)}
+    assert "" == refused_by_kernel(kernel, spark, ["b"])["b"]
+
+
+def test_a_long_list_of_alternatives_is_accepted_by_both(kernel: Any, spark: SparkSession) -> None:
+    text = " or ".join(f"i = {number}" for number in range(200))
+
+    assert ["", ""] == [refused_by_kernel(kernel, spark, [text])[text], refused_in_python(text)]

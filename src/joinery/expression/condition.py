@@ -10,11 +10,17 @@ from collections.abc import Mapping
 
 from joinery.expression.expression import build_expression
 from joinery.expression.problem import ExpressionError
-from joinery.expression.typed import Expression
+from joinery.expression.typed import Apply, Closure, Constant, Convert, Expression, Typed, parts
 from joinery.model.type import BOOLEAN, DataType
 
 MOST_CHARACTERS = 8192
-"""What takes longer to evaluate than a row should cost is longer than this."""
+"""No condition is longer."""
+
+LENGTHENING = frozenset({"repeat", "lpad", "rpad"})
+"""Functions whose result may be far longer than the row: no condition may call them."""
+
+MOST_LAMBDAS = 2
+"""So many lambdas may stand in each other: each goes once through a list of the row."""
 
 
 def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
@@ -25,7 +31,7 @@ def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
         scope: The names it may use.
 
     Raises:
-        ExpressionError: It is empty, too long, no condition, or cannot be read.
+        ExpressionError: It is empty, too long, no condition, cannot be read, or could take long.
 
     Example:
         >>> from joinery.model.type import INT
@@ -39,7 +45,40 @@ def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
     found, _ = build_expression(text, scope)
     if found.type != BOOLEAN:
         raise _refused(f"the condition is {found.type}, not boolean")
+    if found.typed is not None:
+        _check_cost(found.typed)
     return found
+
+
+def _check_cost(tree: Typed) -> None:
+    """Refuse what may take far longer than reading the row: by what is written, not by a clock."""
+    for each in parts(tree):
+        match each:
+            case Apply(function) if function in LENGTHENING:
+                raise _refused(f'the function "{function}" may make a text too long')
+            case Apply("like" | "ilike", (_, pattern)) if not _constant(pattern):
+                raise _refused("the pattern of like is no constant")
+            case Apply("replace", (_, *texts)) if not all(map(_constant, texts)):
+                raise _refused("what replace puts in is no constant")
+    if _lambdas(tree) > MOST_LAMBDAS:
+        raise _refused(f"more than {MOST_LAMBDAS} lambdas in each other")
+
+
+def _constant(node: Typed) -> bool:
+    return isinstance(node.argument if isinstance(node, Convert) else node, Constant)
+
+
+def _lambdas(node: Typed) -> int:
+    """Return how many lambdas stand in each other."""
+    match node:
+        case Closure(_, body):
+            return 1 + _lambdas(body)
+        case Convert(argument):
+            return _lambdas(argument)
+        case Apply(_, arguments):
+            return max(map(_lambdas, arguments), default=0)
+        case _:
+            return 0
 
 
 def _refused(message: str) -> ExpressionError:

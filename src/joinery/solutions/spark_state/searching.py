@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from joinery.expression.condition import MOST_CHARACTERS
+from joinery.expression.condition import LENGTHENING, MOST_CHARACTERS
 from joinery.expression.functions import AGGREGATES, FUNCTIONS
 from joinery.expression.operator import OPERATORS
 from joinery.expression.resolve import HIGHER_ORDER
@@ -29,7 +29,7 @@ _TYPES = tuple(
 def condition_functions() -> tuple[str, ...]:
     """Return the names of functions that a stored condition may call, in the kernel's words."""
     named = {*FUNCTIONS, *HIGHER_ORDER, *_TYPES, "struct", "between", "concat", *OPERATORS}
-    return tuple(sorted(named - AGGREGATES | {"concat"}))
+    return tuple(sorted(named - AGGREGATES - LENGTHENING | {"concat"}))
 
 
 def stored_assembler(name: str, row: Sequence[Slot], form: SearchForm) -> Assembler:

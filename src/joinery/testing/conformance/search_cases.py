@@ -208,6 +208,27 @@ CASES = (
         ),
     ),
     case(
+        "a condition that could take long is a dead letter, and the others go on",
+        _PLAIN,
+        when(
+            insert("listing", id=7, city="aaaa", price=400, tags=["a", "b"]),
+            insert("saved", id=1, condition="city like city"),
+            insert("saved", id=2, condition="repeat(city, 1000000000) = 'a'"),
+            insert("saved", id=3, condition="size(split(city, '(a+)+b')) = 1"),
+            insert("saved", id=4, condition="replace(city, 'a', city) = 'a'"),
+            insert(
+                "saved",
+                id=5,
+                condition="exists(tags, x -> exists(tags, y -> exists(tags, z -> x = z)))",
+            ),
+            insert("saved", id=6, condition=f"{' ' * 8192}true"),
+            insert("saved", id=7, condition="city like '%a%a%b%' or city like 'a%a%a'"),
+            then=[_hit(7, 7)],
+            dead=[_broken(each) for each in range(1, 7)],
+        ),
+        when(update("saved", id=1, condition="city like 'a%'"), then=[_hit(1, 7)]),
+    ),
+    case(
         "a condition that fails of a document does not match it",
         _PLAIN,
         when(

@@ -89,15 +89,6 @@ public final class Conditions {
   /** A shape that is parsed and not yet analysed. */
   private record Parsed(Shape shape, Expression tree, List<Literal> places) {}
 
-  /** Why a condition is not accepted. */
-  private static final class BrokenException extends Exception {
-    private static final long serialVersionUID = 1L;
-
-    BrokenException(String message) {
-      super(message);
-    }
-  }
-
   private final Set<String> columns = new HashSet<>();
   private final Set<String> functions;
   private final int mostCharacters;
@@ -165,6 +156,14 @@ public final class Conditions {
   }
 
   private Read instance(String text, Shape shape) {
+    try {
+      return read(text, shape);
+    } catch (StackOverflowError deep) {
+      return new Read(null, reasonOf(deep));
+    }
+  }
+
+  private Read read(String text, Shape shape) {
     if (text.codePointCount(0, text.length()) > mostCharacters) {
       return new Read(null, "the condition has more than " + mostCharacters + " characters");
     }
@@ -208,6 +207,7 @@ public final class Conditions {
       }
       Expression tree = CatalystSqlParser$.MODULE$.parseExpression(text);
       check(tree, columns);
+      Costs.check(tree);
       if (MOVING.matcher(text).find()) {
         throw new BrokenException("a date that changes every day");
       }
@@ -442,7 +442,8 @@ public final class Conditions {
     if (tree instanceof Literal || tree instanceof LambdaFunction) {
       return tree;
     }
-    Expression below = (Expression) tree.mapChildren(each -> folded((Expression) each));
+    Expression below =
+        Costs.straight((Expression) tree.mapChildren(each -> folded((Expression) each)));
     if (!below.foldable() || !below.deterministic()) {
       return below;
     }

@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.bytes.Slice;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,6 +21,8 @@ import java.util.Random;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Like;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -205,5 +209,56 @@ class QuerySetTest {
     assertNotNull(read.get(1).broken());
     assertNotNull(read.get(2).condition());
     assertTrue(read.get(3).broken().contains("nothing"));
+  }
+
+  @Test
+  void patternsWithManySignsMatchWhatSparkMatches() {
+    Random pick = new Random(5);
+    for (int i = 0; i < 4_000; i++) {
+      String pattern = text(pick, "ab%%%_.\n", 9).replace(".", "\\%");
+      UTF8String value = UTF8String.fromString(text(pick, "aab%\n", 12));
+      Like like =
+          new Like(Literal$.MODULE$.apply(value), Literal$.MODULE$.apply(pattern), '\\');
+      assertEquals(like.eval(null), Costs.straight(like).eval(null), pattern + " of " + value);
+    }
+  }
+
+  private static String text(Random pick, String signs, int most) {
+    StringBuilder text = new StringBuilder();
+    for (int left = pick.nextInt(most + 1); left > 0; left--) {
+      text.append(signs.charAt(pick.nextInt(signs.length())));
+    }
+    return text.toString();
+  }
+
+  @Test
+  void aPatternThatFindsNothingInALongTextTakesNoTime() {
+    Condition condition =
+        conditions().read(List.of("city like '%a%a%a%a%a%a%a%a%b%'")).get(0).condition();
+    InternalRow row = row(new Random(1));
+    row.update(0, UTF8String.fromString("a".repeat(100_000)));
+
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(10),
+        () -> assertEquals(Condition.Verdict.DOES_NOT, condition.of(row)));
+  }
+
+  @Test
+  void aConditionThatCouldTakeLongIsBroken() {
+    for (String text :
+        List.of(
+            "city like city",
+            "ilike(city, city)",
+            "length(replace(city, 'a', city)) > 1",
+            "exists(tags, a -> exists(tags, b -> exists(tags, c -> a = b and b = c)))",
+            "size(split(city, '(a+)+b')) > 1",
+            "repeat(city, 1000000000) = 'a'")) {
+      Conditions conditions =
+          new Conditions(
+              ROW.add("tags", "array<string>"),
+              Set.of("exists", "replace", "split", "length", "size", "ilike"),
+              8192);
+      assertNotNull(conditions.read(List.of(text)).get(0).broken(), text);
+    }
   }
 }
