@@ -171,17 +171,19 @@ def by_reference(product: Product, changes: Sequence[RowChange]) -> Documents:
     form = product.form
     if isinstance(form, AggregateForm | DocumentForm) and form.emit.when == "closed":
         driver.until_closed()
-    names = [each.name for each in product.key.fields]
-    found = {}
-    for key, value in driver.documents().items():
-        values = key if isinstance(key, tuple) else (key,)
-        row = dict(zip(names, values, strict=True))
-        found[_key_text(row, product)] = document_json(value, product.output)
-    return found
+    return {
+        document_json(_named(key, product.key), product.key): document_json(value, product.output)
+        for key, value in driver.documents().items()
+    }
 
 
-def _key_text(row: Mapping[str, Any], product: Product) -> str:
-    return document_json(row, product.key)
+def _named(key: Any, type_: Struct) -> Mapping[str, Any]:
+    """Return the columns of a key that the driver tells without their names."""
+    values = key if isinstance(key, tuple) else (key,)
+    return {
+        each.name: _named(value, each.type) if isinstance(each.type, Struct) else value
+        for each, value in zip(type_.fields, values, strict=True)
+    }
 
 
 def _placed(changes: Iterable[RowChange], relations: Mapping[str, Relation]) -> Iterator[Change]:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joinery.app.project import load, run
+from joinery.app.project import Project, load, run
+from joinery.plan.aggregate import AggregateForm
+from joinery.plan.nodes import DocumentForm
 from joinery.testing.settings.layout import OUT, PROJECT
 from joinery.testing.settings.setting import Setting, SettingError
 
@@ -30,6 +32,7 @@ def by_command(folder: Path, setting: Setting) -> None:
         SettingError: It failed, or ended before it could be killed.
     """
     command = [sys.executable, "-m", "joinery.cli.main", "run", str(folder / PROJECT), "--once"]
+    command += ["--until-closed"] if _waits(load(folder / PROJECT)) else []
     if setting.killed and not (folder / OUT).exists():
         _kill(command, after_batches=3)
     done = subprocess.run(
@@ -73,6 +76,15 @@ def in_session(spark: SparkSession) -> Runner:
         if setting.killed:
             by_command(folder, setting)
         else:
-            run(spark, load(folder / PROJECT), once=True).await_termination(_PATIENCE_S)
+            project = load(folder / PROJECT)
+            begun = run(spark, project, once=True, until_closed=_waits(project))
+            begun.await_termination(_PATIENCE_S)
 
     return runner
+
+
+def _waits(project: Project) -> bool:
+    """Return whether anything is sent once it is closed: the oracle takes all logs as ended."""
+    forms = (each.form for each in project.plan.products)
+    timed = (each for each in forms if isinstance(each, AggregateForm | DocumentForm))
+    return any(each.emit.when == "closed" for each in timed)

@@ -131,6 +131,7 @@ public final class TreeProgram {
         0,
         embed.aggregatePrograms(),
         null,
+        null,
         null);
   }
 
