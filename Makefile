@@ -52,8 +52,8 @@ jdk:
 demo: setup ## Watch UserProfile documents appear and change
 	@$(BIN)/joinery demo
 
-demo-real: setup ## The same on PostgreSQL, Debezium, Kafka and OpenSearch, started for it
-	@$(BIN)/joinery demo --real
+demo-real: setup ## The same straight from PostgreSQL into OpenSearch, started for it: make demo-real [ARGS=--kafka]
+	@$(BIN)/joinery demo --real $(ARGS)
 
 coffee-shop: setup ## The first example of streams: make coffee-shop [ARGS="--real"]
 	@$(BIN)/python -m examples.coffee_shop $(ARGS)
@@ -69,6 +69,12 @@ timeline: setup ## Timelines in a browser while people follow, post and delete: 
 
 alerts: setup ## Saved searches over listings in a browser, yours too: make alerts [ARGS="--real"]
 	@$(BIN)/python -m examples.alerts $(ARGS)
+
+fraud: setup ## Stolen cards, guessed passwords and hot machines in a browser: make fraud [ARGS="--real"]
+	@$(BIN)/python -m examples.fraud $(ARGS)
+
+bank: setup ## A bank folded from its log in a browser, a wrong view mended: make bank [ARGS="--real"]
+	@$(BIN)/python -m examples.bank $(ARGS)
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
@@ -128,11 +134,11 @@ docs: setup ## Refresh the pages that are generated from the code
 	@$(BIN)/python docs/generate.py
 
 wheel: setup ## Build a wheel that carries the kernel into dist/
-	@$(BIN)/python -m joinery.spark.jar --into kernel/build/wheel/joinery-kernel.jar
+	@$(BIN)/python -m joinery.spark.jar --into kernel/build/wheel
 	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 clean: ## Remove what is built, keep .venv
 	@rm -rf build dist kernel/build src/joinery/_kernel .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean
+.PHONY: help setup kernel classes jdk demo demo-real coffee-shop social-network web-traffic timeline alerts fraud bank test check coverage format golden oracle time chaos churn bench nexmark docs wheel clean

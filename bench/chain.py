@@ -202,7 +202,7 @@ def main() -> int:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     (work / "joinery.yaml").write_text(
-        real_project_text().replace(
+        real_project_text(kafka=True).replace(
             '      - postgres: {url: "${POSTGRES}", table: user_profile}', ""
         )
     )

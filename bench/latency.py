@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -28,57 +27,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from builds import BENCH, add_joinery
 from joinery.dev.kafka import kafka
+from latency_worlds import Alerts, Profiles, Row, World
 
-TOPICS = ("user", "repo", "star", "github.public.pull_request", "payment_info")
 SENT = re.compile(rb"sent=(\d+)")
-TIME = "2026-01-01T00:00:00.000000Z"
 WAIT_S = 600.0
-Row = tuple[str, dict[str, Any], dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """Users, repositories of which each has three stars, and pull requests."""
-
-    users: int
-
-    def base(self) -> Iterator[Row]:
-        """Yield all rows as they stand before the load."""
-        for user in range(self.users):
-            yield "user", *keyed({"email": f"u{user}@x", "id": user, "username": f"u{user}"}, 1)
-            yield "payment_info", *keyed({"id": user, "user_id": user, "verified": True}, 1)
-            yield self.repo(user, "")
-            for step in (1, 7, 31):
-                other = (user + step) % self.users
-                star = {"username": f"u{user}", "repo_name": f"r{other}", "repo_owner": f"u{other}"}
-                yield "star", *keyed(star, 3)
-            for index in (1, 2, 3):
-                yield self.pull(user, index, "")
-
-    def load(self, seed: int = 7) -> Iterator[Row]:
-        """Yield changes without end: three in four of a pull request, one of a repository."""
-        draw = random.Random(seed)
-        while True:
-            user, sent = draw.randrange(self.users), f"sent={time.time_ns()}"
-            if draw.random() < 0.25:
-                yield self.repo(user, sent)
-            else:
-                yield self.pull(user, draw.randint(1, 3), sent)
-
-    def repo(self, user: int, text: str) -> Row:
-        """Return a repository whose description is `text`."""
-        return "repo", *keyed({"owner": f"u{user}", "name": f"r{user}", "description": text}, 2)
-
-    def pull(self, user: int, index: int, text: str) -> Row:
-        """Return a pull request whose title is `text`."""
-        row = {"repo": f"r{user}", "repo_owner": f"u{user}", "index": index}
-        more = {"author": f"u{user}", "title": text, "status": "open", "created_at": TIME}
-        return "github.public.pull_request", *keyed({**row, **more}, 3)
-
-
-def keyed(row: dict[str, Any], columns: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the key, the first columns, and the row."""
-    return dict(list(row.items())[:columns]), row
 
 
 @dataclass(slots=True)
@@ -86,10 +38,12 @@ class Reader:
     """Reads the sink's topic, and notes how long each change took.
 
     Attributes:
+        world: Whose sink is read, of one partition.
         samples: When a change arrived, and the seconds it took.
     """
 
     bootstrap: str
+    world: World
     documents: int = 0
     samples: list[tuple[float, float]] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -101,7 +55,7 @@ class Reader:
         consumer = Consumer(
             {**settings, "fetch.wait.max.ms": 5, "isolation.level": "read_committed"}
         )
-        consumer.assign([TopicPartition("user_profile", 0, 0)])
+        consumer.assign([TopicPartition(self.world.sink, 0, 0)])
         while not self.ended.is_set():
             message = consumer.poll(0.1)
             if message is not None and message.error() is None:
@@ -111,7 +65,7 @@ class Reader:
     def _take(self, key: bytes, value: bytes) -> None:
         now = time.time()
         self.documents += 1
-        found = set(SENT.findall(value))
+        found = self.world.made_by(set(SENT.findall(value)))
         for sent in found - self._seen.get(key, set()):
             self.samples.append((now, now - int(sent) / 1e9))
         self._seen[key] = found
@@ -162,26 +116,25 @@ def wait(condition: Any, process: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.2)
 
 
-def measure(bootstrap: str, work: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+def measure(bootstrap: str, work: Path, world: World, chosen: argparse.Namespace) -> dict[str, Any]:
     """Let one run settle, load it, and return what was measured."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for made in admin.create_topics(
-        [NewTopic(each, 1, 1) for each in (*TOPICS, "user_profile", "dead")]
+        [NewTopic(each, 1, 1) for each in (*world.topics, world.sink, "dead")]
     ).values():
         made.result(30)
-    world = World(chosen.users)
     base = produce(bootstrap, world.base(), rate=0, seconds=0)
-    command = [str(chosen.joinery), "run", str(BENCH / "latency.yaml")]
+    command = [str(chosen.joinery), "run", str(BENCH / world.project)]
     command += [f"--set=run.checkpoint_interval={chosen.interval}"] + chosen.set
     command += ["--real-time"] if chosen.mode == "real-time" else []
-    log, reader = work / "run.log", Reader(bootstrap)
+    log, reader = work / "run.log", Reader(bootstrap, world)
     env = {**os.environ, "KAFKA": bootstrap, "BENCH_WORK": str(work)}
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
     thread = threading.Thread(target=reader.run)
     thread.start()
     try:
-        wait(lambda: reader.documents >= chosen.users, process, log)
+        wait(lambda: reader.documents >= world.standing, process, log)
         if chosen.mode == "real-time":
             wait(lambda: '"live": true' in log.read_text(), process, log)
         produce(bootstrap, world.load(1), rate=chosen.rate, seconds=chosen.warm)
@@ -216,13 +169,18 @@ def main() -> int:
     parser.add_argument("--warm", type=float, default=60.0)
     parser.add_argument("--interval", default="5m")
     parser.add_argument("--users", type=int, default=2_000)
+    parser.add_argument("--alerts", type=int, metavar="QUERIES", help="stored queries instead")
+    parser.add_argument("--listings", type=int, default=10_000, help="that stand, of --alerts")
     add_joinery(parser)
     chosen = parser.parse_args()
     work = chosen.work or BENCH / ".runs" / f"latency-{chosen.mode}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
+    world: World = Profiles(chosen.users)
+    if chosen.alerts:
+        world = Alerts(chosen.alerts, chosen.listings)
     with kafka(work / "kafka").started() as broker:
-        print(json.dumps(measure(broker.address, work, chosen), indent=1))
+        print(json.dumps(measure(broker.address, work, world, chosen), indent=1))
     return 0
 
 

@@ -40,6 +40,8 @@ RULES: tuple[tuple[str, str], ...] = (
     ("sort", f"{_SQL}.execution.UnsafeExternalRowSorter"),
     ("sort", f"{_SQL}.execution.UnsafeKVExternalSorter"),
     ("sort", f"{_SQL}.execution.GroupedIterator"),
+    ("sort", f"{_KERNEL}.spark.RowGroups"),
+    ("sort", f"{_KERNEL}.spark.SortedRows"),
     ("shuffle", f"{_SPARK}.shuffle."),
     ("shuffle", f"{_SPARK}.storage."),
     ("shuffle", f"{_SPARK}.network."),

@@ -16,6 +16,7 @@ from typing import Any
 
 import expected
 import figures
+import forms
 import groups
 import searches
 import workloads
@@ -263,10 +264,20 @@ def windows(name: str) -> Callable[[Turn], Told]:
     )
 
 
-def stored_queries(queries: int, documents: int) -> Callable[[Turn], Told]:
-    """Return what measures listings that meet so many stored queries."""
+def form(name: str) -> Callable[[Turn], Told]:
+    """Return what measures one form: an interval join, a pattern, a timeline, a fold."""
+    return lambda turn: forms.run(
+        turn.side, name, scale=turn.scale, work=turn.work, compare=turn.compare
+    )
+
+
+def stored_queries(
+    queries: int, documents: int, searched: searches.Searched = searches.CONDITIONS
+) -> Callable[[Turn], Told]:
+    """Return what measures documents that meet so many stored queries."""
     return lambda turn: searches.run(
         turn.side,
+        searched,
         turn.sized(queries, searches.ADDED),
         documents=turn.sized(documents, searches.BATCH * 3),
         work=turn.work,
@@ -290,6 +301,7 @@ BATCHES = (
 )
 GROUPS = tuple(each for each in WHOLE if each.key != "steady")
 BESIDE = ("ours", "spark", "flink-rocksdb")
+FLINK = ("ours", "flink-rocksdb")
 SEARCHES = (
     Figure("rate", "listings/s", more=True),
     Figure("matches", "matches a listing", judged=False),
@@ -340,11 +352,27 @@ ROWS: dict[str, Row] = {
         Row("groups-session", "1,000,000 payments of 50,000 cards, sessions of 30 minutes", BESIDE,
             GROUPS, windows("session")),
         Row("groups-distinct", "distinct cards an hour, 1,000,000 payments of 100,000 cards",
-            ("ours", "flink-rocksdb"), GROUPS, windows("distinct")),
+            FLINK, GROUPS, windows("distinct")),
+        Row("interval", "clicks within half an hour of 600,000 searches, and none", BESIDE,
+            GROUPS, form("interval")),
+        Row("pattern-strict", "A B C in 1,000,000 rows of 5,000 cards", FLINK,
+            GROUPS, form("strict")),
+        Row("pattern-relaxed", "A -> B -> C within ten minutes, in the same rows", FLINK,
+            GROUPS, form("relaxed")),
+        Row("pattern-kleene", "A B+ C in the same rows", FLINK,
+            GROUPS, form("kleene")),
+        Row("timeline", "the 8 newest posts of all whom each of 125,000 users follows", FLINK,
+            GROUPS, form("timeline")),
+        Row("temporal-join", "800,000 sales with the rate of their time, 200,000 rates", FLINK,
+            GROUPS, form("temporal")),
+        Row("fold", "1,000,000 events of 50,000 accounts, out of order, 1 % told twice", ("ours",),
+            WHOLE, form("fold")),
         Row("search-10k", "10,000 stored queries", ("ours", "percolate"),
-            SEARCHES, stored_queries(10_000, 800_000)),
+            SEARCHES, stored_queries(10_000, 500_000)),
         Row("search-100k", "100,000 stored queries", ("ours", "percolate"),
-            SEARCHES, stored_queries(100_000, 800_000)),
+            SEARCHES, stored_queries(100_000, 500_000)),
+        Row("search-text-10k", "10,000 stored text queries", ("ours", "percolate"),
+            SEARCHES, stored_queries(10_000, 300_000, searches.TEXTS)),
         Row("hot-key", "the description of a repository with 500,000 stars changes", BOTH,
             BATCHES, hot_key),
         Row("fan-out", "one child more under 1,000 parents × 100,000 children, limit 10", BOTH,

@@ -10,7 +10,6 @@ computation.
 from __future__ import annotations
 
 import json
-import random
 import signal
 import statistics
 import subprocess
@@ -24,8 +23,8 @@ from typing import Any
 
 import figures
 from contenders import TIMEOUT_S, Contender, ContenderError, Joinery, Percolator, batches_of
+from search_rows import Query, Row, listing, notice, query, text_query
 
-CITIES, KINDS = 1_000, ("flat", "house", "studio", "loft", "garage")
 BATCH, ADDED, ROUNDS = 100_000, 1_000, 5
 STANDING = 200_000
 COMPARED = 200
@@ -37,98 +36,70 @@ name: searches
 sources: {{changes: {{files: {{path: "{data}"}}}}}}
 defaults: {{source: changes, format: json}}
 relations:
-  listing: {{key: [id], fields:
-    {{id: long, city: string, kind: string, price: int, rooms: int, area: double}}}}
+  listing: {{key: [id], fields: {{{fields}}}}}
   saved: {{key: [id], fields: {{id: long, condition: string}}}}
 products:
-  hits: {{search: listing, queries: saved, query: condition, sink: {{files: {{path: "{out}"}}}}}}
+  hits: {{search: listing, queries: saved, query: condition, language: {language},
+    sink: {{files: {{path: "{out}"}}}}}}
 run: {{checkpoint: "{out}/checkpoint", max_rows_per_batch: {batch}}}
 """
-Row = dict[str, Any]
 Told = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """One query in three languages: Spark SQL, OpenSearch's and Python."""
+class Searched:
+    """What is searched, and by which queries.
 
-    sql: str
-    percolate: Sequence[Row]
-    holds: Callable[[Row], bool]
+    Attributes:
+        document: Makes the row of an id, and `query` the query.
+        fields: The columns of a row, as a project has them, and `mappings` as OpenSearch has.
+    """
 
-
-def listing(id: int) -> Row:
-    """Return the listing of an id, always the same."""
-    dice = random.Random(id)
-    return {
-        "id": id,
-        "city": f"c{dice.randrange(CITIES)}",
-        "kind": dice.choice(KINDS),
-        "price": dice.randrange(100, 5_000),
-        "rooms": dice.randrange(1, 9),
-        "area": round(dice.uniform(10, 200), 1),
-    }
+    document: Callable[[int], Row]
+    query: Callable[[int], Query]
+    language: str
+    fields: str
+    mappings: Row
 
 
-def query(id: int) -> Query:
-    """Return the query of an id: seven in ten of the first form, two of the second."""
-    dice = random.Random(-1 - id)
-    form = dice.random()
-    if form < 0.7:
-        city, price, rooms = (
-            f"c{dice.randrange(CITIES)}",
-            dice.randrange(100, 1000),
-            dice.choice((1, 2, 3, 4)),
-        )
-        return Query(
-            f"city = '{city}' and price < {price} and rooms >= {rooms}",
-            [_term("city", city), _range("price", lt=price), _range("rooms", gte=rooms)],
-            lambda row: row["city"] == city and row["price"] < price and row["rooms"] >= rooms,
-        )
-    if form < 0.9:
-        cities, price = [f"c{dice.randrange(CITIES)}" for _ in range(2)], dice.randrange(100, 4_800)
-        return Query(
-            f"city in ('{cities[0]}', '{cities[1]}') and price between {price} and {price + 200}",
-            [{"terms": {"city": cities}}, _range("price", gte=price, lte=price + 200)],
-            lambda row: row["city"] in cities and price <= row["price"] <= price + 200,
-        )
-    if form < 0.95:
-        kind, price = dice.choice(KINDS), dice.randrange(101, 110)
-        return Query(
-            f"kind = '{kind}' and price < {price}",
-            [_term("kind", kind), _range("price", lt=price)],
-            lambda row: row["kind"] == kind and row["price"] < price,
-        )
-    area, rooms = dice.randrange(10, 200), dice.randrange(1, 9)
-    return Query(
-        f"area between {area}.0 and {area}.2 and rooms = {rooms}",
-        [_range("area", gte=area, lte=area + 0.2), _term("rooms", rooms)],
-        lambda row: area <= row["area"] <= area + 0.2 and row["rooms"] == rooms,
-    )
+CONDITIONS = Searched(
+    listing,
+    query,
+    "sql",
+    "id: long, city: string, kind: string, price: int, rooms: int, area: double",
+    {
+        "city": {"type": "keyword"},
+        "kind": {"type": "keyword"},
+        "price": {"type": "integer"},
+        "rooms": {"type": "integer"},
+        "area": {"type": "double"},
+    },
+)
+TEXTS = Searched(
+    notice,
+    text_query,
+    "lucene",
+    "id: long, title: string, body: string, price: int",
+    {"title": {"type": "text"}, "body": {"type": "text"}, "price": {"type": "integer"}},
+)
 
 
-def _term(column: str, value: object) -> Row:
-    return {"term": {column: value}}
-
-
-def _range(column: str, **bounds: float) -> Row:
-    return {"range": {column: bounds}}
-
-
-def run(side: Contender, queries: int, *, documents: int, work: Path, compare: bool) -> Told:
-    """Let a side match listings with stored queries; return its figures.
+def run(
+    side: Contender, searched: Searched, queries: int, *, documents: int, work: Path, compare: bool
+) -> Told:
+    """Let a side match documents with stored queries; return its figures.
 
     Raises:
         ContenderError: It did not come to its end, or its matches are wrong.
     """
     match side:
         case Joinery():
-            told, found = _joinery(side, queries, documents, work)
+            told, found = _joinery(side, searched, queries, documents, work)
         case Percolator():
-            told, found = _percolator(queries, work)
+            told, found = _percolator(searched, queries, work)
         case _:
             raise ContenderError(f"{side.name} has no stored queries")
-    if compare and (wanted := expected(queries)) != found:
+    if compare and (wanted := expected(searched, queries)) != found:
         both = len(wanted & found)
         raise ContenderError(
             f"{len(found)} matches, {len(wanted)} are right, {both} of them are in"
@@ -136,10 +107,10 @@ def run(side: Contender, queries: int, *, documents: int, work: Path, compare: b
     return told
 
 
-def expected(queries: int) -> set[tuple[int, int]]:
-    """Return the matches of the first listings with the queries that stand at first, plainly."""
-    made = [query(id) for id in range(queries)]
-    rows = [listing(id) for id in range(COMPARED)]
+def expected(searched: Searched, queries: int) -> set[tuple[int, int]]:
+    """Return the matches of the first documents with the queries that are there first, plainly."""
+    made = [searched.query(id) for id in range(queries)]
+    rows = [searched.document(id) for id in range(COMPARED)]
     return {(id, row["id"]) for id, each in enumerate(made) for row in rows if each.holds(row)}
 
 
@@ -181,9 +152,11 @@ class Running:
 
 
 @contextmanager
-def _started(side: Joinery, work: Path) -> Iterator[Running]:
+def _started(side: Joinery, searched: Searched, work: Path) -> Iterator[Running]:
     project, data, log = work / "joinery.yaml", work / "data", work / "joinery.log"
-    text = PROJECT.format(data=data, out=work, batch=BATCH)
+    text = PROJECT.format(
+        data=data, out=work, batch=BATCH, fields=searched.fields, language=searched.language
+    )
     project.write_text(text, encoding="utf-8")
     for relation in ("listing", "saved"):
         (data / relation).mkdir(parents=True)
@@ -198,18 +171,23 @@ def _started(side: Joinery, work: Path) -> Iterator[Running]:
 
 
 def _joinery(
-    side: Joinery, queries: int, documents: int, work: Path
+    side: Joinery, searched: Searched, queries: int, documents: int, work: Path
 ) -> tuple[Told, set[tuple[int, int]]]:
-    with _started(side, work) as running:
-        loaded = running.give("saved", _saved(range(queries)))
-        running.give("listing", map(listing, range(STANDING)))
+    with _started(side, searched, work) as running:
+        loaded = running.give("saved", _saved(searched, range(queries)))
+        running.give("listing", map(searched.document, range(STANDING)))
         found = {each for each in _hits(work / "hits") if each[1] < COMPARED}
         added = [
-            sum(each["seconds"] for each in running.give("saved", _saved(range(at, at + ADDED))))
+            sum(
+                each["seconds"]
+                for each in running.give("saved", _saved(searched, range(at, at + ADDED)))
+            )
             for at in range(queries, queries + ROUNDS * ADDED, ADDED)
         ]
         before = sum(1 for _ in _lines(work / "hits"))
-        taken = running.give("listing", map(listing, range(STANDING, STANDING + documents)))
+        taken = running.give(
+            "listing", map(searched.document, range(STANDING, STANDING + documents))
+        )
     seconds = sum(each["seconds"] for each in loaded)
     told = {
         "rate": round(figures.steady_rate(taken) or 0),
@@ -220,8 +198,8 @@ def _joinery(
     return told, found
 
 
-def _saved(ids: Sequence[int]) -> Iterator[Row]:
-    return ({"id": id, "condition": query(id).sql} for id in ids)
+def _saved(searched: Searched, ids: Sequence[int]) -> Iterator[Row]:
+    return ({"id": id, "condition": searched.query(id).text} for id in ids)
 
 
 def _lines(folder: Path) -> Iterator[str]:
@@ -239,7 +217,7 @@ def _hits(folder: Path) -> Iterator[tuple[int, int]]:
 # OpenSearch
 
 
-def _percolator(queries: int, work: Path) -> tuple[Told, set[tuple[int, int]]]:
+def _percolator(searched: Searched, queries: int, work: Path) -> tuple[Told, set[tuple[int, int]]]:
     from opensearchpy import OpenSearch, helpers
 
     from joinery.dev.opensearch import opensearch
@@ -247,7 +225,11 @@ def _percolator(queries: int, work: Path) -> tuple[Told, set[tuple[int, int]]]:
     def store(ids: Sequence[int]) -> float:
         begun = time.monotonic()
         made = (
-            {"_index": "saved", "_id": id, "query": {"bool": {"filter": query(id).percolate}}}
+            {
+                "_index": "saved",
+                "_id": id,
+                "query": {"bool": {"filter": searched.query(id).percolate}},
+            }
             for id in ids
         )
         helpers.bulk(client, made, chunk_size=2_000)
@@ -256,14 +238,18 @@ def _percolator(queries: int, work: Path) -> tuple[Told, set[tuple[int, int]]]:
 
     with opensearch(work / "opensearch", heap="2g").started() as server:
         client = OpenSearch(server.address, timeout=300, maxsize=CLIENTS)
-        client.indices.create(index="saved", body={"settings": SETTINGS, "mappings": MAPPINGS})
+        body = {
+            "settings": SETTINGS,
+            "mappings": {"properties": {"query": {"type": "percolator"}, **searched.mappings}},
+        }
+        client.indices.create(index="saved", body=body)
         loaded = store(range(queries))
         client.indices.forcemerge(index="saved", max_num_segments=1)
-        asked = Percolating(client)
+        asked = Percolating(client, searched)
         found = asked.matches(range(COMPARED))
-        rates = {size: asked.rate(size, seconds=6.0) for size in SIZES}
+        rates = {size: asked.rate(size, seconds=3.0) for size in SIZES}
         best = max(rates, key=lambda size: rates[size])
-        rate = asked.rate(best, seconds=20.0)
+        rate = asked.rate(best, seconds=10.0)
         added = [
             store(range(at, at + ADDED)) for at in range(queries, queries + ROUNDS * ADDED, ADDED)
         ]
@@ -277,16 +263,6 @@ def _percolator(queries: int, work: Path) -> tuple[Told, set[tuple[int, int]]]:
 
 
 SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
-MAPPINGS = {
-    "properties": {
-        "query": {"type": "percolator"},
-        "city": {"type": "keyword"},
-        "kind": {"type": "keyword"},
-        "price": {"type": "integer"},
-        "rooms": {"type": "integer"},
-        "area": {"type": "double"},
-    }
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +270,13 @@ class Percolating:
     """Asks which stored queries match listings, some at a time, without scores and sources."""
 
     client: Any
+    searched: Searched
 
     def matches(self, ids: Sequence[int]) -> set[tuple[int, int]]:
         """Return the pairs of query and listing."""
-        asked = {"percolate": {"field": "query", "documents": [listing(id) for id in ids]}}
+        asked = {
+            "percolate": {"field": "query", "documents": [self.searched.document(id) for id in ids]}
+        }
         answer = self.client.search(
             index="saved",
             body={

@@ -18,10 +18,14 @@ class Log(Protocol):
 
 
 class FileLog:
-    """One file a write below `<folder>/<topic>`, in place once it is complete."""
+    """One file a write below `<folder>/<topic>`, in place once it is complete.
+
+    Attributes:
+        folder: As given.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._written = 0
 
     def write(self, topic: str, rows: Iterable[Row]) -> None:
@@ -30,7 +34,7 @@ class FileLog:
         if not text:
             return
         self._written += 1
-        place = self._folder / topic
+        place = self.folder / topic
         place.mkdir(parents=True, exist_ok=True)
         aside = place / f".{self._written:08d}.part"
         aside.write_text(text, encoding="utf-8")

@@ -7,17 +7,19 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-JAR = Path("kernel/build/wheel/joinery-kernel.jar")
+FOLDER = Path("kernel/build/wheel")
+JARS = ("joinery-kernel.jar", "joinery-capture.jar")
 
 
 class KernelHook(BuildHookInterface[Any]):
-    """Ships the jar that `make wheel` put aside as `joinery/_kernel/joinery-kernel.jar`."""
+    """Ships the jars that `make wheel` put aside, in `joinery/_kernel`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the jar to a wheel; an editable install builds its own at first use."""
+        """Add the jars to a wheel; an editable install builds its own at first use."""
         if version == "editable":
             return
-        jar = Path(self.root) / JAR
-        if not jar.is_file():
-            raise FileNotFoundError(f"{JAR} is missing: build the wheel with `make wheel`")
-        build_data["force_include"][str(jar)] = "joinery/_kernel/joinery-kernel.jar"
+        for name in JARS:
+            jar = Path(self.root) / FOLDER / name
+            if not jar.is_file():
+                raise FileNotFoundError(f"{jar} is missing: build the wheel with `make wheel`")
+            build_data["force_include"][str(jar)] = f"joinery/_kernel/{name}"

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from examples.alerts.market import Market
-from examples.alerts.serving import Alerts, Sent, SentFiles, SentTopic
+from examples.alerts.serving import Alerts
 from examples.live import linger, run_example, say, until, watch
 from examples.log import Log
 from examples.page import served
+from examples.sent import Sent, SentFiles, SentTopic
 
 import joinery as jn
 from joinery.spark.session import session_for

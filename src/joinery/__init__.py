@@ -14,20 +14,15 @@ if TYPE_CHECKING:
     from joinery import testing
     from joinery.app.app import App
     from joinery.app.declarations import Table
+    from joinery.app.diff import diff
     from joinery.app.project import Project, load, run
     from joinery.app.status import status
     from joinery.app.stream import Stream
+    from joinery.app.wait import wait
+    from joinery.app.why import where_to, why
     from joinery.errors import JoineryError
-    from joinery.project.declare import (
-        aggregate,
-        document,
-        history,
-        many,
-        one,
-        outbox,
-        relation,
-        search,
-    )
+    from joinery.project.declare import document, many, one, relation
+    from joinery.project.declare_form import aggregate, history, outbox, search
     from joinery.project.folding import fold
     from joinery.project.rows import pattern, row
 
@@ -39,6 +34,7 @@ __all__ = [
     "Table",
     "__version__",
     "aggregate",
+    "diff",
     "document",
     "fold",
     "history",
@@ -53,6 +49,9 @@ __all__ = [
     "search",
     "status",
     "testing",
+    "wait",
+    "where_to",
+    "why",
 ]
 
 _HOMES = {
@@ -60,15 +59,13 @@ _HOMES = {
     "Stream": "joinery.app.stream",
     "Table": "joinery.app.declarations",
     "JoineryError": "joinery.errors",
+    "diff": "joinery.app.diff",
     "status": "joinery.app.status",
+    "wait": "joinery.app.wait",
+    **dict.fromkeys(("where_to", "why"), "joinery.app.why"),
     **dict.fromkeys(("Project", "load", "run"), "joinery.app.project"),
-    **dict.fromkeys(
-        (
-            *("aggregate", "document", "history", "many", "one", "outbox"),
-            *("relation", "search"),
-        ),
-        "joinery.project.declare",
-    ),
+    **dict.fromkeys(("document", "many", "one", "relation"), "joinery.project.declare"),
+    **dict.fromkeys(("aggregate", "history", "outbox", "search"), "joinery.project.declare_form"),
     "fold": "joinery.project.folding",
     **dict.fromkeys(("pattern", "row"), "joinery.project.rows"),
 }

@@ -38,6 +38,7 @@ VERSIONS = {
     "apicurio": "3.0.9",
     "dynamodb": "2.6.1",
     "opensearch": "2.19.1.0",
+    "lucene": "9.12.3",
 }
 
 

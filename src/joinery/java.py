@@ -51,7 +51,7 @@ class Java:
         return self.program.resolve().parent.parent
 
     def __str__(self) -> str:
-        return f"Java {self.version or 'of a version it does not tell'}, {self.reason}"
+        return f"Java {self.version or 'of a version it does not report'}, {self.reason}"
 
 
 def find_java() -> Java:

@@ -101,7 +101,7 @@ class Retry:
         target: What is waited for, in words.
         outage: The kind of error that tells of an outage.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
         patience: How it waits.
     """
 

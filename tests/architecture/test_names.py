@@ -18,6 +18,7 @@ PUBLIC = [
     "Table",
     "__version__",
     "aggregate",
+    "diff",
     "document",
     "fold",
     "history",
@@ -32,6 +33,9 @@ PUBLIC = [
     "search",
     "status",
     "testing",
+    "wait",
+    "where_to",
+    "why",
 ]
 
 

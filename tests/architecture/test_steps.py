@@ -12,7 +12,7 @@ from typing import get_args
 
 from joinery.app.stream import Stream
 from joinery.plan.build import build_plan
-from joinery.plan.stream import Step
+from joinery.plan.step import Step
 from joinery.project import grammar
 from joinery.project.reference import SECTIONS
 from joinery.project.schema import schema

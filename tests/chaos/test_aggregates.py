@@ -17,7 +17,7 @@ from tests.time.cases import logs, project_text
 import joinery as jn
 from joinery.testing.settings.compare import by_reference, late_rows
 from joinery.testing.settings.layout import write_files
-from joinery.testing.settings.output import newest_documents, rows_told_late
+from joinery.testing.settings.output import newest_documents, rows_reported_late
 
 pytestmark = pytest.mark.spark
 
@@ -55,7 +55,7 @@ def prepare(folder: Path, seed: int = 7) -> Expected:
 def assert_as_expected(folder: Path, expected: Expected) -> None:
     """Compare both sinks and the dead letters, and look for versions that fell."""
     assert expected.late
-    assert expected.late == sorted(rows_told_late(folder / ".joinery/dead_letters")["told"])
+    assert expected.late == sorted(rows_reported_late(folder / ".joinery/dead_letters")["told"])
     for name, documents in expected.documents.items():
         assert documents == newest_documents(folder / "out" / name), name
         versions: dict[str, int] = {}

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any
 
-import psutil
 import pytest
+from redis import Redis
 from tests.chaos.world import World, assert_documents, make_world, write_project
 
-from joinery.dev.process import free_port
+from joinery.dev.redis import redis as redis_service
+from joinery.dev.service import Service
 from joinery.spark.jar import spark_home
+from joinery.testing.cluster import Cluster, wait_for
 
 pytestmark = [pytest.mark.services, pytest.mark.chaos]
 
 LIMIT_S = 600
-EXECUTOR = "CoarseGrainedExecutorBackend"
 SCRIPT = """\
 import sys
 import joinery as jn
@@ -33,72 +33,6 @@ spark = SparkSession.builder.getOrCreate()
 jn.run(spark, jn.load("joinery.yaml"), once=True).await_termination()
 assert spark.sparkContext.master.startswith("spark://")
 """
-
-
-class Cluster:
-    """A standalone master and two workers, each with one core."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._running = ExitStack()
-        self.url = f"spark://127.0.0.1:{free_port()}"
-        self.workers: list[subprocess.Popen[bytes]] = []
-
-    def __enter__(self) -> Self:
-        port = self.url.rpartition(":")[2]
-        self._start("master", "deploy.master.Master", "--port", port, "--webui-port", "0")
-        wait_for(lambda: "I have been elected leader" in self._log("master"), "the master")
-        for index in range(2):
-            self.workers.append(self._worker(index))
-        wait_for(lambda: self._log("master").count("Registering worker") == 2, "the workers")
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._running.close()
-
-    def executors(self) -> list[psutil.Process]:
-        """Return the processes that run tasks."""
-        return [
-            child
-            for worker in self.workers
-            for child in psutil.Process(worker.pid).children(recursive=True)
-            if any(EXECUTOR in part for part in child.cmdline())
-        ]
-
-    def _worker(self, index: int) -> subprocess.Popen[bytes]:
-        options = ["--cores", "1", "--memory", "1500m", "--webui-port", "0"]
-        work = str(self._folder / f"work{index}")
-        return self._start(
-            f"worker{index}", "deploy.worker.Worker", *options, "--work-dir", work, self.url
-        )
-
-    def _start(self, name: str, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
-        log = self._running.enter_context((self._folder / f"{name}.log").open("wb"))
-        command = [str(spark_home() / "bin/spark-class"), f"org.apache.spark.{kind}"]
-        started = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", *arguments],
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-            start_new_session=True,
-        )
-        self._running.callback(stop, started)
-        return started
-
-    def _log(self, name: str) -> str:
-        return (self._folder / f"{name}.log").read_text(errors="replace")
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    process.wait(30)
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, f"{what} did not come up"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -120,17 +54,24 @@ def project(folder: Path, world: World) -> None:
     file.write_text(file.read_text().replace("max_rows_per_batch", few))
 
 
-def run(folder: Path, command: list[str]) -> None:
-    done = subprocess.run(
+def run(folder: Path, command: list[str]) -> str:
+    done = ended(folder, command)
+    assert done.returncode == 0, done.stderr[-20000:]
+    return done.stdout
+
+
+def ended(
+    folder: Path, command: list[str], python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         command,
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
         check=False,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python},
     )
-    assert done.returncode == 0, done.stderr[-20000:]
 
 
 def joinery(cluster: Cluster) -> list[str]:
@@ -165,3 +106,56 @@ def test_the_job_runs_under_spark_submit(tmp_path: Path, cluster: Cluster, world
     run(tmp_path, [*submit, "--conf", "spark.sql.shuffle.partitions=2", "job.py"])
 
     assert_documents(tmp_path, world.documents())
+
+
+TO_REDIS = """\
+sources: {{changes: {{files: {{path: data}}}}}}
+defaults: {{source: changes, format: json}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+products:
+  profile: {{root: customer, sink: {{redis: {{url: "{url}", parallel: tasks}}}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with redis_service(tmp_path_factory.mktemp("redis")).started() as service:
+        yield service
+
+
+def customers(folder: Path, redis: Service) -> None:
+    (folder / "joinery.yaml").write_text(TO_REDIS.format(url=redis.address))
+    changes = folder / "data/customer/1.jsonl"
+    changes.parent.mkdir(parents=True)
+    changes.write_text("".join(f'{{"id": {each}, "name": "c{each}"}}\n' for each in range(100)))
+
+
+def test_executors_write_and_state_has_a_partition_a_core(
+    tmp_path: Path, cluster: Cluster, redis: Service
+) -> None:
+    customers(tmp_path, redis)
+
+    lines: list[dict[str, Any]] = [
+        json.loads(each) for each in run(tmp_path, joinery(cluster)).splitlines()
+    ]
+
+    (batch,) = (each for each in lines if each["event"] == "batch")
+    assert {"profile": 0} == batch["through_driver"]
+    assert 100 == batch["documents"]["profile"]["upserts"]
+    started = next(each for each in lines if each["event"] == "started")
+    assert {"profile": 2} == started["partitions"]
+    with Redis.from_url(redis.address) as server:
+        assert 100 == len(server.keys("profile:*"))
+
+
+def test_executors_without_joinery_are_told_how_to_get_it(
+    tmp_path: Path, cluster: Cluster, redis: Service
+) -> None:
+    customers(tmp_path, redis)
+
+    refused = ended(tmp_path, joinery(cluster), python="/usr/bin/python3")
+
+    assert 1 == refused.returncode
+    assert "RUN_TASKS" in refused.stderr
+    assert "venv-pack" in refused.stderr

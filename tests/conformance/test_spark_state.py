@@ -20,14 +20,17 @@ from joinery.testing.conformance import (
     closed_reading_cases,
     closed_session_cases,
     closed_within_cases,
+    fold_cases,
     history_cases,
     late_cases,
+    pattern_cases,
     reading_cases,
     search_cases,
     session_cases,
     sliding_cases,
     through_aggregate_cases,
     through_cases,
+    waiting_pattern_cases,
     within_cases,
 )
 from joinery.testing.conformance.runner import joined, load_text
@@ -61,6 +64,7 @@ CASES = (
 THROUGH = tuple(filter(runs, (*through_cases(), *through_aggregate_cases())))
 VERSIONS = (*history_cases(), *as_of_cases())
 GROUPS = tuple(filter(runs, CASES))
+PATTERNS = (*pattern_cases(), *waiting_pattern_cases())
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,32 @@ def history_problems(
 @pytest.mark.parametrize("case", VERSIONS, ids=str)
 def test_spark_state_keeps_versions(case: Case, history_problems: dict[str, str]) -> None:
     assert history_problems[case.sentence] == ""
+
+
+@pytest.fixture(scope="module")
+def fold_problems(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("folds"), replay=True)
+    examined = conformance.examine(runner, fold_cases())
+    return {each.case.sentence: each.problem for each in examined}
+
+
+@pytest.mark.parametrize("case", fold_cases(), ids=str)
+def test_spark_state_folds_events(case: Case, fold_problems: dict[str, str]) -> None:
+    assert fold_problems[case.sentence] == ""
+
+
+@pytest.fixture(scope="module")
+def pattern_problems(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    runner = SparkRunner(spark, tmp_path_factory.mktemp("patterns"), replay=True)
+    examined = conformance.examine(runner, PATTERNS)
+    return {each.case.sentence: each.problem for each in examined}
+
+
+@pytest.mark.parametrize("case", PATTERNS, ids=str)
+def test_spark_state_finds_patterns(case: Case, pattern_problems: dict[str, str]) -> None:
+    assert pattern_problems[case.sentence] == ""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from examples.alerts.market import YOU, Market
-from examples.alerts.serving import Alerts, SentFiles
+from examples.alerts.serving import Alerts
 from examples.log import FileLog
 from examples.page import served
+from examples.sent import SentFiles
 from tests.examples.test_page import BROWSER, dumped
 
 import joinery as jn

@@ -81,3 +81,20 @@ def test_alerts_are_what_trying_each_search_on_each_listing_finds(tmp_path: Path
     assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
     assert re.search(r"[1-9]\d* entered, [1-9]\d* changed, [1-9]\d* left", told)
     assert "all alerts: equal to trying each search on each listing" in told
+
+
+def test_matches_are_what_a_plain_search_of_all_rows_finds(tmp_path: Path) -> None:
+    told = printed("examples.fraud", "--folder", str(tmp_path), "--seconds", "10")
+
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
+    assert re.search(r"[1-9]\d* entered, \d+ changed, \d+ left", told)
+    assert "all matches: equal to a plain search of all rows" in told
+
+
+def test_a_bank_is_what_a_plain_fold_of_its_log_makes(tmp_path: Path) -> None:
+    told = printed("examples.bank", "--folder", str(tmp_path), "--seconds", "6")
+
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+", told)
+    before, after = map(int, re.findall(r"^(\d+) accounts are suspicious", told, re.M))
+    assert before > after > 0
+    assert "all views: equal to a plain fold of the log" in told

@@ -19,8 +19,16 @@ from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan
 from joinery.project.product import ProjectSpec
-from joinery.semantics.aggregate_reference import LATE_COUNTERS
-from joinery.testing.conformance.runner import ReferenceRunner, Runner, Sent, joined, prefixed
+from joinery.semantics.arrivals import LATE_COUNTERS
+from joinery.testing.changes import RowChange
+from joinery.testing.conformance.runner import (
+    ReferenceRunner,
+    Runner,
+    Sent,
+    joined,
+    load_text,
+    prefixed,
+)
 from joinery.testing.conformance.suite import parse
 
 BATCHES = 6
@@ -72,6 +80,27 @@ def _trial(shapes: dict[int, Shape], history: Callable[[int, Plan], list[Change]
         for batch, part in zip(batches, cut(seed, changes, BATCHES), strict=True):
             batch += part
     return Trial(tuple(shapes), joined(specs.values()), tuple(tuple(batch) for batch in batches))
+
+
+def trial_of_logs(
+    seeds: Sequence[int], make: Callable[[int], tuple[str, Sequence[RowChange]]]
+) -> Trial:
+    """Return one project a seed with its log, cut into equal parts.
+
+    Args:
+        seeds: Each makes a project of one product.
+        make: Returns the project and the changes of its relations, for a seed.
+    """
+    specs: list[ProjectSpec] = []
+    batches: list[list[Change]] = [[] for _ in range(BATCHES)]
+    for seed in seeds:
+        text, changes = make(seed)
+        specs.append(prefixed(load_text(text), prefix(seed)))
+        relations = {e.name: e for e in build_plan(specs[-1]).products[0].relations}
+        for number, each in enumerate(changes):
+            change = each.change(relations[prefix(seed) + each.relation])
+            batches[number * BATCHES // len(changes)].append(change)
+    return Trial(tuple(seeds), joined(specs), tuple(map(tuple, batches)))
 
 
 def prefix(seed: int) -> str:

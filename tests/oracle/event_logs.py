@@ -156,7 +156,10 @@ def truth(
     for each in told:
         hidden = log.where and each["s"] == "hidden"
         if each["n"] is not None and each["n"] > 0 and not hidden:
-            logs.setdefault((each["a"], each["b"]), {}).setdefault(each["n"], each)
+            events = logs.setdefault((each["a"], each["b"]), {})
+            standing = events.setdefault(each["n"], {**each, "since": each["at"]})
+            told_at = [at for at in (standing["since"], each["at"]) if at is not None]
+            events[each["n"]] = {**standing, "since": min(told_at, default=None)}
     states = {}
     for key, events in logs.items():
         last = _last(log, events, reached, until_closed=until_closed)
@@ -178,7 +181,7 @@ def _last(
     over = [
         number
         for number, event in events.items()
-        if until_closed or log.wait_s == 0 or _is_over(log, event["at"], reached)
+        if until_closed or log.wait_s == 0 or _is_over(log, event["since"], reached)
     ]
     last = max(over, default=0)
     while last + 1 in events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ class Log:
     """One random product and the records of both its relations, in the order of their logs.
 
     Attributes:
-        within: In minutes.
+        within: In minutes, as are `delay`, `allowed` and `retention`.
     """
 
     on: str
@@ -41,6 +41,8 @@ class Log:
     closed: bool
     delay: int
     allowed: int
+    late: str = "correct"
+    retention: int = 7 * 24 * 60
     changes: list[RowChange] = field(default_factory=list)
 
     @property
@@ -74,8 +76,39 @@ products:
         fields: [id, n]
       all: {{many: c, on: {self.on}, within: [{first}, {last}], fields: [n], hidden: true}}
     values: {{count: size(all), total: sum(all.n), most: max(all.n)}}
-    emit: {{when: {when}, allowed: {self.allowed}m}}
+    emit:
+      when: {when}
+      allowed: {self.allowed}m
+      late: {self.late}
+      retention: {self.retention}m
 """
+
+    def left_out(self) -> set[int]:
+        """Return the places of the records that count for nothing: left out as late, or too late.
+
+        It knows of one partition each, and of no row that changes once it is too late for it.
+        """
+        found: set[int] = set()
+        newest: dict[str, int] = {}
+        times: dict[tuple[str, int], int | None] = {}
+        before, after = -min(0, self.within[0]), max(0, self.within[1])
+        for place, each in enumerate(self.changes):
+            row = each.relation, each.columns["id"]
+            own = None if each.op == "delete" else _micros(each.columns["at"])
+            time = times.get(row) if each.op == "delete" else own
+            if each.relation in newest and time is not None:
+                delay = self.delay if each.relation == "c" else 0
+                behind = newest[each.relation] - delay * MINUTE - time
+                late = own is not None and behind > self.allowed * MINUTE
+                counts = after + self.allowed + self.retention
+                counts += before if each.relation == "c" else 0
+                if (late and self.late != "correct") or behind > counts * MINUTE:
+                    found.add(place)
+            if place not in found:
+                times[row] = own
+            if own is not None:
+                newest[each.relation] = max(newest.get(each.relation, own), own)
+        return found
 
 
 def random_log(seed: int, *, records: int = 90) -> Log:
@@ -96,6 +129,32 @@ def random_log(seed: int, *, records: int = 90) -> Log:
     for number in range(records):
         clock += timedelta(minutes=pick.randrange(12))
         log.changes.append(_change(pick, clock, number))
+    return log
+
+
+def random_forgetting(seed: int, *, records: int = 90, recent: bool = False) -> Log:
+    """Return a product that forgets soon, or leaves out late rows, and its log.
+
+    Args:
+        seed: What it is made from.
+        records: How many there are.
+        recent: Whether only rows change that still count, so that what stays of others does not
+            depend on when they were forgotten.
+    """
+    log, pick = random_log(seed, records=0), random.Random(seed + 1_000_000)
+    log.late = pick.choice(["correct", "correct", "drop", "dead_letter"])
+    log.retention = pick.choice([90, 180] if recent else [0, 20, 90])
+    clock = START
+    for number in range(records):
+        clock += timedelta(minutes=pick.randrange(12))
+        change = _change(pick, clock, number)
+        columns = dict(change.columns)
+        if recent:
+            columns["id"] = max(0, number // 4 - pick.randrange(3))
+            columns |= {"r_id": columns["id"] - pick.randrange(2)} if "r_id" in columns else {}
+        if columns.get("at") is not None and pick.random() < 0.15:
+            columns["at"] = clock - timedelta(minutes=pick.choice([200, 400, 900]))
+        log.changes.append(replace(change, columns=columns))
     return log
 
 
@@ -124,15 +183,18 @@ def truth(log: Log, records: int) -> dict[int, dict[str, Any]]:
     """Return what the sink should hold once the first `records` of a log are read, by key."""
     rows: dict[tuple[str, int], dict[str, Any]] = {}
     newest: int | None = None
-    for each in log.changes[:records]:
+    left_out = log.left_out()
+    for number, each in enumerate(log.changes[:records]):
+        at = _micros(each.columns["at"]) if each.op != "delete" else None
+        if each.relation == "c" and at is not None:
+            newest = at if newest is None else max(newest, at)
+        if number in left_out:
+            continue
         place = each.relation, each.columns["id"]
         if each.op == "delete":
             rows.pop(place, None)
             continue
         rows[place] = dict(each.columns)
-        at = _micros(each.columns["at"])
-        if each.relation == "c" and at is not None:
-            newest = at if newest is None else max(newest, at)
     connection = duckdb.connect()
     connection.execute("create table r (id bigint, u varchar, x bigint, t bigint)")
     connection.execute("create table c (id bigint, r_id bigint, u varchar, n bigint, t bigint)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ class Log:
     on: bool
     shown: bool
     changes: list[RowChange] = field(default_factory=list)
+    language: str = "sql"
 
     @property
     def project(self) -> str:
@@ -83,7 +85,7 @@ relations:
       rate: "decimal(6,2)", sold: boolean, tags: "array<string>"}}
   saved: {{key: [id], fields: {{id: long, tenant: string, condition: string, who: string}}}}
 products:
-  p: {{search: listing, queries: saved, query: condition, {on} {fields}}}
+  p: {{search: listing, queries: saved, query: condition, language: {self.language}, {on} {fields}}}
 """
 
 
@@ -104,6 +106,58 @@ def _saved(pick: random.Random) -> dict[str, Any]:
     if pick.random() < 0.1:
         text = pick.choice([None, *BROKEN])
     return {"tenant": pick.choice(TENANTS), "condition": text, "who": pick.choice(["ann", "bob"])}
+
+
+WORDS = ("Ulm", "Bonn", "oak", "wi-fi", "can't", "Straße", "a_b", "3.5")
+BROKEN_TEXTS = ("", "(", "oak~", "nothing:1", "*ak", "price:dear", "a AND")
+
+
+def _text_term(pick: random.Random) -> str:
+    number, word = pick.randrange(12), pick.choice(WORDS)
+    column = pick.choice(["", "", "city:", "tags:"])
+    return pick.choice(
+        [
+            f"{column}{word}",
+            f'{column}"{word} {pick.choice(WORDS)}"',
+            f"{column}{word[0]}*",
+            f"{column}{word[0]}?{word[2:]}",
+            f"{column}[{word.lower()} TO *]",
+            f"price:[{number} TO {number + 3}}}",
+            f"price:{number}",
+            f"area:[* TO {number}.5]",
+            "sold:true",
+            "rate:3.25",
+            "*:*",
+        ]
+    )
+
+
+def text_query(pick: random.Random, depth: int = 0) -> str:
+    """Return a random query in Lucene's syntax."""
+    parts = []
+    for _ in range(pick.randrange(1, 4)):
+        inner = depth < 2 and pick.random() < 0.25
+        term = f"({text_query(pick, depth + 1)})" if inner else _text_term(pick)
+        parts.append(pick.choice(["", "", "+", "-", "NOT "]) + term)
+    return pick.choice([" ", " AND ", " OR "]).join(parts)
+
+
+def random_text_search(seed: int) -> Log:
+    """Return a search with text queries and its log."""
+    pick = random.Random(f"text {seed}")
+    log = random_search(seed)
+    log.language = "lucene"
+    for at, change in enumerate(log.changes):
+        row = dict(change.columns)
+        if change.op != "delete" and change.relation == "saved":
+            row["condition"] = text_query(pick)
+            if pick.random() < 0.1:
+                row["condition"] = pick.choice([None, *BROKEN_TEXTS])
+        elif change.op != "delete":
+            row["city"] = " ".join(pick.choices(WORDS, k=pick.randrange(5)))
+            row["tags"] = pick.choices(WORDS, k=pick.randrange(3))
+        log.changes[at] = dataclasses.replace(change, columns=row)
+    return log
 
 
 def random_search(seed: int, *, changes: int = 90) -> Log:

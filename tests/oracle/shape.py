@@ -11,9 +11,9 @@ from random import Random
 
 from tests.oracle.names import NUMERIC, Name, condition, expression, of_type
 
+from joinery.project.form import OrderSpec
 from joinery.project.product import (
     NodeSpec,
-    OrderSpec,
     ProductSpec,
     ProjectSpec,
     RelationSpec,

@@ -19,18 +19,19 @@ from joinery.expression.group_aggregate import WINDOW_SECONDS
 from joinery.model.change import Change, Row
 from joinery.plan.nodes import Relation
 from joinery.plan.seen import SEEN
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
     Step,
-    Stream,
     Union,
     WithColumns,
 )
+from joinery.plan.stream import Stream
 from joinery.semantics.document import Aggregating
 from joinery.semantics.lookup import LookupFields
 from joinery.semantics.merge import RowMerge
@@ -146,6 +147,8 @@ def _step(step: Step, lines: list[Line], world: _World) -> list[Line]:
             return _unseen(step, lines, world)
         case Rolling():
             return _followed(lines, _Rolled(step, lines, world).life, len(world.times))
+        case Join():
+            raise AssertionError("pairs are compared with those that SQL makes")
         case MapRows():
             raise AssertionError("a function is the user's: it is no part of the semantics")
 

@@ -60,6 +60,7 @@ WINDOWS = (
     "{session: 40m}",
     "{session: 2h}",
     "{session: 90m, max: 4h}",
+    "{session: 3h, max: 2h}",
     "{sliding: 5h}",
     "{sliding: 30h}",
     "{cumulative: 1 day, every: 6h, zone: Europe/Berlin}",
@@ -133,7 +134,7 @@ def _emit(pick: random.Random, window: str, *, append: bool) -> str:
     """Return when groups are sent, and what becomes of late rows."""
     said = [pick.choice(["when: changed", "allowed: 90m"])]
     grid = bool(window) and "session" not in window and "sliding" not in window
-    if grid or (window.startswith("{session") and "max" not in window):
+    if grid or window.startswith("{session"):
         said.append(pick.choice(["", "when: closed"]))
     said.append(pick.choice(["", "late: drop", *([] if append else ["late: dead_letter"])]))
     if window:

@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from tests.oracle.histories import random_log, truth
+from tests.oracle.histories import known_truth, random_log, truth
 
 from joinery.plan.build import build_plan
 from joinery.testing.conformance.runner import load_text
@@ -40,3 +40,16 @@ def test_rows_of_a_key_neither_overlap_nor_leave_gaps_without_deletes(seed: int)
         for (key, row), (after, _) in pairwise(rows):
             same = key[:2] == after[:2]
             assert row["valid_to"] == (after[2] if same else None)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_reference_keeps_when_versions_were_known(seed: int) -> None:
+    log = random_log(seed, changes=50, whole=True, known=True)
+    pick = random.Random(seed)
+    cuts = sorted({0, len(log.changes), *(pick.randrange(len(log.changes)) for _ in range(3))})
+    driver = Driver(build_plan(load_text(log.project)).products[0])
+
+    for first, end in pairwise(cuts):
+        driver.send(log.changes[first:end])
+
+        assert known_truth(log, log.changes[:end]) == driver.documents()

@@ -16,11 +16,12 @@ from joinery.spark.testing import SparkRunner
 from joinery.testing.conformance.runner import joined, load_text, prefixed
 
 pytest.importorskip("duckdb")
-from tests.oracle.intervals import Log, random_log, truth
+from tests.oracle.intervals import Log, random_forgetting, random_log, truth
 
 from joinery.testing.conformance.suite import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -56,13 +57,22 @@ products:
     )
 
 
+def make_forgetting(seeds: list[int]) -> Trial:
+    """Return projects that forget soon, or leave out late rows, as one."""
+    return _joined(seeds, [(log, log.project) for log in map(random_forgetting, seeds)])[0]
+
+
 def make_intervals(seeds: list[int]) -> tuple[Trial, list[list[int]]]:
     """Return projects as one, and for each how many records each batch ends after."""
+    logs = [(random_log(seed), seed) for seed in seeds]
+    return _joined(seeds, [(log, deep(log, seed)) for log, seed in logs])
+
+
+def _joined(seeds: list[int], logs: Iterable[tuple[Log, str]]) -> tuple[Trial, list[list[int]]]:
     specs, ends = [], []
     batches: list[list[Any]] = [[] for _ in range(BATCHES)]
-    for seed in seeds:
-        log = random_log(seed)
-        spec = prefixed(load_text(deep(log, seed)), prefix(seed))
+    for seed, (log, project) in zip(seeds, logs, strict=True):
+        spec = prefixed(load_text(project), prefix(seed))
         relations = {each.name: each for each in build_plan(spec).products[0].relations}
         specs.append(spec)
         for number, change in enumerate(log.changes):
@@ -77,6 +87,15 @@ def test_spark_state_keeps_the_intervals_that_the_reference_keeps(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
     trial, _ = make_intervals(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
+
+
+@pytest.mark.parametrize("seeds", TRIALS, ids=lambda seeds: f"seeds-{seeds[0]}-to-{seeds[-1]}")
+def test_spark_state_forgets_what_the_reference_forgets(
+    seeds: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_forgetting(seeds)
 
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
 

@@ -217,7 +217,7 @@ def compare(spark: SparkSession, folder: Path, *, queries: int, documents: int, 
         jn.run(spark, jn.load(folder / "joinery.yaml"), once=True).await_termination()
         wanted, found = market.matches(), held(folder / "out" / "hits")
         assert (set(), set()) == (wanted - found, found - wanted), number
-        assert len(wanted) > queries
+        assert len(wanted) > queries // 4
     broken = sum(row["condition"] in BROKEN for row in market.rows["saved"].values())
     assert 0 < broken <= letters(folder / "letters")
 
@@ -225,7 +225,7 @@ def compare(spark: SparkSession, folder: Path, *, queries: int, documents: int, 
 def test_no_match_is_missing_while_queries_and_documents_change(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    compare(spark, tmp_path, queries=600, documents=2_000, more=1_000)
+    compare(spark, tmp_path, queries=400, documents=1_000, more=1_000)
 
 
 @pytest.mark.exhaustive

@@ -37,7 +37,12 @@ VALUES = {
     "big": "count(*) filter (where {0} > 2)",
 }
 WINDOWS = ("", "window: {tumbling: 1h},", "window: {hopping: 3h, every: 1h},")
-LONGER = ("", "window: {tumbling: 1 day, zone: Europe/Berlin},", "window: {tumbling: 5h},")
+LONGER = (
+    "",
+    "window: {tumbling: 1 day, zone: Europe/Berlin},",
+    "window: {tumbling: 5h},",
+    "window: {sliding: 4h},",
+)
 
 
 def _values(pick: random.Random, column: str) -> str:

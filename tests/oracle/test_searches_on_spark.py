@@ -5,13 +5,14 @@ The query is stopped and started again after each batch, and the last batch runs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("duckdb")
 from tests.oracle.compare import BATCHES, Trial, chosen_seeds, failures, prefix
-from tests.oracle.searches import random_search
+from tests.oracle.searches import Log, random_search, random_text_search
 
 from joinery.plan.build import build_plan
 from joinery.spark.testing import SparkRunner
@@ -29,11 +30,11 @@ SEEDS = chosen_seeds(40)
 TRIALS = [SEEDS[at : at + TOGETHER] for at in range(0, len(SEEDS), TOGETHER)]
 
 
-def make_searches(seeds: list[int]) -> Trial:
+def make_searches(seeds: list[int], make: Callable[[int], Log] = random_search) -> Trial:
     specs = []
     batches: list[list[Any]] = [[] for _ in range(BATCHES)]
     for seed in seeds:
-        log = random_search(seed)
+        log = make(seed)
         spec = prefixed(load_text(log.project), prefix(seed))
         (product,) = build_plan(joined([spec])).products
         known = {each.name: each for each in product.relations}
@@ -49,5 +50,13 @@ def test_spark_state_sends_what_the_reference_sends(
     seeds: list[int], spark: SparkSession, tmp_path: Path
 ) -> None:
     trial = make_searches(seeds)
+
+    assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))
+
+
+def test_spark_state_sends_what_the_reference_sends_of_text_queries(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = make_searches(SEEDS[:TOGETHER], random_text_search)
 
     assert [] == failures(trial, SparkRunner(spark, tmp_path / "run", replay=True))

@@ -1,4 +1,4 @@
-"""A partition of a Kafka topic that falls silent holds no window open, by the run's clock."""
+"""A partition of a Kafka topic that falls silent holds nothing up, by the run's clock."""
 
 from __future__ import annotations
 
@@ -92,3 +92,55 @@ def test_a_silent_partition_holds_no_window_open_and_is_overtaken_when_it_speaks
     assert 1 == overtaken(run)
     # The last minute of the home page: none of it, once the other partition had gone on alone.
     assert ("home", None) in sent(tmp_path, "last")
+
+
+WITHIN = """\
+name: web
+sources: {{log: {{kafka: {{bootstrap: "{bootstrap}"}}}}}}
+defaults: {{format: json}}
+relations:
+  search: {{topic: {topic}-search, key: [id], fields: {{id: long, at: timestamp}}, time: at}}
+  click:
+    topic: {topic}-click
+    key: [id]
+    fields: {{id: long, search_id: long, at: timestamp}}
+    time: at
+    watermark: {{idle: 4s}}
+products:
+  outcome:
+    root: search
+    fields: [id]
+    embed: {{clicks: {{many: click, on: {{search_id: id}}, within: [0s, 30m], fields: [id]}}}}
+    emit: {{when: closed}}
+    sink: {{files: {{path: out}}}}
+"""
+
+
+def test_what_did_not_happen_is_told_by_the_partitions_that_go_on(
+    kafka: Service, tmp_path: Path
+) -> None:
+    topic, log = f"within-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    log.create(f"{topic}-search", 1)
+    log.create(f"{topic}-click", 2)
+    text = WITHIN.format(bootstrap=log.bootstrap, topic=topic)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    ten = [{"id": each, "at": f"2026-03-01T10:{each:02}:00Z"} for each in range(10)]
+    log.put(f"{topic}-search", *ten, partition=0)
+    click = {"id": 1, "search_id": 77, "at": "2026-03-01T10:05:00Z"}
+    log.put(f"{topic}-click", click, partition=1)
+
+    def outcomes() -> list[tuple[int, Any]]:
+        files = sorted((tmp_path / "out" / "outcome").glob("*.jsonl"))
+        lines = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+        return [(each["key"]["id"], each["value"]["clicks"]) for each in lines]
+
+    def told() -> bool:
+        """Keep one partition going until the other is not waited for."""
+        log.put(f"{topic}-click", {**click, "id": 2, "at": "2026-03-01T11:00:00Z"}, partition=0)
+        return len(outcomes()) == 10
+
+    with live_run(tmp_path) as run:
+        run.until(told, "ten searches without a click")
+        assert 0 == run.stop()
+
+    assert [(each, []) for each in range(10)] == sorted(outcomes())

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.sinks.kafka import KafkaSink
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import StagedBatch, make_sink
-from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
 pytestmark = pytest.mark.services
 EACH_CASE = pytest.mark.parametrize("case", sink_cases(), ids=str)
@@ -93,6 +94,11 @@ def test_a_topic_written_in_transactions(case: SinkCase, kafka: Service) -> None
     keep(case, target(kafka))
 
 
+@pytest.mark.parametrize("case", [each for each in sink_cases() if not each.needs], ids=str)
+def test_a_topic_written_in_parts(case: SinkCase, kafka: Service) -> None:
+    keep(case, by_tasks(target(kafka)))
+
+
 @EACH_CASE
 def test_a_topic_written_without_transactions(case: SinkCase, kafka: Service) -> None:
     keep(case, target(kafka, transactions=False))
@@ -124,6 +130,31 @@ def test_a_document_that_the_brokers_refuse_is_told_by_its_key(
     sink.close()
     assert [(large, "document_refused")] == [(each.row, each.reason) for each in written.refused]
     assert [] == committed(kafka.address, topic)
+
+
+def test_a_part_that_was_committed_is_not_sent_again(kafka: Service, tmp_path: Path) -> None:
+    topic = f"parts_{uuid.uuid4().hex[:8]}"
+    staged = tmp_path / "part-00000.jsonl"
+    staged.write_text(StagedRow('{"id":1}', '{"id":1}', 7).line(), encoding="utf-8")
+    batch = StagedBatch(
+        product=topic,
+        query=topic,
+        query_id="q",
+        batch_id=4,
+        files=(staged,),
+        key=Struct((Field("id", LONG),)),
+        value=Struct((Field("id", LONG),)),
+        epoch=1,
+    )
+
+    for again in (batch, replace(batch, epoch=2), replace(batch, epoch=2, batch_id=5)):
+        sink = target(kafka).make(topic)
+        sink.open()
+        sink.begin(again)
+        sink.write_part(again, 0)
+        sink.close()
+
+    assert 2 == len(committed(kafka.address, topic))
 
 
 def lower(kafka: Service, topic: str, *, most_bytes: int) -> None:

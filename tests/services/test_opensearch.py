@@ -19,7 +19,7 @@ from joinery.model.type import LONG, Field, Struct, parse_type
 from joinery.sinks.line import StagedRow
 from joinery.sinks.opensearch import OpenSearchSink
 from joinery.sinks.protocol import SinkError, StagedBatch, make_sink
-from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
 pytestmark = pytest.mark.services
 Stage = Callable[..., StagedBatch]
@@ -90,6 +90,15 @@ def read(server: Any, index: str) -> Iterator[StagedRow]:
 
 @pytest.mark.parametrize("case", sink_cases(), ids=str)
 def test_opensearch(case: SinkCase, target: SinkTarget) -> None:
+    keep(case, target)
+
+
+@pytest.mark.parametrize("case", [each for each in sink_cases() if not each.needs], ids=str)
+def test_opensearch_in_parts(case: SinkCase, target: SinkTarget) -> None:
+    keep(case, by_tasks(target))
+
+
+def keep(case: SinkCase, target: SinkTarget) -> None:
     outcome = case.run(target)
     assert "" == outcome.problem
     if outcome.left_out:

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from joinery.dev.service import Service
-from joinery.model.type import STRING, Field, Struct
+from joinery.model.type import LONG, STRING, Field, Struct
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres import PostgresSink
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
-from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 from joinery.testing.conformance.sink import document
 
 pytestmark = pytest.mark.services
@@ -86,6 +87,11 @@ def test_a_table_of_columns(case: SinkCase, postgres: Service) -> None:
 @EACH_CASE
 def test_a_table_written_over_three_connections(case: SinkCase, postgres: Service) -> None:
     keep(case, target(postgres, connections=3))
+
+
+@pytest.mark.parametrize("case", [each for each in sink_cases() if not each.needs], ids=str)
+def test_a_table_written_in_parts(case: SinkCase, postgres: Service) -> None:
+    keep(case, by_tasks(target(postgres)))
 
 
 HOSTILE = [
@@ -171,6 +177,25 @@ def test_a_field_that_a_product_gained_becomes_a_column(postgres: Service, tmp_p
 
         held = connection.execute(SQL('SELECT id, "field id" FROM {}').format(Identifier(table)))
         assert [("1", "a")] == held.fetchall()
+
+
+def test_an_object_in_a_key_is_jsonb(postgres: Service, tmp_path: Path) -> None:
+    table = f"pairs_{uuid.uuid4().hex[:8]}"
+    other = Struct((Field("no", LONG), Field("a", STRING)))
+    pair = Struct((Field("id", LONG), Field("click", other)))
+    one, two = ('{"id":1,"click":{"no":2,"a":"x\\ty"}}', '{"id":1,"click":{"no":3,"a":"b"}}')
+    first = "".join(f'{{"key":{each},"value":{{"t":1}},"version":7}}\n' for each in (one, two))
+    sink = make_sink("postgres", "p", {"url": postgres.address, "table": table}, tmp_path)
+
+    sink.open()
+    begun = replace(staged(tmp_path, "id", first, 0), key=pair)
+    sink.write(begun)
+    assert [one, two] == sorted(sink.keys(begun))
+    gone = f'{{"key":{one},"value":null,"version":8}}\n'
+    sink.write(replace(staged(tmp_path, "id", gone, 1), key=pair))
+
+    assert [two] == list(sink.keys(begun))
+    sink.close()
 
 
 def test_a_table_of_other_types_is_one_clear_error(postgres: Service, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The demo on real servers: PostgreSQL, Debezium, Kafka, Spark, OpenSearch."""
+"""The demo on real servers: PostgreSQL, Spark, OpenSearch; Debezium and Kafka between, if asked."""
 
 from __future__ import annotations
 
@@ -30,18 +30,31 @@ def running(folder: Path) -> list[str]:
         each.parent.name: json.loads(each.read_text(encoding="utf-8"))["process"]
         for each in (folder / ".joinery" / "dev").glob("*/service.json")
     }
-    assert set(told) == {"postgres", "kafka", "connect", "opensearch"}
     return [name for name, process in told.items() if process]
 
 
-def test_every_document_ends_as_the_five_tables_say(tmp_path: Path) -> None:
-    with demo(tmp_path, "--seconds", "8", "--rate", "20") as process:
+@pytest.mark.parametrize(
+    ("options", "servers"),
+    [
+        ((), {"postgres", "opensearch"}),
+        pytest.param(
+            ("--kafka",),
+            {"postgres", "kafka", "connect", "opensearch"},
+            marks=pytest.mark.exhaustive,
+        ),
+    ],
+)
+def test_every_document_ends_as_the_five_tables_say(
+    tmp_path: Path, options: tuple[str, ...], servers: set[str]
+) -> None:
+    with demo(tmp_path, "--seconds", "8", "--rate", "20", *options) as process:
         told, errors = process.communicate()
 
     assert (process.returncode, errors) == (0, "")
     assert "Every document in OpenSearch and PostgreSQL equals" in told
     assert "PostgreSQL commit to document in OpenSearch" in told
     assert running(tmp_path) == []
+    assert {e.parent.name for e in (tmp_path / ".joinery/dev").glob("*/service.json")} == servers
 
 
 @pytest.mark.exhaustive

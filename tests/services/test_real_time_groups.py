@@ -39,6 +39,13 @@ products:
     values: {{views: count(*)}}
     group: all
     sink: {{kafka: {{topic: {at}.hours}}}}
+  visits:
+    aggregate: view
+    by: [page]
+    window: {{session: 70m}}
+    values: {{views: count(*)}}
+    group: all
+    sink: {{kafka: {{topic: {at}.visits}}}}
 run:
   checkpoint_interval: 10s
 """
@@ -74,12 +81,31 @@ def hours(topic: Topic) -> dict[tuple[str, str], int]:
     return {(each["page"], each["window_start"][11:13]): each["views"] for each in rows}
 
 
+def visits(topic: Topic) -> dict[tuple[str, str], int]:
+    rows = topic.newest().values()
+    return {(each["page"], each["window_start"][11:16]): each["views"] for each in rows}
+
+
+def sessions(views: Counter[Any]) -> dict[tuple[str, str], int]:
+    """Return how many views each session has, of views at half past each hour."""
+    found: dict[tuple[str, str], int] = {}
+    for page in {page for page, _ in views}:
+        start = ""
+        for hour in range(24):
+            here = views[page, f"{hour:02}"]
+            start = "" if not here else start or f"{hour:02}:30"
+            if here:
+                found[page, start] = found.get((page, start), 0) + here
+    return found
+
+
 def go_live(run: LiveRun) -> None:
     run.until(run.is_live, "real time")
 
 
 def test_groups_follow_single_changes(project: Path, log: Log, at: str) -> None:
-    sold, viewed = (Topic(log.bootstrap, f"{at}.{each}") for each in ("shops", "hours"))
+    names = ("shops", "hours", "visits")
+    sold, viewed, visited = (Topic(log.bootstrap, f"{at}.{each}") for each in names)
 
     def order(number: int, shop: str, amount: int) -> None:
         log.put(f"{at}.order", {"id": number, "shop": shop, "amount": amount}, key={"id": number})
@@ -95,16 +121,19 @@ def test_groups_follow_single_changes(project: Path, log: Log, at: str) -> None:
         run.until(lambda: shops(sold) == both, "an order that moved")
         log.put(f"{at}.order", None, key={"id": 1})
         run.until(lambda: shops(sold) == {"south": (1, 7, 7)}, "a group that went")
-        for moment in ("10:59:59", "11:00:00", "10:00:00"):
+        for moment in ("10:59:59", "12:00:00", "10:00:00"):
             log.put(f"{at}.view", {"page": "/", "at": f"2026-01-01T{moment}Z"})
-        run.until(lambda: hours(viewed) == {("/", "10"): 2, ("/", "11"): 1}, "a late view")
+        run.until(lambda: hours(viewed) == {("/", "10"): 2, ("/", "12"): 1}, "a late view")
+        run.until(lambda: visits(visited) == {("/", "10:00"): 3}, "sessions that are one now")
         assert 0 == run.stop(), run.said()
     sold.check_versions()
     viewed.check_versions()
+    visited.check_versions()
 
 
 def test_groups_are_right_after_a_kill(project: Path, log: Log, at: str) -> None:
-    viewed, chance, expected = Topic(log.bootstrap, f"{at}.hours"), random.Random(7), Counter[Any]()
+    viewed, visited = (Topic(log.bootstrap, f"{at}.{each}") for each in ("hours", "visits"))
+    chance, expected = random.Random(7), Counter[Any]()
 
     def view(count: int) -> None:
         for _ in range(count):
@@ -130,5 +159,10 @@ def test_groups_are_right_after_a_kill(project: Path, log: Log, at: str) -> None
             lambda: hours(viewed) == expected,
             lambda: json.dumps([str(hours(viewed)), str(dict(expected))]),
         )
+        run.until(
+            lambda: visits(visited) == sessions(expected),
+            lambda: json.dumps([str(visits(visited)), str(sessions(expected))]),
+        )
         assert 0 == run.stop(), run.said()
     viewed.check_versions()
+    visited.check_versions()

@@ -18,8 +18,9 @@ from joinery.dev.service import Service
 from joinery.model.type import LONG, Field, Struct
 from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import SinkError, SinkUnavailableError, StagedBatch, make_sink
+from joinery.sinks.reader import Held, make_reader
 from joinery.sinks.redis import RedisSink
-from joinery.testing.conformance import SinkCase, SinkTarget, sink_cases
+from joinery.testing.conformance import SinkCase, SinkTarget, by_tasks, sink_cases
 
 pytestmark = pytest.mark.services
 Stage = Callable[..., StagedBatch]
@@ -83,9 +84,10 @@ def sink_of(redis: Service, product: str) -> RedisSink:
     return make_sink("redis", product, {"url": redis.address}, Path())
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["driver", "tasks"])
 @pytest.mark.parametrize("case", sink_cases(), ids=str)
-def test_redis(case: SinkCase, target: SinkTarget) -> None:
-    outcome = case.run(target)
+def test_redis(case: SinkCase, target: SinkTarget, shared: bool) -> None:
+    outcome = case.run(by_tasks(target) if shared else target)
     assert "" == outcome.problem
     if outcome.left_out:
         pytest.skip(outcome.left_out)
@@ -131,3 +133,30 @@ def test_versions_beyond_what_a_double_holds_are_compared_exactly(
     assert 1 == written.older
     with client(redis) as server:
         assert b'{"n":2}' == server.get("exact:1")
+
+
+def test_documents_are_read_back_with_their_versions(redis: Service, stage: Stage) -> None:
+    sink = sink_of(redis, "read-back*")
+    sink.open()
+    sink.write(stage('{"key":{"id":1},"value":{"n":1},"version":5}'))
+    sink.write(stage('{"key":{"id":2},"value":{"n":2},"version":6}'))
+    sink.write(stage('{"key":{"id":2},"value":null,"version":7}'))
+    sink.close()
+    with client(redis) as server:
+        server.set("read-back*:3", "{}")
+        server.set("read-back*:no number", "{}")
+
+    key = Struct((Field("id", LONG),))
+    reader = make_reader(
+        "redis",
+        {"url": redis.address, "prefix": "read-back*"},
+        product="ticket",
+        folder=Path(),
+        key=key,
+        value=Struct(()),
+    )
+    found, keys = reader.read(['{"id":1}', '{"id":2}', '{"id":3}']), sorted(reader.keys())
+    reader.close()
+
+    assert {'{"id":1}': Held('{"n":1}', 5), '{"id":3}': Held("{}", 0)} == found
+    assert ['"no number"', '{"id":1}', '{"id":3}'] == keys

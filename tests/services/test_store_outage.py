@@ -141,7 +141,7 @@ def test_a_run_waits_for_its_store_and_its_documents_are_those_of_one_without_ou
         code, errors = run.end()
 
     assert (1, 1) == (code, errors.count("\n"))
-    assert "asked to end before its batch was finished" in errors
+    assert "stopped before its batch was finished" in errors
 
 
 @pytest.mark.parametrize("server", ["redis"], indirect=True)

@@ -139,6 +139,20 @@ def test_a_session_that_ended_with_its_run_is_corrected_at_once(
     assert 1 == project.overtaken
 
 
+@pytest.mark.parametrize("window", ["{session: 30m}", "{session: 30m, max: 12h}"])
+def test_a_session_that_begins_before_one_that_ended_waits_for_the_watermark(
+    spark: SparkSession, tmp_path: Path, window: str
+) -> None:
+    text = PROJECT.replace("{tumbling: 1h}", window)
+    project = Project(
+        spark, tmp_path, text.replace("time: at", "time: at\n    watermark: {delay: 1h}")
+    )
+
+    assert [("a", "10:00", 2)] == project.run(("a", "10:00"), ("a", "10:20"), until_closed=True)
+    assert [("a", "10:00", None)] == project.run(("a", "09:50"))
+    assert [("a", "09:50", 3)] == project.run(("c", "12:00"))
+
+
 def test_a_query_that_has_read_nothing_ends(project: Project) -> None:
     assert [] == project.run(until_closed=True)
 

@@ -82,8 +82,11 @@ def test_a_project_that_cannot_be_planned_leaves_nothing_behind(tmp_path: Path) 
     assert before == sorted(tmp_path.rglob("*"))
 
 
-@pytest.mark.parametrize("more", ["", ", spool: true"], ids=["direct", "spool"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("how", "more"),
+    [(signal.SIGINT, ""), (signal.SIGTERM, ", spool: true")],  # neither asks for the other
+    ids=["interrupted", "terminated beside a spool"],
+)
 def test_a_run_that_is_ended_while_its_sink_is_away_has_failed(
     how: signal.Signals, more: str, tmp_path: Path
 ) -> None:

@@ -211,16 +211,38 @@ def test_a_condition_that_is_empty_or_too_long_is_refused_by_both(
     assert [True, True, True, False] == [bool(refused_in_python(each)) for each in texts]
 
 
-def test_a_condition_that_nests_deeply_is_read_or_refused(kernel: Any, spark: SparkSession) -> None:
+def test_a_condition_that_nests_deeply_is_refused_by_both(kernel: Any, spark: SparkSession) -> None:
     texts = [
         "i" + " + 1" * 2_000 + " > 0",
         "(" * 4_000 + "b" + ")" * 4_000,
         "not " * 2_000 + "b",
         "coalesce(" * 800 + "b" + ")" * 800,
+        "(" * 51 + "b" + ")" * 51,
+        "xs[" * 51 + "1" + "]" * 51 + " = 1",
     ]
 
-    assert {*texts} == {*refused_by_kernel(kernel, spark, texts)}
-    assert "" == refused_by_kernel(kernel, spark, ["b"])["b"]
+    found = refused_by_kernel(kernel, spark, texts)
+
+    assert [] == [text for text in texts if not found[text]]
+    assert [] == [text for text in texts if not refused_in_python(text)]
+
+
+def test_fifty_brackets_in_each_other_are_accepted_by_both(
+    kernel: Any, spark: SparkSession
+) -> None:
+    texts = [
+        "coalesce(" * 50 + "b" + ")" * 50,
+        "s = '" + "(" * 60 + "'",
+        "s = '\\'" + "(" * 60 + "'",
+        "(b) or " * 60 + "b",
+        "s = '" + "x(" * 4_000 + "'",
+        "s = '" + "\\\\(" * 2_000 + "'",
+    ]
+
+    found = refused_by_kernel(kernel, spark, texts)
+
+    assert [""] * len(texts) == [found[text] for text in texts]
+    assert [""] * len(texts) == [refused_in_python(text) for text in texts]
 
 
 def test_a_long_list_of_alternatives_is_accepted_by_both(kernel: Any, spark: SparkSession) -> None:

@@ -40,11 +40,11 @@ def change(folder: Path, topic: str, name: str, *rows: dict[str, object]) -> Non
     part.rename(part.with_name(f"{name}.jsonl"))
 
 
-def sent(folder: Path) -> list[tuple[int, list[str]]]:
+def sent(folder: Path, product: str = "profile") -> list[tuple[int, list[str]]]:
     """Return the emissions in order: the key and the items."""
     lines = [
         json.loads(line)
-        for file in sorted((folder / "out/profile").glob("*.jsonl"))
+        for file in sorted((folder / "out" / product).glob("*.jsonl"))
         for line in file.read_text().splitlines()
     ]
     return [(each["key"]["id"], [one["item"] for one in each["value"]["orders"]]) for each in lines]
@@ -66,6 +66,22 @@ def test_nothing_is_sent_before_a_product_is_ready(spark: SparkSession, tmp_path
 
     assert run.progress.totals.batches > 1
     assert sorted(sent(tmp_path)) == [(1, ["i0", "i1", "i2", "i3", "i4"]), (2, [])]
+
+
+def test_a_product_waits_for_what_the_product_that_it_reads_waits_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project_of(tmp_path, "ready: [customer, order]\n    group: shop")
+    file = tmp_path / "joinery.yaml"
+    reader = "  sizes: {root: profile, group: shop, fields: [orders], sink: {files: {path: out}}}\n"
+    file.write_text(file.read_text().replace("run: {", f"{reader}run: {{"))
+
+    run = jn.run(spark, jn.load(file), once=True)
+    run.await_termination()
+
+    lines = sent(tmp_path, "sizes")
+    assert run.progress.totals.batches > 1
+    assert sorted(lines) == [(1, ["i0", "i1", "i2", "i3", "i4"]), (2, [])]
 
 
 def test_the_ends_that_a_product_waits_for_are_taken_once(

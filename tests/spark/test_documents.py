@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
 import joinery as jn
 from joinery.errors import JoineryError
@@ -196,6 +197,31 @@ def test_records_of_a_log_are_ordered_by_their_place(user: SparkSession, profile
 
     [(_, value)] = told(docs.collect())
     assert [{"number": 7, "item": "milk"}] == value["orders"]
+
+
+def test_the_time_of_a_log_is_that_of_kafkas_records_or_a_column(user: SparkSession) -> None:
+    tap = jn.relation(
+        "tap",
+        key=["id"],
+        fields={"id": "long", "made": "timestamp", "sent": "timestamp"},
+        format="json",
+        time={"event": "made", "sent": "sent", "received": "$log"},
+    )
+    taps = jn.document("taps", tap, fields=["clock", "event_time", "log_time"])
+    product = jn.Project("phones", products=[taps]).products["taps"]
+    at = "timestamp '2026-03-01 10:20:00'"
+    record = '{"id": 1, "made": "2026-03-01T10:00:00Z", "sent": "2026-03-01T10:00:00Z"}'
+    kafka = user.sql(
+        f"select 'taps' topic, 0 partition, 5L offset, {at} timestamp, 1 timestampType,"
+        f" cast(null as binary) key, cast('{record}' as binary) value"
+    )
+    made = "timestamp '2026-03-01 10:00:00'"
+    typed = user.sql(f"select 1L id, {made} made, {made} sent, {at} log_time")
+
+    for frame in (kafka, typed):
+        [(_, value)] = told(product.documents(user, {"tap": frame}).collect())
+        assert "repaired" == value["clock"]
+        assert value["event_time"] == value["log_time"] == frame.select(F.expr(at)).first()[0]
 
 
 def test_what_cannot_be_used_is_a_dead_letter(user: SparkSession, profile: Product) -> None:

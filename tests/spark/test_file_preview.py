@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,10 +182,11 @@ def test_a_preview_warns_of_what_a_run_would_warn_of(
     assert 'relation "customer" declares "naem", which no record has' in err
 
 
-def test_a_source_that_is_no_folder_is_refused_with_what_to_do(project: Path) -> None:
-    project.write_text(PROJECT.replace("{files: {path: data}}", '{kafka: {bootstrap: "k:9092"}}'))
+def test_a_log_that_only_a_run_can_read_is_refused_with_what_to_do(project: Path) -> None:
+    kafka = PROJECT.replace("{files: {path: data}}", '{kafka: {bootstrap: "k:9092"}}')
+    project.write_text(kafka.replace("format:", 'topic: "pattern:shop[.].*"\n    format:', 1))
 
-    with pytest.raises(SpecError, match='"customer" is read from "kafka"') as caught:
+    with pytest.raises(SpecError, match="topics that a pattern names") as caught:
         run_preview(PreviewArguments("profile", project))
 
     assert "joinery run --once" in caught.value.hint
@@ -271,3 +274,72 @@ def test_a_preview_shows_open_windows_where_logs_are_to_end(
         shown.append([each["window_end"] for each in lines if each["final"]])
 
     assert [["2026-03-01T10:01:00Z"], ["2026-03-01T10:01:00Z", "2026-03-01T10:02:00Z"]] == shown
+
+
+FOLD = """\
+name: bank
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  entry:
+    append: true
+    fields: {account: long, number: long, type: string, amount: long}
+products:
+  account:
+    fold: entry
+    by: [account]
+    sequence: number
+    state: {balance: "long = 0"}
+    when: {Paid: {balance: balance + event.amount}}
+    wait: 0s
+    sink: {files: {path: out}}
+"""
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Path:
+    """A fold over two files, whose times are an hour apart."""
+    (tmp_path / "joinery.yaml").write_text(FOLD)
+    folder = tmp_path / "data" / "entry"
+    folder.mkdir(parents=True)
+    for hour, numbers in enumerate([(1, 2), (3, 4)]):
+        file = folder / f"{hour}.jsonl"
+        rows = ({"account": 1, "number": n, "type": "Paid", "amount": 10**n} for n in numbers)
+        file.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+        written_at = 1_767_225_600 + 3600 * hour  # 2026-01-01
+        os.utime(file, (written_at, written_at))
+    return tmp_path / "joinery.yaml"
+
+
+@pytest.mark.parametrize(
+    ("as_of", "balance"),
+    [
+        ("2026-01-01T00:59:59Z", 110),
+        ("2026-01-01T01:00:00+00:00", 11_110),
+        ("entry/0.jsonl/1", 10),
+        ("entry/0.jsonl", 110),
+        ("entry/1.jsonl/1", 1_110),
+    ],
+)
+def test_a_fold_is_shown_as_it_was(bank: Path, as_of: str, balance: int) -> None:
+    spec = load_spec(bank)
+
+    found = preview_files(spec, build_plan(spec).products[0], as_of=as_of)
+
+    assert [balance] == [each.value and each.value["balance"] for each in found.documents]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "said"),
+    [
+        ("yesterday", '"yesterday" is neither a time nor a position'),
+        ("12", '"12" is no moment of these logs'),
+        ("entry/9.jsonl/1", 'topic "entry" has no file "9.jsonl"'),
+        ("entry/0.jsonl/x", 'position "entry/0.jsonl/x" names no line of a file'),
+    ],
+)
+def test_a_moment_that_the_logs_do_not_have_is_refused(bank: Path, as_of: str, said: str) -> None:
+    spec = load_spec(bank)
+
+    with pytest.raises(SpecError, match=re.escape(said)):
+        preview_files(spec, build_plan(spec).products[0], as_of=as_of)

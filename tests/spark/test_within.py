@@ -95,6 +95,64 @@ def test_the_end_of_all_logs_decides_ten(spark: SparkSession, tmp_path: Path) ->
     assert NONE | {3: {"id": 3, "clicks": [{"id": 2}]}} == project.once(until_closed=True)
 
 
+WINDOWS = """\
+name: web
+sources: {log: {files: {path: data}}}
+relations:
+  search:
+    append: true
+    fields: {id: long, at: timestamp}
+    time: at
+    watermark: {delay: 10s}
+  click:
+    key: [id]
+    fields: {id: long, search_id: long, at: timestamp}
+    time: at
+    watermark: {idle: 3s}
+  asked: {product: minutes, time: window_start, watermark: {delay: 20s}}
+products:
+  minutes:
+    aggregate: search
+    by: [id]
+    window: {tumbling: 1m}
+    values: {n: count(*)}
+    group: web
+    sink: {files: {path: out}}
+  outcome:
+    root: asked
+    fields: [id, n]
+    embed: {clicks: {many: click, on: {search_id: id}, within: [0s, 30m], fields: [id]}}
+    emit: {when: closed}
+    group: web
+    sink: {files: {path: out}}
+"""
+
+
+def test_a_root_that_is_a_product_goes_by_what_that_reads_while_all_else_is_silent(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = Project(spark, tmp_path)
+    (tmp_path / "joinery.yaml").write_text(WINDOWS, encoding="utf-8")
+    # Half a minute behind 10:10:30 the half hour of the second window is not yet over.
+    project.put("search", {"id": 1, "at": "2026-03-01T09:39:10Z"})
+    project.put("search", {"id": 2, "at": "2026-03-01T09:40:10Z"})
+    project.put("search", {"id": 3, "at": "2026-03-01T10:10:30Z"})
+    begun = time.monotonic()
+    run = project.start()
+    try:
+        while not project.held() and time.monotonic() - begun < WAIT_S:
+            time.sleep(0.1)
+        first = project.held()
+        project.put("search", {"id": 3, "at": "2026-03-01T10:10:30.000001Z"})
+        while len(project.held()) < 2 and time.monotonic() - begun < WAIT_S:
+            time.sleep(0.1)
+    finally:
+        run.stop()
+
+    assert {1: {"id": 1, "n": 1, "clicks": []}} == first
+    assert {1, 2} == project.held().keys()
+
+
 def test_clicks_that_never_come_hold_nobody_up_for_long(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -68,6 +68,14 @@ CASES = {
     "shop_hopping": f"aggregate: order, by: [shop], window: {{hopping: 30m, every: 10m}},"
     f" values: {{{ORDER}}}",
     "shop_days": f"aggregate: order, window: {{cumulative: 1 day, every: 6h}}, values: {{{ORDER}}}",
+    "closed": f"aggregate: view, by: [page], window: {{tumbling: 1m}}, values: {{{VIEW}}},"
+    " emit: {when: closed, allowed: 5s}",
+    "closed_told": "aggregate: view, window: {hopping: 4m, every: 2m}, values: {n: count(*)},"
+    " emit: {when: closed, late: dead_letter}",
+    "last": f"aggregate: view, by: [page], window: {{sliding: 5m}}, values: {{{VIEW}}}",
+    "about": "aggregate: view, by: [page], window: {tumbling: 1h}, values: {ids:"
+    " approx_count_distinct(id), p90: 'approx_quantile(ms, 0.9)', top: 'approx_top_k(ms, 3)',"
+    " kept: distinct_sketch(id), spread: quantile_sketch(seconds)}",
 }
 
 

@@ -13,7 +13,7 @@ from tests.time.cases import HEAD, logs
 import joinery as jn
 from joinery.model.progress import BatchProgress
 from joinery.testing.settings.layout import write_files
-from joinery.testing.settings.output import newest_documents, rows_told_late
+from joinery.testing.settings.output import newest_documents, rows_reported_late
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def test_windows_and_counters_add_up_to_the_rows_after_each_batch(
 
     def note(batch: BatchProgress) -> None:
         read[0] += batch.relations["view"]["read"]
-        told = rows_told_late(tmp_path / ".joinery/dead_letters")
+        told = rows_reported_late(tmp_path / ".joinery/dead_letters")
         for late in LATE:
             counted[late].update(batch.counters.get(late, {}))
             assert late != "dead_letter" or len(told[late]) == counted[late]["late"]

@@ -5,30 +5,45 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import joinery as jn
 from joinery.plan.check import check
 from joinery.semantics.render import document_json
 from joinery.testing.changes import RowChange, delete, insert
-from joinery.testing.driver import Driver
+from joinery.testing.driver import Driver, Emission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
 FOUND = re.findall(
-    r"```(yaml as_of|yaml|python|json rows|json versions)\n(.*?)```", PAGE, re.DOTALL
+    r"```(yaml(?: as_of| known)?|python|json (?:rows|versions|prices|known))\n(.*?)```",
+    PAGE,
+    re.DOTALL,
 )
 BLOCKS = dict(reversed(FOUND))
 
 
-def written(folder: Path) -> Path:
+def written(folder: Path, block: str = "yaml") -> Path:
     file = folder / "joinery.yaml"
-    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    file.write_text(BLOCKS[block], encoding="utf-8")
     return file
 
 
-def told(line: str) -> RowChange:
+def told(line: str, relation: str = "customer") -> RowChange:
     row = json.loads(line)
     gone = row.pop("__deleted", False)
-    return delete("customer", **row) if gone else insert("customer", **row)
+    return delete(relation, **row) if gone else insert(relation, **row)
+
+
+def lines(product: jn.Product, sent: Iterable[Emission]) -> list[str]:
+    names = [each.name for each in product.plan.key.fields]
+    return [
+        f'{{"key":{document_json(dict(zip(names, each.key, strict=True)), product.plan.key)}'
+        f',"value":{document_json(each.value, product.plan.output)}}}'
+        for each in sent
+    ]
 
 
 def test_the_project_of_the_page_has_no_problem(tmp_path: Path) -> None:
@@ -41,13 +56,17 @@ def test_the_rows_of_the_page_give_its_versions(tmp_path: Path) -> None:
 
     sent = driver.send(told(line) for line in BLOCKS["json rows"].splitlines())
 
-    names = [each.name for each in product.plan.key.fields]
-    shown = [
-        f'{{"key":{document_json(dict(zip(names, each.key, strict=True)), product.plan.key)}'
-        f',"value":{document_json(each.value, product.plan.output)}}}'
-        for each in sent
-    ]
-    assert BLOCKS["json versions"].splitlines() == shown
+    assert BLOCKS["json versions"].splitlines() == lines(product, sent)
+
+
+def test_a_correction_of_the_page_leaves_what_was_known(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path, "yaml known")).products["price_history"]
+    first, second = (told(line, "price") for line in BLOCKS["json prices"].splitlines())
+    driver = Driver(product)
+
+    driver.send(first)
+
+    assert BLOCKS["json known"].splitlines() == lines(product, driver.send(second))
 
 
 def test_python_declares_the_product_of_the_page(tmp_path: Path) -> None:
@@ -74,3 +93,12 @@ def test_the_invoice_of_the_page_has_the_rate_of_its_day(tmp_path: Path) -> None
 
     assert [] == [each for each in check(file) if each.code != "PLAN_NOT_YET"]
     assert [19, 16] == [each["tax"]["percent"] for each in driver.documents().values()]
+
+
+def test_a_change_that_tells_no_time_of_knowing_is_counted(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path, "yaml known")).products["price_history"]
+    driver = Driver(product)
+
+    driver.send([insert("price", sku="a", cents=1, valid_since="2026-01-01T00:00:00Z")])
+
+    assert 1 == driver.counters["event_without_time"]

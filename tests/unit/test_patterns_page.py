@@ -9,16 +9,18 @@ from pathlib import Path
 import joinery as jn
 from joinery.plan.check import check
 from joinery.semantics.render import document_json
-from joinery.testing.changes import insert
+from joinery.testing.changes import insert, update
 from joinery.testing.driver import Driver
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"```(yaml|python|json rows|json matches)\n(.*?)```", PAGE, re.DOTALL))
+BLOCKS = dict(
+    re.findall(r"```(yaml|yaml rules|python|json rows|json matches)\n(.*?)```", PAGE, re.DOTALL)
+)
 
 
-def written(folder: Path) -> Path:
+def written(folder: Path, block: str = "yaml") -> Path:
     file = folder / "joinery.yaml"
-    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    file.write_text(BLOCKS[block], encoding="utf-8")
     return file
 
 
@@ -48,3 +50,23 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
     declared = names["project"]
     assert isinstance(declared, jn.Project)
     assert jn.load(written(tmp_path)).spec == declared.spec
+
+
+def test_the_matches_of_the_page_go_by_the_rules_that_stand(tmp_path: Path) -> None:
+    product = jn.load(written(tmp_path, "yaml rules")).products["tried_card"]
+    driver = Driver(product)
+    paid = [(1, 2, 0), (2, 3, 1), (3, 500, 2)]
+    rows = [
+        {"id": id, "card": "a", "country": "DE", "amount": amount, "at": f"2026-03-01T10:0{at}:00Z"}
+        for id, amount, at in paid
+    ]
+
+    driver.send(insert("payment", **row) for row in rows)
+    assert [] == list(driver.documents())
+
+    driver.send([insert("threshold", country="DE", small=10, large=300)])
+    (match,) = driver.documents().values()
+    assert (2, 500, 300) == (match["tries"], match["amount"], match["large"])
+
+    driver.send([update("threshold", country="DE", large=600)])
+    assert [] == list(driver.documents())

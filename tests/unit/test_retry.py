@@ -96,7 +96,7 @@ def test_an_outage_is_three_lines_of_the_log(caplog: pytest.LogCaptureFixture) -
         retry().until_done(failing(5), "could not write")
 
     lines = ["waiting for a sink", "a sink is left alone", "a sink is back"]
-    assert lines == [each.message for each in caplog.records]
+    assert lines == [each.getMessage() for each in caplog.records]
 
 
 def test_a_run_that_ends_while_the_breaker_rests_says_what_was_waited_for() -> None:

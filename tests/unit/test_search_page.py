@@ -8,13 +8,15 @@ from pathlib import Path
 
 import joinery as jn
 from joinery.plan.check import check
+from joinery.plan.search import SearchForm
 from joinery.project import grammar
 from joinery.semantics.reference import ReferenceSolution
+from joinery.semantics.text_parser import build_text_query
 from joinery.testing.changes import insert
 from joinery.testing.conformance.runner import document_line
 
 PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
-KINDS = "yaml|python|json listing|json saved_search|json matches"
+KINDS = "yaml|yaml text|python|json listing|json saved_search|json matches"
 BLOCKS = dict(re.findall(rf"```({KINDS})\n(.*?)```", PAGE, re.DOTALL))
 
 
@@ -43,6 +45,20 @@ def test_the_rows_of_the_page_give_its_matches(tmp_path: Path) -> None:
     assert [f'{each[:-1]},"version":1}}' for each in BLOCKS["json matches"].splitlines()] == lines
 
 
+def test_the_text_queries_of_the_page_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BLOCKS["yaml text"], encoding="utf-8")
+    product = jn.load(file).products["hit"].plan
+    assert isinstance(product.form, SearchForm)
+    columns = "caption:|pages:|filings.title:"
+    (table,) = re.findall(r"\| written .*?\n\n", PAGE, re.DOTALL)
+    written = [each for each in re.findall(r"`([^`]+)`", table) if re.match(columns, each)]
+
+    queries = [build_text_query(each, product.form.documents.row) for each in written]
+
+    assert len(queries) == 7
+
+
 def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
     names: dict[str, object] = {}
 
@@ -54,4 +70,6 @@ def test_python_declares_the_project_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_every_key() -> None:
-    assert set(grammar.SEARCH) <= set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert {"search", *grammar.FORMS["search"]} - {"fields"} <= set(
+        re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    )

@@ -19,8 +19,12 @@ YAML, PYTHON = (
     next(text for kind, text in BLOCK.findall(PAGE) if kind == wanted)
     for wanted in ("yaml", "python")
 )
-ROLLING = dict(
-    re.findall(r"```(yaml rolling|yaml seen|json rows|json events)\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = dict(
+    re.findall(
+        r"```(yaml rolling|yaml seen|yaml join|json rows|json events|json join)\n(.*?)```",
+        PAGE,
+        re.DOTALL,
+    )
 )
 
 
@@ -46,7 +50,7 @@ def test_the_app_of_the_page_declares_a_stream(tmp_path: Path) -> None:
 
 def test_a_visit_of_the_page_is_told_once(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
-    file.write_text(ROLLING["yaml seen"], encoding="utf-8")
+    file.write_text(BLOCKS["yaml seen"], encoding="utf-8")
     driver = StreamDriver(jn.load(file).plan.streams[0])
     times = ("10:00", "10:20", "10:45", "11:15")
 
@@ -57,19 +61,42 @@ def test_a_visit_of_the_page_is_told_once(tmp_path: Path) -> None:
 
 def test_the_payments_of_the_page_give_its_events(tmp_path: Path) -> None:
     file = tmp_path / "joinery.yaml"
-    file.write_text(ROLLING["yaml rolling"], encoding="utf-8")
+    file.write_text(BLOCKS["yaml rolling"], encoding="utf-8")
     stream = jn.load(file).plan.streams[0]
     driver = StreamDriver(stream)
-    rows = [insert("payment", **json.loads(line)) for line in ROLLING["json rows"].splitlines()]
+    rows = [insert("payment", **json.loads(line)) for line in BLOCKS["json rows"].splitlines()]
 
     sent = [*driver.send(rows[:3]), *driver.send(rows[3:])]
 
     assert [] == check(file)
-    assert ROLLING["json events"].splitlines() == [
+    assert BLOCKS["json events"].splitlines() == [
         f'{{"key":{document_json({"id": each.key}, stream.key)}'
         f',"value":{document_json(each.value, stream.output)}}}'
         for each in sent
     ]
+
+
+def test_a_click_of_the_page_waits_for_its_search(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BLOCKS["yaml join"], encoding="utf-8")
+    stream = jn.load(file).plan.streams[0]
+    driver = StreamDriver(stream)
+    click = {"search_id": 1, "page": "/a"}
+
+    first = driver.send(
+        [
+            insert("click", id=7, at="2026-03-01T10:02:00Z", **click),
+            insert("click", id=8, at="2026-03-01T10:32:00Z", **click),
+        ]
+    )
+    [pair] = driver.send([insert("search", id=1, term="tea", at="2026-03-01T10:01:00Z")])
+
+    assert [] == [*check(file), *first]
+    search, other = pair.key
+    key = document_json({"id": search, "click": other}, stream.key)
+    assert BLOCKS["json join"] == (
+        f'{{"key":{key},"value":{document_json(pair.value, stream.output)}}}\n'
+    )
 
 
 def test_the_page_tells_every_step_and_every_switch() -> None:

@@ -283,6 +283,7 @@ class App:
         once: bool = False,
         until_closed: bool = False,
         products: Sequence[str] = (),
+        rebuild: bool = False,
         on_batch: Callable[[BatchProgress], None] = lambda batch: None,
         on_warning: Callable[[RunWarning], None] = lambda warning: None,
     ) -> Run:
@@ -294,6 +295,7 @@ class App:
             once: As for `jn.run`.
             until_closed: As for `jn.run`.
             products: As for `jn.run`.
+            rebuild: As for `jn.run`.
             on_batch: As for `jn.run`.
             on_warning: As for `jn.run`.
 
@@ -312,6 +314,7 @@ class App:
             once=once,
             until_closed=until_closed,
             products=products,
+            rebuild=rebuild,
             on_batch=on_batch,
             on_warning=on_warning,
         )

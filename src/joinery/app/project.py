@@ -206,13 +206,13 @@ class Project:
         data: dict[str, object] = {"name": name, "relations": {}, "products": {}}
         read = read_project(tree_of(data | given(sections)), folder=Path(folder))
         self.spec = replace(read, relations=known, products=made)
-        self._analyser: Analyser = _SparkWhenAsked()
+        self._analyser: Analyser = _LazySpark()
 
     @classmethod
     def of(cls, spec: ProjectSpec, analyser: Analyser | None = None) -> Project:
         """Return the project of a spec that was read already."""
         project = cls.__new__(cls)
-        project.spec, project._analyser = spec, analyser or _SparkWhenAsked()
+        project.spec, project._analyser = spec, analyser or _LazySpark()
         return project
 
     @property
@@ -227,7 +227,7 @@ class Project:
 
     def ask(self, spark: SparkSession) -> None:
         """Let `spark` type what only Spark knows, where the plan is not built yet."""
-        self._analyser = _SparkWhenAsked(spark)
+        self._analyser = _LazySpark(spark)
 
     @property
     def products(self) -> Mapping[str, Product]:
@@ -271,6 +271,7 @@ def run(
     once: bool = False,
     until_closed: bool = False,
     products: Sequence[str] = (),
+    rebuild: bool = False,
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
 ) -> Run:
@@ -283,6 +284,7 @@ def run(
         once: Read what there is, then end; else go on as changes arrive.
         until_closed: With `once`: at the end, send the windows that are still open, too.
         products: The names of those to run; empty means all.
+        rebuild: Read everything anew, beside a run that may go on; then take its place, and end.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once.
 
@@ -299,15 +301,21 @@ def run(
     if spec != project.spec:
         project = Project.of(spec)
     project.ask(spark)
-    return run_in(
+    started = run_in(
         spark,
         project,
         once=once,
         until_closed=until_closed,
         products=products,
+        rebuild=rebuild,
         on_batch=on_batch,
         on_warning=on_warning,
     )
+    if spec.run.audit is not None and not (once or rebuild):
+        from joinery.app.auditor import start_auditor
+
+        start_auditor(spec, project.plan, products, started)
+    return started
 
 
 def _distinct(relations: Iterable[RelationSpec]) -> list[RelationSpec]:
@@ -331,7 +339,7 @@ def _twice(kind: str, name: str) -> SpecError:
     return SpecError(f'there are two {kind}s named "{name}"', code="SPEC_DUPLICATE_KEY")
 
 
-class _SparkWhenAsked:
+class _LazySpark:
     """An analyser that imports Spark when an expression first needs it.
 
     It asks the session that was given last, else the active one, and starts none.

@@ -47,6 +47,7 @@ from joinery.project.typing import (
     FilesSinkMap,
     ForeachSinkMap,
     Format,
+    Interval,
     KafkaSinkMap,
     LimitsMap,
     OnMiss,
@@ -314,6 +315,42 @@ class Stream:
         data |= {"over": over, "values": {**(values or {}), **computed}, "retention": retention}
         return self._step({"rolling": given(data)})
 
+    def join(
+        self,
+        relation: str,
+        on: str | Columns,
+        within: Interval,
+        fields: Fields | None = None,
+        *,
+        retention: str | None = None,
+    ) -> Stream:
+        """Make a pair of each event and each event of another log whose times are near.
+
+        Args:
+            relation: The other log.
+            on: Its columns and those of the event, compared.
+            within: How far the other's time may be from the event's, such as `["0s", "30m"]`.
+            fields: What it adds; by default all columns that the event lacks.
+            retention: How far below the watermark an event still counts; by
+                default `7d`.
+
+        Raises:
+            ProjectErrors: With every problem.
+
+        Example:
+            >>> import joinery as jn
+            >>> app = jn.App("shop")
+            >>> fields = {"visitor": "long", "at": "timestamp"}
+            >>> searches = app.stream("searches", fields={**fields, "q": "string"}, time="at")
+            >>> clicks = app.stream("clicks", fields={**fields, "item": "string"}, time="at")
+            >>> pairs = searches.join("clicks", ["visitor"], ["0s", "30m"], ["item"])
+            >>> [each.name for each in pairs.plan.columns]
+            ['visitor', 'at', 'q', 'item']
+        """
+        data: dict[str, object] = {"join": relation, "on": [on] if isinstance(on, str) else on}
+        data |= {"within": list(within), "fields": fields, "retention": retention}
+        return self._step(given(data))
+
     def branch(self, *conditions: str) -> tuple[Stream, ...]:
         """Return a stream for each condition, and one of the events that meet none.
 
@@ -360,7 +397,7 @@ class Stream:
             raise SpecError(
                 "only the rows of a log can be grouped, and this stream has steps",
                 code="PLAN_STREAM",
-                detail="Only filters may stand in between.",
+                detail="Only filters may come in between.",
                 hint="Derive columns where the log is declared (derive=…), or group a table.",
             )
         where = wheres[0] if len(wheres) == 1 else " and ".join(f"({each})" for each in wheres)

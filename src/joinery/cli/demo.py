@@ -7,6 +7,7 @@ shown is read back from the product's own output files.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -245,7 +246,11 @@ def _close(place: Path, follower: Follower) -> None:
         f"  dead letters      {place}/.joinery/dead_letters/*.jsonl\n"
         f"  the declaration   {place}/joinery.yaml\n"
         f"  the plan          joinery explain {place}/joinery.yaml\n"
+        f"  the products      joinery ui {place}/joinery.yaml\n"
     )
+    if standing:
+        email = shlex.quote(str(smallest["email"]))
+        sys.stdout.write(f"  why it looks so   joinery why {email} --file {place}/joinery.yaml\n")
 
 
 def _shortened(document: object) -> object:

@@ -38,7 +38,7 @@ _NONE = "No dead letters matched."
 
 
 @dlq.command("list")
-def list_letters(
+def list_dead_letters(
     file: File = _FILE,
     reason: Reason = "",
     of: Of = "",

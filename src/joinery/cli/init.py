@@ -6,6 +6,7 @@ The small project that `joinery init` writes: customers with their orders.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from joinery.cli.project import DONE
@@ -80,8 +81,10 @@ cases:
           - {id: 2, spent: 24.50}
 """
 
+PROJECT_FILE = "joinery.yaml"
+SCHEMA = "joinery.schema.json"
 FILES = {
-    "joinery.yaml": PROJECT,
+    PROJECT_FILE: PROJECT,
     "tests/customer_profile.yaml": CASES,
     "data/customer/0001.jsonl": """\
 {"id": 1, "name": "Ada", "city": "London"}
@@ -106,7 +109,7 @@ FILES = {
 
 
 class InitError(SpecError):
-    """A project cannot be written here."""
+    """A project cannot be written here, or not from there."""
 
     code = "INIT"
 
@@ -117,7 +120,17 @@ def run_init(folder: Path) -> int:
     Raises:
         InitError: One of its files is there already, or the folder cannot be written.
     """
-    files = {**FILES, "joinery.schema.json": schema_text()}
+    write_new(folder, {**FILES, SCHEMA: schema_text()})
+    say_next(folder, "joinery check && joinery test && joinery run --once")
+    return DONE
+
+
+def refuse_standing(folder: Path, files: Iterable[str]) -> None:
+    """Refuse a folder that has one of the files.
+
+    Raises:
+        InitError: It has.
+    """
     standing = [name for name in files if (folder / name).exists()]
     if standing:
         raise InitError(
@@ -125,15 +138,25 @@ def run_init(folder: Path) -> int:
             detail="Nothing was written.",
             hint="Name an empty folder: joinery init FOLDER.",
         )
+
+
+def write_new(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder, and say their names.
+
+    Raises:
+        InitError: One of them is there already, or the folder cannot be written.
+    """
+    refuse_standing(folder, files)
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InitError(f"could not write into {folder}: {error.strerror}") from error
+    sys.stdout.write("".join(f"{folder / name}\n" for name in files))
+
+
+def say_next(folder: Path, commands: str) -> None:
+    """Say what to type next."""
     inside = "" if folder == Path() else f"cd {folder} && "
-    sys.stdout.write(
-        "".join(f"{folder / name}\n" for name in files)
-        + f"\nNext: {inside}joinery check && joinery test && joinery run --once\n"
-    )
-    return DONE
+    sys.stdout.write(f"\nNext: {inside}{commands}\n")

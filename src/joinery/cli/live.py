@@ -102,7 +102,8 @@ class JsonDisplay:
         """Write one line with what is read and where documents go."""
         self._progress = progress
         self._targets = {name: list(each) for name, each in targets.items()}
-        _write_json({"event": "started", "relations": list(topics), "targets": self._targets})
+        told = {"relations": list(topics), "targets": self._targets}
+        _write_json({"event": "started", **told, "partitions": dict(progress().partitions)})
 
     def phase(self, phase: Phase) -> None:
         """Write one line."""

@@ -1,4 +1,4 @@
-"""`joinery preview`: the documents of the change files, without Spark and without a sink.
+"""`joinery preview`: the documents that the logs make, without Spark and without a sink.
 
 JSON for people: what fits a line stands on one, numbers keep the digits they were given.
 """
@@ -21,6 +21,7 @@ from joinery.model.change import DocumentChange
 from joinery.plan.nodes import Product
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
+from joinery.semantics.json_text import json_line, read_json
 from joinery.semantics.render import document_json, map_key_text
 from joinery.testing.case import Target
 from joinery.testing.case_load import Targets, check_project
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
     from joinery.spark.frames.file_preview import FilePreview
 
 _WIDTH = 96
-
-
-class _Number(str):
-    """A number as it was written."""
-
-    __slots__ = ()
 
 
 def pretty_json(text: str, width: int = _WIDTH) -> str:
@@ -51,11 +46,11 @@ def pretty_json(text: str, width: int = _WIDTH) -> str:
           ]
         }
     """
-    return _pretty(json.loads(text, parse_float=_Number, parse_int=_Number), 0, width)
+    return _pretty(read_json(text), 0, width)
 
 
 def _pretty(value: Any, indent: int, width: int, taken: int = 0) -> str:
-    line = _line(value)
+    line = json_line(value)
     if not value or indent + taken + len(line) <= width or not isinstance(value, dict | list):
         return line
     inner = " " * (indent + 2)
@@ -70,22 +65,6 @@ def _pretty(value: Any, indent: int, width: int, taken: int = 0) -> str:
         opened, closed = "[", "]"
     body = ",\n".join(f"{inner}{each}" for each in parts)
     return f"{opened}\n{body}\n{' ' * indent}{closed}"
-
-
-def _line(value: Any) -> str:
-    match value:
-        case _Number():
-            return str(value)
-        case dict():
-            parts = (
-                f"{json.dumps(name, ensure_ascii=False)}: {_line(each)}"
-                for name, each in value.items()
-            )
-            return f"{{{', '.join(parts)}}}"
-        case list():
-            return f"[{', '.join(map(_line, value))}]"
-        case _:
-            return json.dumps(value, ensure_ascii=False)
 
 
 class PreviewArgumentError(SpecError):
@@ -105,6 +84,7 @@ class PreviewArguments:
         limit: The most documents that are shown.
         records: The most records that are read of a topic.
         until_closed: Whether all logs end with them, so that no window stays open.
+        as_of: Only what was written up to this moment; empty for all.
     """
 
     name: str
@@ -113,6 +93,7 @@ class PreviewArguments:
     limit: int = 20
     records: int = 50_000
     until_closed: bool = False
+    as_of: str = ""
 
 
 def run_preview(arguments: PreviewArguments) -> int:
@@ -130,7 +111,11 @@ def run_preview(arguments: PreviewArguments) -> int:
     check_project(spec)
     target = _target(spec, arguments.name or _only(spec))
     found = preview_files(
-        spec, target.plan, most=arguments.records, until_closed=arguments.until_closed
+        spec,
+        target.plan,
+        most=arguments.records,
+        until_closed=arguments.until_closed,
+        as_of=arguments.as_of,
     )
     chosen = _chosen(found.documents, target, arguments.keys)
     for each in islice(chosen, arguments.limit):
@@ -269,4 +254,6 @@ def _dead(found: FilePreview, target: Target) -> Iterator[str]:
 
 
 def _place(letter: Mapping[str, Any]) -> str:
-    return f"{letter['topic']}/{letter['file']}:{letter['line']}"
+    if "file" in letter:
+        return f"{letter['topic']}/{letter['file']}:{letter['line']}"
+    return f"{letter['topic']}/{letter['partition']}/{letter['offset']}"

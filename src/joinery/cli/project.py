@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from joinery.project.product import ProjectSpec
 
 
-class SparkAnalyserWhenAsked:
+class LazySparkAnalyser:
     """An analyser that starts Spark when it is first asked, and ends it with the command."""
 
     def __init__(self) -> None:
@@ -53,9 +53,9 @@ class SparkAnalyserWhenAsked:
 
 
 @contextmanager
-def analyser() -> Iterator[SparkAnalyserWhenAsked]:
+def analyser() -> Iterator[LazySparkAnalyser]:
     """Give an analyser for the time of a command."""
-    opened = SparkAnalyserWhenAsked()
+    opened = LazySparkAnalyser()
     try:
         yield opened
     finally:

@@ -1,8 +1,8 @@
 """`joinery demo --real`: the code-hosting company on real servers, from commit to document.
 
-PostgreSQL is written to all the time; Debezium captures it into Kafka; the documents are kept
-in OpenSearch and PostgreSQL. What is shown is read back from OpenSearch, and at the end all
-documents are compared with one query over the five tables.
+PostgreSQL is written to all the time; the run captures its log, or Debezium does, into Kafka. The
+documents are kept in OpenSearch and PostgreSQL. What is shown is read back from OpenSearch, and at
+the end all documents are compared with one query over the five tables.
 
 Invariant: whatever ends the demo, its servers end too, and its replication slot is gone.
 
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +32,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from joinery.capture.spool import CaptureError
+from joinery.capture.state import drop_source
 from joinery.cli.follow import Followed
 from joinery.cli.live import Targets, summary_line, waiting_line
 from joinery.cli.project import DONE, FAILED, write_warning
@@ -42,6 +44,8 @@ from joinery.dev.development import DevelopmentStack
 from joinery.dev.process import answers, ask
 from joinery.model.progress import BatchProgress, Phase, Progress, Totals, Waiting
 from joinery.model.warning import RunWarning
+from joinery.project.load import load_spec
+from joinery.spark.batch.captures import database_of
 from joinery.testing.github import History
 from joinery.testing.github_database import CAPTURED, WORKDAY, Act, GithubDatabase
 
@@ -140,8 +144,26 @@ def _beat(number: int) -> Act:
     return Act("pull_request", "update", (_row(number), _row(number - 1)))
 
 
-SERVICES = ("postgres", "kafka", "connect", "opensearch")
+SERVICES = ("postgres", "opensearch")
+KAFKA_SERVICES = ("postgres", "kafka", "connect", "opensearch")
 NAME = "github"
+_DIRECT = """\
+# The code-hosting company on real parts: one document a user in OpenSearch and PostgreSQL, straight
+# from the tables in PostgreSQL. All at once, servers included: joinery demo --real
+# Or with servers of your own, their addresses in the environment: joinery run real.yaml
+"""
+_BY_KAFKA = """\
+# The code-hosting company on real parts: PostgreSQL, captured by Debezium into Kafka, kept as one
+# document a user in OpenSearch and PostgreSQL. All at once: joinery demo --real --kafka
+# Or with servers of your own, their addresses in the environment: joinery run kafka.yaml
+"""
+_DIRECT_SOURCE = """\
+  changes: {postgres: {url: "${POSTGRES}"}}
+"""
+_KAFKA_SOURCE = """\
+  changes: {kafka: {bootstrap: "${KAFKA}"}}
+defaults: {source: changes, format: debezium-json}
+"""
 _CHANGES, _USERS, _FOLLOWED = 6000, 300, 3
 _ENDLESS = 1_000_000_000
 _PATIENCE_S, _LOOK_S, _TOLD_EVERY_S = 60.0, 0.2, 5.0
@@ -155,11 +177,13 @@ class RealOptions:
         rate: Commits a second.
         seconds: How long the company works; 0 until Ctrl-C.
         seed: Another seed, another history.
+        kafka: The changes go through Debezium and Kafka, as many a house has them.
     """
 
     rate: float = 30.0
     seconds: float = 60.0
     seed: int = 7
+    kafka: bool = False
 
 
 class Index:
@@ -268,7 +292,7 @@ class RealDisplay:
     ) -> None:
         """Let the company work, now that its documents are kept."""
         self._progress = progress
-        _say(f"Spark is up; reading {len(topics)} topics. + came, - left, ~ changed.\n")
+        _say(f"Spark is up; reading {len(topics)} tables. + came, - left, ~ changed.\n")
         self._company.work()
         if self._seconds:
             threading.Thread(target=self._tell, name="joinery-story", daemon=True).start()
@@ -345,13 +369,15 @@ def run_real_demo(folder: Path, options: RealOptions) -> int:
     """Run the demo in a new folder, to its end or Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     project = folder / "joinery.yaml"
-    project.write_text(real_project_text(), encoding="utf-8")
-    with _servers(folder) as addresses:
+    project.write_text(real_project_text(kafka=options.kafka), encoding="utf-8")
+    captured = _by_debezium if options.kafka else _straight
+    with _servers(folder, KAFKA_SERVICES if options.kafka else SERVICES) as addresses:
         os.environ.update(addresses)
         company = Company(addresses["POSTGRES"], Index(addresses["OPENSEARCH"]), options)
         ending = Ending()
         display = RealDisplay(company, ending, options.seconds)
-        with _captured(folder, addresses["POSTGRES"], company):
+        _say(f"{company.fill():,} rows were written, changed or deleted in PostgreSQL.\n")
+        with captured(folder, addresses["POSTGRES"]):
             try:
                 run_project(RunArguments(file=project), display, ending)
             finally:
@@ -359,9 +385,20 @@ def run_real_demo(folder: Path, options: RealOptions) -> int:
         return _close(display)
 
 
-def real_project_text() -> str:
-    """Return the project file of the demo, which is also `examples/github/real.yaml`."""
-    return (files("joinery.cli") / "github_real.yaml").read_text(encoding="utf-8")
+def real_project_text(*, kafka: bool = False) -> str:
+    """Return the project file of the demo, which is also `examples/github/real.yaml`.
+
+    Args:
+        kafka: The one that reads Debezium's topics, which is `examples/github/kafka.yaml`.
+    """
+    text = (files("joinery.cli") / "github_real.yaml").read_text(encoding="utf-8")
+    if not kafka:
+        return text
+    text = text.replace(_DIRECT, _BY_KAFKA).replace(_DIRECT_SOURCE, _KAFKA_SOURCE)
+    for table in CAPTURED:
+        name = table.rpartition(".")[2]
+        text = text.replace(f"\n  {name}:\n", f"\n  {name}:\n    topic: {NAME}.{table}\n")
+    return text
 
 
 def _stack(folder: Path) -> DevelopmentStack:
@@ -369,11 +406,11 @@ def _stack(folder: Path) -> DevelopmentStack:
 
 
 @contextmanager
-def _servers(folder: Path) -> Iterator[Mapping[str, str]]:
+def _servers(folder: Path, services: Sequence[str]) -> Iterator[Mapping[str, str]]:
     """Keep the servers up for the length of a block."""
     stack = _stack(folder)
     try:
-        started = stack.up(SERVICES, lambda each: _say(f"starting {each.name}\n"))
+        started = stack.up(services, lambda each: _say(f"starting {each.name}\n"))
         addresses = {key: value for each in started for key, value in each.addresses.items()}
         _say("".join(f"  {key:<11} {value}\n" for key, value in addresses.items()))
         yield addresses
@@ -383,9 +420,20 @@ def _servers(folder: Path) -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
-def _captured(folder: Path, database: str, company: Company) -> Iterator[None]:
-    """Keep the database filled and captured for the length of a block."""
-    _say(f"{company.fill():,} rows were written, changed or deleted in PostgreSQL.\n")
+def _straight(folder: Path, database: str) -> Iterator[None]:
+    """Let the run capture the database itself; give its slot back after the block."""
+    spec = load_spec(folder / "joinery.yaml")
+    try:
+        yield
+    finally:
+        for source in spec.sources:
+            with suppress(CaptureError):  # a server that is gone holds no slot
+                drop_source(*database_of(spec, source))
+
+
+@contextmanager
+def _by_debezium(folder: Path, database: str) -> Iterator[None]:
+    """Keep the database captured into Kafka for the length of a block."""
     worker = _stack(folder).service("connect")
     try:
         connect.create(worker, NAME, capture(NAME, database=database, tables=CAPTURED))

@@ -108,7 +108,8 @@ class RunArguments:
         solution: Overrides the products' own.
         real_time: Use Spark's real-time mode instead of micro-batches.
         rebuild: Read everything anew, then take the place of what is there.
-        bootstrap_from: Where the state of another solution comes from; with `rebuild` alone.
+        bootstrap_from: Where state comes from: the sources, the tables of a database in bulk, or
+            the checkpoint of another solution.
         settings: `dotted.key=value`, put into the project file.
         master: Spark's master.
     """
@@ -175,6 +176,7 @@ def run_project(
     _check(arguments)
     settings = (*arguments.settings, *(("run.real_time=true",) if arguments.real_time else ()))
     spec = load_spec(arguments.file, settings=settings)
+    _check_database(arguments, spec)
     fresh = [each for each in _spark_log(spec).parents if not each.exists()]
     driver = _early_driver(spec, arguments)
     try:
@@ -184,6 +186,16 @@ def run_project(
     finally:
         if driver is not None:
             driver.end()
+
+
+def _check_database(arguments: RunArguments, spec: ProjectSpec) -> None:
+    """Refuse to read the tables of a database where no source is one."""
+    kinds = {each.kind for each in spec.sources}
+    if arguments.bootstrap_from == "database" and "postgres" not in kinds:
+        raise RunArgumentError(
+            "no source of the project is a database",
+            hint="Use --bootstrap-from source; it reads the sources from their beginning.",
+        )
 
 
 def _planned(
@@ -297,6 +309,8 @@ class Command:
             return
         run.start(session)
         self._ending.attach(run.request_stop)
+        if not (self._arguments.once or rebuild):
+            self._audit(plan, run)
         from joinery.dead_letters.open import own_dead_letter_topic
 
         if (topic := own_dead_letter_topic(self._spec)) is not None:
@@ -307,10 +321,19 @@ class Command:
         finally:
             self._display.end(run.progress.totals)
             if run.progress.totals.dead:
-                listing = letters_command(self._arguments)
+                listing = dead_letters_command(self._arguments)
                 sys.stderr.write(f"dead letters are in {run.dead_letters}; {listing} shows why\n")
         for query in run.replaced:
             sys.stderr.write(f'a rebuild has taken over "{query}"; this run has ended\n')
+
+    def _audit(self, plan: Plan, run: Run) -> None:
+        from joinery.app.auditor import start_auditor
+
+        try:
+            start_auditor(self._spec, plan, self._arguments.products, run)
+        except JoineryError:
+            run.stop()
+            raise
 
     def _analysed(self) -> Plan:
         """Build the plan with the analyser of the run's own session."""
@@ -328,6 +351,7 @@ class Command:
             wait_ms=duration_ms(self._arguments.wait) if self._arguments.wait else None,
             products=self._arguments.products,
             rebuild=rebuild,
+            bulk=rebuild and self._arguments.bootstrap_from == "database",
             on_batch=self._display.batch,
             on_wait=self._display.wait,
             on_phase=self._display.phase,
@@ -367,7 +391,7 @@ class Command:
             error.hint = f"{error.hint} Spark's log: {self._log}".strip()
 
 
-def letters_command(arguments: RunArguments) -> str:
+def dead_letters_command(arguments: RunArguments) -> str:
     """Return the command that lists the dead letters of a run."""
     file = "" if arguments.file == _DEFAULT else f" --file {shlex.quote(str(arguments.file))}"
     return f"joinery dlq list{file}{' --real-time' if arguments.real_time else ''}"
@@ -389,10 +413,10 @@ def _check(arguments: RunArguments) -> None:
         raise RunArgumentError(
             f'--wait needs a duration, not "{arguments.wait}"', hint="Write one such as 5m or 90s."
         )
-    if arguments.bootstrap_from not in (None, "source", "checkpoint"):
+    if arguments.bootstrap_from not in (None, "source", "database", "checkpoint"):
         raise RunArgumentError(
             f'join state cannot come from "{arguments.bootstrap_from}"',
-            hint="Use --bootstrap-from source, or --bootstrap-from checkpoint.",
+            hint="Use --bootstrap-from source, database or checkpoint.",
         )
     if arguments.real_time and arguments.rebuild:
         raise RunArgumentError("--rebuild works in micro-batches, so it cannot go with --real-time")

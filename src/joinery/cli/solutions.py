@@ -28,7 +28,7 @@ from joinery.plan.nodes import Plan
 from joinery.project.kinds import SOLUTIONS, with_solution
 from joinery.project.load import load_spec, read_tree
 from joinery.project.product import ProjectSpec
-from joinery.project.tree import MapTree
+from joinery.project.tree import MapTree, Scalar
 from joinery.solutions.auto import Figures, keep_figures
 from joinery.solutions.choose import store_solutions
 from joinery.solutions.price import Hosted, PriceError, Prices
@@ -251,7 +251,9 @@ def _prices(file: Path | None) -> Prices:
     except (OSError, UnicodeDecodeError) as error:
         raise PriceError(f'the price list "{file}" could not be read', detail=str(error)) from error
     entries = tree.entries if isinstance(tree, MapTree) else ()
-    return Prices().with_list({each.name: getattr(each.value, "value", None) for each in entries})
+    scalars = ((each.name, each.value) for each in entries)
+    found = {name: each.value if isinstance(each, Scalar) else None for name, each in scalars}
+    return Prices().with_list(found)
 
 
 def _data(measured: Measured, spec: ProjectSpec, prices: Prices) -> dict[str, Any]:

@@ -16,7 +16,14 @@ from pathlib import Path
 from joinery.cli.columns import aligned
 from joinery.cli.project import DONE, FOUND
 from joinery.errors import SpecError
-from joinery.observe.status import ProductStatus, ProjectStatus, known_products, project_status
+from joinery.observe.figure import counted_text, seconds_text, size_text
+from joinery.observe.status import (
+    MARKS,
+    ProductStatus,
+    ProjectStatus,
+    known_products,
+    project_status,
+)
 from joinery.project.load import load_spec
 from joinery.project.product import ProjectSpec
 
@@ -24,7 +31,6 @@ _HEADER = ("product", "state", "fresh", "behind", "docs/s", "sent", "state size"
 _NUMBERS = range(2, len(_HEADER))
 _SHOWN = 20
 _REDRAWN_S = 1.0
-_MARKS = {"failed": "✗", "gone": "✗", "waiting": "◐", "behind": "◐", "live": "●"}
 
 
 class StatusProductError(SpecError):
@@ -87,12 +93,12 @@ def status_lines(found: ProjectStatus, shown: int) -> Iterator[str]:
     """
     products = found.products[:shown]
     urgent = sum(each.wants_attention for each in found.products)
-    yield f"{found.project}   {_counted(len(found.products), 'product')}   {_urgent(urgent)}"
+    yield f"{found.project}   {counted_text(len(found.products), 'product')}   {_urgent(urgent)}"
     if products:
         table = aligned([_HEADER, *map(_row, products)], right=_NUMBERS)
         yield f"  {next(table)}"
         for line, each in zip(table, products, strict=True):
-            yield f"{_MARKS.get(each.state, ' ')} {line}"
+            yield f"{MARKS.get(each.state, ' ')} {line}"
             yield from _reasons(each)
     if hidden := len(found.products) - len(products):
         yield f"… {hidden} more: joinery status --all"
@@ -112,50 +118,19 @@ def _row(status: ProductStatus) -> tuple[str, ...]:
     return (
         status.product,
         status.state,
-        "-" if status.fresh_s is None else _seconds(status.fresh_s),
+        "-" if status.fresh_s is None else seconds_text(status.fresh_s),
         _behind(status),
         f"{status.per_second:,.0f}",
         f"{status.documents:,}",
-        "-" if status.state_bytes is None else _size(status.state_bytes),
+        "-" if status.state_bytes is None else size_text(status.state_bytes),
         f"{status.dead:,}",
     )
 
 
 def _behind(status: ProductStatus) -> str:
     if status.bytes_left and not status.rows_left:
-        return _size(status.bytes_left)
+        return size_text(status.bytes_left)
     return f"{status.rows_left:,}"
-
-
-def _seconds(seconds: float) -> str:
-    """Return a length of time in two figures or so.
-
-    Example:
-        >>> [_seconds(each) for each in (0.42, 41, 400, 90_000)]
-        ['0.4 s', '41 s', '6.7 min', '25.0 h']
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _size(size: int) -> str:
-    """Return bytes in the unit that fits.
-
-    Example:
-        >>> [_size(each) for each in (12, 88_000, 352_000_000)]
-        ['12 B', '88 kB', '352 MB']
-    """
-    for unit, divisor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= divisor:
-            return f"{size / divisor:.3g} {unit}"
-    return f"{size} B"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _urgent(count: int) -> str:

@@ -35,6 +35,7 @@ _PASSING = (
     "_STATE",
     "COORDINATOR_NOT_AVAILABLE",
     "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
     "CONCURRENT_TRANSACTIONS",
     "NOT_ENOUGH_REPLICAS",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
@@ -224,7 +225,7 @@ def _made(brokers: Brokers, client: Callable[[dict[str, Any]], Any], **settings:
     except KafkaException as error:
         raise SinkOptionError(
             "Kafka's client does not take these properties",
-            detail=brokers.masked(told(error.args[0])),
+            detail=brokers.masked(sentence_of(error.args[0])),
             hint="Check properties of the sink.",
         ) from error
 
@@ -291,7 +292,7 @@ def failure(brokers: Brokers, error: Any, what: str, reason: str = "") -> Except
     known = error_of(error)
     name = known.name()
     message = f"{what} Kafka at {brokers.bootstrap}"
-    detail = brokers.masked(" ".join(part for part in (told(known), reason) if part))
+    detail = brokers.masked(" ".join(part for part in (sentence_of(known), reason) if part))
     if name in FENCED:
         return FencedError(
             f"Kafka at {brokers.bootstrap} refuses this run: another has taken over", detail=detail
@@ -310,6 +311,6 @@ def code_of(error: Any) -> str:
     return str(error_of(error).name())
 
 
-def told(error: KafkaError) -> str:
+def sentence_of(error: KafkaError) -> str:
     """Return an error as a sentence."""
     return f"{error.name().strip('_')}: {error.str()}."

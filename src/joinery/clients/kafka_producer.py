@@ -21,7 +21,7 @@ from joinery.clients.kafka import (
     kafka_errors,
     make_consumer,
     make_producer,
-    told,
+    sentence_of,
     topic_partition,
 )
 from joinery.errors import SinkUnavailableError
@@ -34,6 +34,7 @@ _COMMIT_S = 5.0
 _ABORT_S = 2.0
 _STUCK_S = 120.0
 _DOWN_S = 5.0
+_AGAIN_S = 0.1
 _POLL_EVERY = 2_000
 UNNAMED = ""
 Record = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
@@ -174,10 +175,21 @@ class Producer:
 
     def noted(self, note: Note) -> int | None:
         """Return the number that the last committed transaction kept; None for none."""
-        asked = [topic_partition(note.topic, 0)]
-        what = "could not read a consumer group of"
-        (found,) = self._call(lambda: self._reader(note).committed(asked, ANSWER_S), what)
-        return None if found.offset < 0 else int(found.offset)
+        what, deadline = "could not read a consumer group of", time.monotonic() + ANSWER_S
+        while True:
+            try:
+                found = self._call(lambda: self._committed(note), what)
+            except SinkUnavailableError:
+                # A group that is new, or whose broker has changed, is soon found.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                return None if found.offset < 0 else int(found.offset)
+
+    def _committed(self, note: Note) -> Any:
+        (found,) = self._reader(note).committed([topic_partition(note.topic, 0)], ANSWER_S)
+        return found
 
     def _reader(self, note: Note) -> Any:
         if note.group not in self._readers:
@@ -204,7 +216,7 @@ class Producer:
             self.abandon()
         elif self._transactional:
             self._commit()
-        return {label: told(error) for label, error in failed.items()}
+        return {label: sentence_of(error) for label, error in failed.items()}
 
     def abandon(self) -> None:
         """Give up the batch, as far as the brokers can still be told."""
@@ -291,7 +303,7 @@ class Producer:
     def _heard(self, error: KafkaError) -> None:
         """Note a broker that cannot be reached; the client calls this."""
         since = self._down[0] if self._down else time.monotonic()
-        self._down = (since, self._brokers.masked(told(error)))
+        self._down = (since, self._brokers.masked(sentence_of(error)))
 
     def _delivered(self, label: str | bytes, error: KafkaError | None, message: Message) -> None:
         """Note a record that was not delivered; the client calls this.

@@ -23,12 +23,17 @@ _STUCK_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a topic."""
+    """One record of a topic.
+
+    Attributes:
+        logged_ms: Its timestamp, in milliseconds since 1970; -1 where it has none.
+    """
 
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
+    logged_ms: int = -1
 
 
 def read_topic(brokers: Brokers, topic: str) -> Iterator[Record]:
@@ -58,6 +63,20 @@ def read_record(brokers: Brokers, topic: str, partition: int, offset: int) -> Re
         consumer.assign([topic_partition(topic, partition, offset)])
         found = next(_until(brokers, consumer, {partition: offset + 1}), None)
         return found if found is not None and found.offset == offset else None
+    finally:
+        consumer.close()
+
+
+def read_ends(brokers: Brokers, topic: str) -> dict[int, int]:
+    """Return the offset after the last record of each partition that holds any.
+
+    Raises:
+        SinkUnavailableError: The brokers do not answer.
+        SinkError: They refuse us.
+    """
+    consumer = make_consumer(brokers)
+    try:
+        return {each: end for each, (_, end) in _ends(brokers, consumer, topic).items()}
     finally:
         consumer.close()
 
@@ -92,7 +111,7 @@ def _until(brokers: Brokers, consumer: Any, ends: dict[int, int]) -> Iterator[Re
             if message.error().name() != "_PARTITION_EOF":
                 raise failure(brokers, message.error(), "could not read from")
         elif offset < ends.get(partition, 0):
-            yield Record(partition, offset, message.key(), message.value())
+            yield Record(partition, offset, message.key(), message.value(), message.timestamp()[1])
         # A log may end in markers of transactions, which are told as the end only.
         if partition in ends and offset + 1 >= ends[partition]:
             del ends[partition]

@@ -21,6 +21,7 @@ REASONS = (
     "wrong_type",
     "out_of_range",
     "key_missing",
+    "subject_missing",
     "wrong_format",
     "truncate",
     "ambiguous_order",
@@ -124,8 +125,13 @@ class DeadLetter:
 
     @property
     def cut(self) -> bool:
-        """Whether only the beginning of the record is kept."""
-        return bool(self.facts.get("cut"))
+        """Whether only the beginning of the record is kept, or its bytes are sealed."""
+        return bool(self.facts.get("cut")) or self.sealed
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the record's bytes are sealed, as they are where some may be personal."""
+        return any(str(self.facts.get(name)).startswith("jyd1:") for name in ("key", "value"))
 
     def raw(self, name: Literal["key", "value"]) -> bytes | None:
         """Return the bytes of the record's key or value; None where it had none."""

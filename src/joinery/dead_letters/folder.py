@@ -141,7 +141,7 @@ class PatientDeadLetters:
     Args:
         writer: Where they go.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
     """
 
     def __init__(

@@ -12,8 +12,8 @@ from joinery.dead_letters.folder import (
     DeadLetterWriter,
 )
 from joinery.errors import SpecError
-from joinery.plan.sink import LETTER_KINDS
 from joinery.project.kafka import kafka_options
+from joinery.project.kinds import DEAD_LETTER_KINDS
 from joinery.project.option import plain
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
 
@@ -104,7 +104,7 @@ def _place(spec: ProjectSpec) -> tuple[str, dict[str, Any]]:
         if named is None:
             raise DeadLetterPlaceError(f'there is no sink "{sink.use}" for dead letters')
         kind, options = named.kind, {**dict(named.options), **options}
-    if kind not in LETTER_KINDS:
+    if kind not in DEAD_LETTER_KINDS:
         raise DeadLetterPlaceError(
             f'dead letters cannot be kept in "{kind}"',
             hint="Write {files: {path: …}} or {kafka: {topic: …}}.",

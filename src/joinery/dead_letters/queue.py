@@ -26,8 +26,10 @@ from joinery.dead_letters.replay import ReplayError, replay_documents, replay_fi
 from joinery.errors import JoineryError, SpecError
 from joinery.plan.nodes import Plan
 from joinery.plan.stream import outputs_of
+from joinery.project.postgres import as_files
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.sinks.protocol import make_sink
+from joinery.vault.sink import opening_sink
 
 
 class DeadLetterSelectionError(SpecError):
@@ -180,7 +182,10 @@ class DeadLetterQueue:
         if product is None:
             raise ReplayError(f'the project has no product "{name}"')
         folder = self._spec.path_of(".")
-        sinks = (make_sink(each.kind, name, dict(each.options), folder) for each in product.sinks)
+        made = (
+            (each, make_sink(each.kind, name, dict(each.options), folder)) for each in product.sinks
+        )
+        sinks = (opening_sink(self._spec, product, each, sink) for each, sink in made)
         sink = next((each for each in sinks if each.target == target), None)
         if sink is None:
             raise ReplayError(f'product "{name}" has no sink "{target}" any more')
@@ -253,6 +258,10 @@ def _into_files(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]
     replay_files(spec.path_of(str(dict(source.options)["path"])), letters)
 
 
+def _into_spool(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
+    _into_files(spec, as_files(spec, source), letters)
+
+
 def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]) -> None:
     from joinery.dead_letters.replay import replay_kafka
 
@@ -262,4 +271,5 @@ def _into_kafka(spec: ProjectSpec, source: SourceSpec, letters: list[DeadLetter]
 _REPLAYS: dict[str, Callable[[ProjectSpec, SourceSpec, list[DeadLetter]], None]] = {
     "files": _into_files,
     "kafka": _into_kafka,
+    "postgres": _into_spool,
 }

@@ -86,7 +86,7 @@ def _whole_line(file: Path, letter: DeadLetter) -> bytes:
         found = None
     if found is None:
         raise ReplayError(
-            f"dead letter {letter.id} holds only the beginning of its record, which is gone",
+            f"dead letter {letter.id} holds {_kept(letter)} its record, which is gone",
             detail=f"It was in {file}, line {wanted}.",
             hint="Drop the dead letter, or give the whole record with --value.",
         )
@@ -109,6 +109,10 @@ def line_of(key: bytes | None, value: bytes | None) -> bytes:
         return value
     parts = (b"null" if each is None else each for each in (key, value))
     return b'{"key":%s,"value":%s}' % tuple(parts)
+
+
+def _kept(letter: DeadLetter) -> str:
+    return "nothing but the seal of" if letter.sealed else "only the beginning of"
 
 
 def _is_keyed(value: bytes) -> bool:
@@ -238,8 +242,8 @@ def _whole(brokers: Brokers, letter: DeadLetter) -> Record:
     found = read_record(brokers, topic, partition, offset)
     if found is None:
         raise ReplayError(
-            f"dead letter {letter.id} holds only the beginning of its record, which is gone",
-            detail=f'It stood in topic "{topic}", {letter.place}.',
+            f"dead letter {letter.id} holds {_kept(letter)} its record, which is gone",
+            detail=f'It was in topic "{topic}", {letter.place}.',
             hint="Drop the dead letter, or give the whole record with --value.",
         )
     return found

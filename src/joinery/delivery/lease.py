@@ -20,18 +20,20 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from joinery.errors import RunError
+from joinery.errors import RunError, SinkUnavailableError
 from joinery.files import write_whole
 from joinery.sinks.protocol import FencedError
 
 RENEW_S = 2.0
 LAPSE_S = 10.0
 _LOCK_WAIT_S = 5.0
+_LOOKS = 5
+_LOOK_S = 0.2
 _ORPHAN_POLL_S = 0.1
 
 
@@ -77,6 +79,44 @@ class Holder:
         return self.machine == _machine() and not _running(self.processes[0])
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseWatch:
+    """A lease as the tasks of its holder see it, who cannot renew it.
+
+    Attributes:
+        file: Where the lease is kept, seen from all machines.
+        owner: The run whose tasks these are.
+        query: Its name, for messages.
+    """
+
+    file: Path
+    owner: str
+    query: str
+
+    def check(self) -> None:
+        """Return if the run still holds the lease.
+
+        Raises:
+            FencedError: Another run has taken over.
+            SinkUnavailableError: The lease cannot be seen now, as where a shared folder lags
+                behind its renewal; whoever holds it decides whether to try again.
+        """
+        if self._holder().owner != self.owner:
+            raise _fenced(self.query)
+
+    def _holder(self) -> Holder:
+        for _ in range(_LOOKS):
+            with suppress(OSError):
+                if holder := _holder(self.file):
+                    return holder
+            time.sleep(_LOOK_S)
+        raise SinkUnavailableError(
+            f'the lease on "{self.query}" cannot be seen from the task that writes',
+            detail=f"It is {self.file}.",
+            hint="The folder of the checkpoint has to be shared with the executors.",
+        )
+
+
 class Lease:
     """The lease on one query.
 
@@ -113,6 +153,11 @@ class Lease:
         return self._held.owner if self._held else ""
 
     @property
+    def watch(self) -> LeaseWatch:
+        """What tells from another machine whether this run still holds the lease."""
+        return LeaseWatch(self._file, self.owner, self._query)
+
+    @property
     def epoch(self) -> int:
         """The number of this taking."""
         return self._held.epoch if self._held else 0
@@ -139,7 +184,7 @@ class Lease:
         self._thread = threading.Thread(target=self._renew, name="joinery-lease", daemon=True)
         self._thread.start()
 
-    def when_asked(self, end: Callable[[], None]) -> None:
+    def on_request(self, end: Callable[[], None]) -> None:
         """Call `end`, from the renewing thread, when a rebuild asks this run to end."""
         self._on_asked = end
 
@@ -217,13 +262,7 @@ class Lease:
         return stands is not None and self._held is not None and stands.owner == self._held.owner
 
     def _read(self) -> Holder | None:
-        try:
-            facts = json.loads(self._file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            return None
-        return Holder(**{**facts, "processes": tuple(facts["processes"])})
+        return _holder(self._file)
 
     def _write(self, holder: Holder) -> None:
         write_whole(self._file, json.dumps(asdict(holder)), synced=False)
@@ -242,6 +281,15 @@ class Lease:
                     )
                 time.sleep(0.02)
             yield
+
+
+def _holder(file: Path) -> Holder | None:
+    """Return who a lease's file names; None where it names nobody."""
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return Holder(**{**facts, "processes": tuple(facts["processes"])})
 
 
 def _try_lock(handle: int) -> bool:
@@ -268,7 +316,7 @@ def _fenced(query: str) -> FencedError:
     return FencedError(
         f'another run has taken over "{query}"',
         detail="This run missed its heartbeat for more than 10 s, and has written nothing since.",
-        hint="Nothing is lost: the other run goes on where this one stood.",
+        hint="Nothing is lost: the other run continues where this one stopped.",
     )
 
 

@@ -10,6 +10,7 @@ first the lease is checked, and the sink has been closed and opened again.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ class Delaying:
 
     Attributes:
         make: Makes a batch of what is sent.
-        tell: Told what became of it, before it is forgotten here.
-        on_error: Told why it could not be sent.
+        tell: Called with what became of it, before it is forgotten here.
+        on_error: Called with why it could not be sent.
         ended: True once the run is to end.
         end: Lets the run end after its batch.
         warn: Takes what someone should look at.
@@ -131,6 +132,27 @@ def _naming_product(sink: Sink, batch: StagedBatch) -> Iterator[None]:
         ) from error
 
 
+class OneAttempt:
+    """Says of a thread that it does not wait for a target that is away; other threads go on to."""
+
+    def __init__(self) -> None:
+        self._thread = threading.local()
+
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """Let this thread try each target once."""
+        self._thread.once = True
+        try:
+            yield
+        finally:
+            self._thread.once = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this thread tries each target once."""
+        return getattr(self._thread, "once", False)
+
+
 class PatientSink(WrappingSink):
     """Writes to `sink`, and waits as long as its target is not there.
 
@@ -138,7 +160,7 @@ class PatientSink(WrappingSink):
         sink: Not yet opened.
         product: Whose documents it takes.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
         patience: How it waits.
     """
 
@@ -227,7 +249,7 @@ class PatientSink(WrappingSink):
             raise
 
 
-class SinkLetters:
+class SinkDeadLetters:
     """The dead letters that the sinks of one batch give; `file` appears with the first."""
 
     def __init__(self, file: Path) -> None:

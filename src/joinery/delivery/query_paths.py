@@ -19,6 +19,7 @@ class QueryPaths:
         staging: Where batches are staged.
         lease_file: Where the lease on the run is kept.
         status_file: Shows operators how far the run has come.
+        control_file: What operators asked of the run.
     """
 
     query: str
@@ -26,13 +27,21 @@ class QueryPaths:
     staging: Path
     lease_file: Path
     status_file: Path
+    control_file: Path
+
+    @property
+    def repair_folder(self) -> Path:
+        """The documents that the run was asked to send again, and what became of them."""
+        return self.control_file.with_suffix(".repair")
 
     @classmethod
     def of(cls, root: Path, query: str) -> Self:
         """Return the paths of the query itself."""
         lease_file = root / "_leases" / f"{query}.lease"
         status_file = root / "_status" / f"{query}.json"
-        return cls(query, root / query, root / "_staging" / query, lease_file, status_file)
+        control_file = root / "_control" / f"{query}.jsonl"
+        staging = root / "_staging" / query
+        return cls(query, root / query, staging, lease_file, status_file, control_file)
 
     @property
     def lease(self) -> Lease:
@@ -48,4 +57,5 @@ def rebuild_paths(root: Path, query: str) -> QueryPaths:
         staging=root / "_staging" / f"{query}.rebuild",
         lease_file=root / "_leases" / f"{query}.rebuild.lease",
         status_file=root / "_status" / f"{query}.rebuild.json",
+        control_file=root / "_control" / f"{query}.rebuild.jsonl",
     )

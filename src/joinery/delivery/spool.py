@@ -121,7 +121,7 @@ class SpoolingSink(WrappingSink):
         place: Where the spool stands.
         delaying: Makes the batch that is written, and is told what became of it.
         closing: Set when the sink has to end.
-        tell: Told when the spool is full, and None once it has room.
+        tell: Called when the spool is full, and None once it has room.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class Recipe(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Remembered:
     """What `service.json` remembers: the ports, and the process once there was one."""
 
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -222,9 +222,9 @@ class Service:
         self.folder.mkdir(parents=True, exist_ok=True)
         ports = self._choose_ports()
         with reserved(ports.values()):
-            self._remember(Standing(ports))
+            self._remember(Remembered(ports))
             launch = self.recipe.prepare(self.folder, ports)
-            self._remember(Standing(ports, process.spawn(launch, self.log, tied=self._tied)))
+            self._remember(Remembered(ports, process.spawn(launch, self.log, tied=self._tied)))
             self.wait_until_ready()
 
     def _choose_ports(self) -> dict[str, int]:
@@ -252,21 +252,21 @@ class Service:
         if found := self._process():
             ending(found)
         if self._file.exists():
-            self._remember(Standing(self.ports))
+            self._remember(Remembered(self.ports))
 
     @property
     def _file(self) -> Path:
         return self.folder / "service.json"
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> Remembered:
         try:
             told = json.loads(self._file.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return Standing()
+            return Remembered()
         known = told["process"]
-        return Standing(told["ports"], ProcessId(**known) if known else None)
+        return Remembered(told["ports"], ProcessId(**known) if known else None)
 
-    def _remember(self, standing: Standing) -> None:
+    def _remember(self, standing: Remembered) -> None:
         write_whole(self._file, json.dumps(asdict(standing)), synced=False)
 
     def _failed(self, how: str) -> ServiceError:

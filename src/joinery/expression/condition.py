@@ -6,6 +6,7 @@ Invariant: what is refused here the kernel refuses too, and the other way round;
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from joinery.expression.expression import build_expression
@@ -16,11 +17,18 @@ from joinery.model.type import BOOLEAN, DataType
 MOST_CHARACTERS = 8192
 """No condition is longer."""
 
+MOST_BRACKETS = 50
+"""So many brackets may stand open at once: Spark's parser takes minutes, and gigabytes, of more."""
+
 LENGTHENING = frozenset({"repeat", "lpad", "rpad"})
 """Functions whose result may be far longer than the row: no condition may call them."""
 
 MOST_LAMBDAS = 2
 """So many lambdas may stand in each other: each goes once through a list of the row."""
+
+_QUOTED_OR_BRACKET = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|([(\[])|([)\]])""", re.DOTALL
+)
 
 
 def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
@@ -42,12 +50,23 @@ def build_condition(text: str, scope: Mapping[str, DataType]) -> Expression:
         raise _refused("the condition is empty")
     if len(text) > MOST_CHARACTERS:
         raise _refused(f"the condition has more than {MOST_CHARACTERS} characters")
+    if _brackets(text) > MOST_BRACKETS:
+        raise _refused(f"more than {MOST_BRACKETS} brackets in each other")
     found, _ = build_expression(text, scope)
     if found.type != BOOLEAN:
         raise _refused(f"the condition is {found.type}, not boolean")
     if found.typed is not None:
         _check_cost(found.typed)
     return found
+
+
+def _brackets(text: str) -> int:
+    """Return how many brackets of a text stand open at once, but for those in quotes."""
+    most = depth = 0
+    for token in _QUOTED_OR_BRACKET.finditer(text):
+        depth += bool(token[1]) - bool(token[2])
+        most = max(most, depth)
+    return most
 
 
 def _check_cost(tree: Typed) -> None:

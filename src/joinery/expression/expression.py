@@ -22,6 +22,7 @@ from joinery.expression.functions import (
 from joinery.expression.lift import Lifted, lift, lift_group
 from joinery.expression.match_read import MatchRead, MatchScope, lift_reads
 from joinery.expression.parse import parse
+from joinery.expression.personal import check_personal, refuse_names, refuse_personal
 from joinery.expression.problem import (
     ExpressionError,
     NotPortableError,
@@ -165,6 +166,8 @@ def _built(
         lifted = lift(text, tree, embeds=embeds, scope=scope, first=first_aggregate, build=build)
     wide = {**scope, **{each.name: each.type for each in lifted.aggregates}}
     lifted = in_seconds(lifted, wide) if seconds else lifted
+    for each in lifted.aggregates:
+        refuse_personal(each.argument)
     return _expression(lifted, wide, analyser), lifted.aggregates
 
 
@@ -182,10 +185,12 @@ def _expression(
             raise error
     try:
         typed = resolve(lifted.tree, scope)
+        check_personal(typed)
         return Expression(lifted.sql, typed.type, references, typed)
     except NotPortableError:
         if analyser is None:
             raise
+    refuse_names(references, scope)
     return Expression(lifted.sql, analyser.type_of(lifted.sql, scope), references)
 
 
@@ -203,6 +208,7 @@ def _unread(text: str, scope: Mapping[str, DataType], analyser: Analyser) -> Exp
         elif token.value not in scope and (moving := _moving(token.value, token.start)):
             raise moving
         names.add(token.value)
+    refuse_names(names, scope)
     return Expression(text, analyser.type_of(text, scope), frozenset(names & set(scope)))
 
 

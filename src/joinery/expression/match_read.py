@@ -57,11 +57,13 @@ class MatchScope:
         variables: Those of the match.
         columns: Of the relation's rows.
         own: The variable whose condition it is; None outside of conditions.
+        rules: Those of the columns that are rows of other relations.
     """
 
     variables: Collection[str]
     columns: Mapping[str, DataType]
     own: str | None = None
+    rules: Collection[str] = ()
 
 
 def lift_reads(
@@ -162,6 +164,10 @@ class _Lifter:
         if any(each.name in self._scope.variables for each in free_names(argument)):
             raise _problem(
                 '"prev" reads the row before, whatever it is', call, "Write prev(column)."
+            )
+        if any(each.name in self._scope.rules for each in free_names(argument)):
+            raise _problem(
+                '"prev" reads columns of the row before, and no rules', call, "Write prev(column)."
             )
         return self._made("", PREV, self._inner(call.spans[0], ()))
 

@@ -8,6 +8,7 @@ from joinery.expression.coercion import convertible
 from joinery.expression.functions import FUNCTIONS
 from joinery.expression.literal import VOID
 from joinery.expression.operator import OPERATORS, Mismatch, Rule, field_of, struct_of
+from joinery.expression.personal import check_arguments
 from joinery.expression.problem import ExpressionError, not_portable, type_error, unknown_column
 from joinery.expression.syntax import (
     Alias,
@@ -97,6 +98,7 @@ class _Resolver:
         if rule is None or (not node.arguments and node.function not in _EMPTY_ALLOWED):
             raise not_portable(f'the function "{node.function}"', offset=node.start)
         arguments = [self.typed(each) for each in node.arguments]
+        check_arguments(node.function, arguments, offset=node.start)
         try:
             found = rule(arguments)
         except Mismatch as mismatch:

@@ -32,7 +32,7 @@ from joinery.lookups.protocol import (
 from joinery.lookups.whole import Whole, WholeStore, WholeTable
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import Waiting
-from joinery.plan.stream import Cache, Limits
+from joinery.project.stream import Cache, Limits
 from joinery.retry import PATIENCE, Patience
 
 
@@ -104,7 +104,7 @@ class Asker:
         patience: How failed requests are repeated.
         user: The stream that asks, for messages.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
         start_wait_s: How long a store that is not there at the start is waited for.
         whole_s: How long a table that was read whole may answer; 0 asks by keys alone.
         filter_s: How long a key may be told absent by a filter of all keys; 0 makes none.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from joinery.lookups.protocol import Answer, Key
-from joinery.plan.stream import Cache
+from joinery.project.stream import Cache
 
 
 class AnswerCache:

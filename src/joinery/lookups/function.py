@@ -59,7 +59,7 @@ class FunctionStore:
             found = self._called(list(asked))
         except OSError as error:
             detail = f"{type(error).__name__}: {error}."
-            raise LookupUnavailableError(f"{self.target} asks to wait", detail=detail) from error
+            raise LookupUnavailableError(f"{self.target} is not ready", detail=detail) from error
         except Exception as error:
             detail = f"{type(error).__name__}: {error}."
             raise LookupStoreError(f"{self.target} failed", detail=detail) from error

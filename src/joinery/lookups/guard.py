@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 
 from joinery.lookups.protocol import Answer, Key, LookupStore, LookupUnavailableError
 from joinery.model.progress import Waiting
-from joinery.plan.stream import Limits
+from joinery.project.stream import Limits
 from joinery.retry import PATIENCE, Patience, Retry
 
 _FIRST_SHARE = 0.1
@@ -133,8 +133,8 @@ class Guard:
         patience: How a failed request is repeated: full jitter, then the breaker.
         user: The stream that asks, for messages.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
-        counted: Told of each request by the name of what it was.
+        tell: Called with what is waited for, and None once that is over.
+        counted: Notified of each request by the name of what it was.
     """
 
     def __init__(
@@ -203,4 +203,4 @@ class Guard:
 
     @property
     def _failed(self) -> str:
-        return f"did not ask {self._store.target}"
+        return f"did not query {self._store.target}"

@@ -15,7 +15,8 @@ from joinery.lookups.protocol import LookupStore, LookupTable
 from joinery.model.progress import Waiting
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
-from joinery.plan.stream import Lookup, filter_ms, whole_ms, why_no_filter, why_not_whole
+from joinery.plan.step import Lookup
+from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import Target
 
@@ -60,7 +61,7 @@ def make_asker(
         folder: Where relative paths begin.
         user: The stream, for messages.
         ended: True once the run is to end.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
 
     Raises:
         SpecError: The store is not installed, or its options are not what it takes.
@@ -79,7 +80,7 @@ def make_asker(
     )
 
 
-def target_asked(lookup: Lookup, folder: Path) -> Target | None:
+def lookup_target(lookup: Lookup, folder: Path) -> Target | None:
     """Return which table a lookup asks for; None where it asks none, or that cannot be told."""
     store = lookup.store
     if lookup.read != "database" or store is None:

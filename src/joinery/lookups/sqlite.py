@@ -145,7 +145,7 @@ class SqliteOptions:
         for each in table.key:
             if each.type == BINARY:
                 raise LookupOptionError(
-                    f'lookup store "sqlite" cannot ask for key "{each.name}"',
+                    f'lookup store "sqlite" cannot look up key "{each.name}"',
                     detail="Its type is binary.",
                     hint="Use another store, or read: state.",
                 )

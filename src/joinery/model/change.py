@@ -8,6 +8,7 @@ from typing import Any
 
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
+"""The values of a key's columns, in the relation's order."""
 
 
 class KeyObject(dict[str, Any]):
@@ -16,9 +17,6 @@ class KeyObject(dict[str, Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         """Return the hash of its values."""
         return hash(tuple(self.items()))
-
-
-"""The values of a key's columns, in the relation's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,7 @@ class Change:
         partition: The part of the log that has an order; a topic of files is one.
         snapshot: Whether it was read from the table itself, and tells nothing of when it came.
         ended: What a delete tells beside its key, such as its time; None where it tells nothing.
+        logged_us: When its log took it, in microseconds since 1970; None where that is not known.
     """
 
     relation: str
@@ -51,6 +50,7 @@ class Change:
     partition: int = 0
     snapshot: bool = False
     ended: Row | None = None
+    logged_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

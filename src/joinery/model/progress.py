@@ -110,6 +110,7 @@ class BatchProgress:
         seconds: The whole batch, Spark's own bookkeeping included.
         ended_at: Seconds since 1970.
         durations_ms: Where the time went, by step.
+        sinks_ms: What each target took of it.
         remaining: By relation, the bytes still to read; empty where nobody can tell.
         remaining_rows: By relation, the records still to read, where the log counts them.
         lag: By topic and partition, the records still to read.
@@ -120,6 +121,7 @@ class BatchProgress:
         lookups: What lookups in stores did since the run began, by stream and table
             (`orders/customers`).
         event_times: By relation with a watermark, how far its times had come after the batch.
+        through_driver: By product, documents that the driver wrote or held, once a sink.
         columns: By relation, the `rows` decoded, and `unseen:<column>` with how many came in
             parts that had the column in no row, `undeclared:<name>` for what they had instead.
     """
@@ -133,6 +135,7 @@ class BatchProgress:
     seconds: float
     ended_at: float
     durations_ms: Counts = field(default_factory=dict)
+    sinks_ms: Counts = field(default_factory=dict)
     remaining: Counts = field(default_factory=dict)
     remaining_rows: Counts = field(default_factory=dict)
     lag: Mapping[str, Counts] = field(default_factory=dict)
@@ -143,6 +146,7 @@ class BatchProgress:
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     columns: Mapping[str, Counts] = field(default_factory=dict)
     event_times: Mapping[str, EventTimes] = field(default_factory=dict)
+    through_driver: Counts = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -175,6 +179,8 @@ class BatchProgress:
             "lag": {topic: dict(partitions) for topic, partitions in self.lag.items()},
             "limits": {source: each.to_json() for source, each in self.limits.items()},
             "duration_ms": dict(self.durations_ms),
+            "sinks_ms": dict(self.sinks_ms),
+            "through_driver": dict(self.through_driver),
             **({"store": dict(self.store)} if self.store else {}),
             "lookups": {name: each.to_json() for name, each in self.lookups.items()},
             **_times_json(self.event_times),
@@ -265,6 +271,9 @@ class Progress:
         lookups: By stream and table, what lookups in stores did over the whole run.
         warnings: What someone should look at, each once.
         staleness: By relation, how many of its latest changes were stale.
+        through_driver: By product, documents that the driver wrote or held, once a sink; those
+            that tasks write do not pass it.
+        partitions: By query, in how many its state is kept.
     """
 
     totals: Totals = Totals()
@@ -276,6 +285,8 @@ class Progress:
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     warnings: tuple[RunWarning, ...] = ()
     staleness: Mapping[str, Staleness] = field(default_factory=dict)
+    through_driver: Counts = field(default_factory=dict)
+    partitions: Counts = field(default_factory=dict)
 
     def plus(self, batch: BatchProgress) -> Progress:
         """Return the progress with one more batch."""
@@ -288,6 +299,7 @@ class Progress:
             counters=_added(self.counters, batch.counters),
             latest={**self.latest, batch.query: batch},
             lookups={**self.lookups, **batch.lookups},
+            through_driver=_summed(self.through_driver, batch.through_driver),
         )
 
     def waits(self, target: str, waiting: Waiting | None) -> Progress:
@@ -370,6 +382,10 @@ def _applied(counts: Counts) -> int:
 
 def _sum(products: Mapping[str, Counts], name: str) -> int:
     return sum(each.get(name, 0) for each in products.values())
+
+
+def _summed(first: Counts, second: Counts) -> dict[str, int]:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
 
 
 def _added(first: Mapping[str, Counts], second: Mapping[str, Counts]) -> dict[str, dict[str, int]]:

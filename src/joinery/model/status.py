@@ -24,6 +24,7 @@ class LastBatch:
         ended_at: Seconds since 1970.
         rows: Changes that it read.
         durations_ms: Where its time went, by step.
+        sinks_ms: What each target took of it.
     """
 
     number: int
@@ -31,6 +32,7 @@ class LastBatch:
     seconds: float
     rows: int
     durations_ms: Counts = field(default_factory=dict)
+    sinks_ms: Counts = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return the batch as one JSON object."""
@@ -40,6 +42,7 @@ class LastBatch:
             "seconds": round(self.seconds, 3),
             "rows": self.rows,
             "duration_ms": dict(self.durations_ms),
+            "sinks_ms": dict(self.sinks_ms),
         }
 
     @classmethod
@@ -51,6 +54,7 @@ class LastBatch:
             seconds=told["seconds"],
             rows=told["rows"],
             durations_ms=told["duration_ms"],
+            sinks_ms=told.get("sinks_ms", {}),
         )
 
 
@@ -109,9 +113,11 @@ class QueryStatus:
         code: Of the error that it failed with.
         began_at: When the run began, in seconds since 1970.
         written_at: Likewise.
+        paused: Whether it stands still because somebody paused it.
         caught_up: Whether nothing was left to read.
         caught_up_at: When nothing was, last; None where the run has not come so far yet.
         batch: The last batch that is through; None before the first.
+        batches: The last few, the newest first.
         rows_left: By relation, the records still to read, where the log counts them.
         bytes_left: By relation, the bytes of files still to read.
         state_bytes: Join state on disk; None where nobody can tell.
@@ -127,9 +133,11 @@ class QueryStatus:
     written_at: float
     why: str = ""
     code: str = ""
+    paused: bool = False
     caught_up: bool = False
     caught_up_at: float | None = None
     batch: LastBatch | None = None
+    batches: tuple[LastBatch, ...] = ()
     rows_left: Counts = field(default_factory=dict)
     bytes_left: Counts = field(default_factory=dict)
     state_bytes: int | None = None
@@ -147,9 +155,11 @@ class QueryStatus:
             "code": self.code,
             "began_at": moment_text(self.began_at),
             "written_at": moment_text(self.written_at),
+            "paused": self.paused,
             "caught_up": self.caught_up,
             "caught_up_at": None if self.caught_up_at is None else moment_text(self.caught_up_at),
             "batch": None if self.batch is None else self.batch.to_json(),
+            "batches": [each.to_json() for each in self.batches],
             "rows_left": dict(self.rows_left),
             "bytes_left": dict(self.bytes_left),
             "state_bytes": self.state_bytes,
@@ -174,9 +184,11 @@ class QueryStatus:
             code=told["code"],
             began_at=seconds_of(told["began_at"]),
             written_at=seconds_of(told["written_at"]),
+            paused=told.get("paused", False),
             caught_up=told["caught_up"],
             caught_up_at=None if caught_up_at is None else seconds_of(caught_up_at),
             batch=None if batch is None else LastBatch.of_json(batch),
+            batches=tuple(map(LastBatch.of_json, told.get("batches", ()))),
             rows_left=told["rows_left"],
             bytes_left=told["bytes_left"],
             state_bytes=told["state_bytes"],

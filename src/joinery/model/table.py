@@ -60,6 +60,7 @@ class SourceTable:
 
     Attributes:
         key: The primary key's columns, in order; empty where there is none.
+        unique: Other columns that name one row at most, and are never null.
         foreign_keys: From this table and to it.
         identity: What an update and a delete tell of the old row; None where nobody told.
         identity_columns: Those of the index, where `identity` is one.
@@ -71,6 +72,7 @@ class SourceTable:
     name: TableName
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     identity: Identity | None = None
     identity_columns: tuple[str, ...] = ()

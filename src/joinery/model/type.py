@@ -31,7 +31,7 @@ ATOMIC_NAMES = (
     "timestamp_ntz",
     "void",
 )
-_DDL_NAMES = {"byte": "tinyint", "short": "smallint", "long": "bigint"}
+_DDL_NAMES = {"byte": "tinyint", "short": "smallint", "long": "bigint", "personal": "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,45 @@ STRING, BINARY, DATE, TIMESTAMP = (
     Atomic("date"),
     Atomic("timestamp"),
 )
+
+
+PERSONAL = Atomic("personal")
+"""A text that is sealed from its decoding to a sink; no declaration names it as a type."""
+
+
+def is_personal(kind: DataType) -> bool:
+    """Return whether a value of a type is personal, or has parts that are."""
+    match kind:
+        case Atomic():
+            return kind == PERSONAL
+        case Decimal():
+            return False
+        case Array(element):
+            return is_personal(element)
+        case Map(key, value):
+            return is_personal(key) or is_personal(value)
+        case Struct(fields):
+            return any(is_personal(each.type) for each in fields)
+
+
+def opened(kind: DataType) -> DataType:
+    """Return a type as it is once what is personal was opened.
+
+    Example:
+        >>> str(opened(Struct((Field("email", PERSONAL), Field("id", LONG)))))
+        'struct<email: string, id: long>'
+    """
+    match kind:
+        case Atomic():
+            return STRING if kind == PERSONAL else kind
+        case Decimal():
+            return kind
+        case Array(element):
+            return Array(opened(element))
+        case Map(key, value):
+            return Map(opened(key), opened(value))
+        case Struct(fields):
+            return Struct(tuple(Field(each.name, opened(each.type)) for each in fields))
 
 
 def quoted(name: str) -> str:

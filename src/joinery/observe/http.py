@@ -1,8 +1,9 @@
-"""The HTTP endpoints of a run: `/metrics`, `/health` and `/ready`.
+"""The HTTP endpoints of a run: `/metrics`, `/health`, `/ready` and `/wait`.
 
 `/health` answers 200 while the run goes on. `/ready` answers 200 once all its queries have
 started and nothing is waited for longer than its grace: 30 s for a sink or store, none for
-sources, which were asked for some seconds before; else 503, with the reason.
+sources, which were asked for some seconds before; else 503, with the reason. `/wait` answers 200
+once a product shows what was written, 504 where the time is up, 400 where it cannot wait for it.
 
 A run's progress as Prometheus metrics, made anew at each scrape.
 
@@ -15,15 +16,17 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 from joinery.errors import JoineryError, RunError, needs_extra
 from joinery.model.lookup import AGE_BOUNDS_S, LookupProgress
 from joinery.model.progress import BatchProgress, Progress
 from joinery.model.watermark import SHARES
+from joinery.observe.frontier import WaitError, WaitTimeoutError
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -135,7 +138,14 @@ def _counted(progress: Progress) -> Iterator[Metric]:
     for product, counts in progress.counters.items():
         for event, count in counts.items():
             events.add_metric([product, event], count)
-    yield from (batches, dead, changes, freshness, stale, documents, size, events)
+    driver = CounterMetricFamily(
+        "joinery_documents_through_driver",
+        "Documents that the driver wrote or held, once a sink; none where tasks write.",
+        labels=["product"],
+    )
+    for product, count in progress.through_driver.items():
+        driver.add_metric([product], count)
+    yield from (batches, dead, changes, freshness, stale, documents, size, events, driver)
 
 
 def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
@@ -148,6 +158,11 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
     )
     whole = GaugeMetricFamily(
         "joinery_batch_seconds", "How long the last batch took.", labels=["query"]
+    )
+    sink = GaugeMetricFamily(
+        "joinery_batch_sink_seconds",
+        "What each target took of the last batch.",
+        labels=["query", "target"],
     )
     ended = GaugeMetricFamily(
         "joinery_batch_ended_timestamp_seconds", "When the last batch ended.", labels=["query"]
@@ -168,12 +183,14 @@ def _latest(batches: list[BatchProgress]) -> Iterator[Metric]:
             state.add_metric([batch.query], batch.state_bytes)
         for name, spent in batch.durations_ms.items():
             step.add_metric([batch.query, name], spent / 1000)
+        for target, spent in batch.sinks_ms.items():
+            sink.add_metric([batch.query, target], spent / 1000)
         for topic, partitions in batch.lag.items():
             for partition, records in partitions.items():
                 lag.add_metric([topic, str(partition)], records)
         for relation, size in batch.remaining.items():
             left.add_metric([relation], size)
-    yield from (whole, step, ended, state, lag, left)
+    yield from (whole, step, sink, ended, state, lag, left)
 
 
 def _event_times(batches: list[BatchProgress]) -> Iterator[Metric]:
@@ -266,6 +283,11 @@ def _cumulated(done: LookupProgress) -> list[tuple[str, float]]:
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _JSON = "application/json"
+_WAITED = "10s"
+
+
+Wait = Callable[[str, Sequence[str], str], None]
+"""Returns once a product has come to some positions; the last is how long at most."""
 
 
 class HttpError(RunError):
@@ -280,11 +302,13 @@ class RunEndpoints:
     Args:
         address: `host:port`; port 0 takes a free one.
         progress: Returns the run as it stands.
+        wait: Returns once a product shows the positions that `/wait` names.
     """
 
-    def __init__(self, address: str, progress: Callable[[], Progress]) -> None:
+    def __init__(self, address: str, progress: Callable[[], Progress], wait: Wait) -> None:
         self._address = address
         self._progress = progress
+        self._wait = wait
         self._metrics = ProgressMetrics(progress, lambda: not self._not_ready())
         self._server: ThreadingHTTPServer | None = None
         self.started = threading.Event()
@@ -328,9 +352,24 @@ class RunEndpoints:
                 why = self._not_ready()
                 facts = {"status": "waiting", "reason": why} if why else {"status": "ready"}
                 return (503 if why else 200), _JSON, _body(facts)
+            case "/wait":
+                code, facts = self._waited(parse_qs(urlsplit(path).query))
+                return code, _JSON, _body(facts)
             case _:
-                known = "/metrics, /health and /ready"
+                known = "/metrics, /health, /ready and /wait"
                 return 404, _JSON, _body({"error": f"there are {known}"})
+
+    def _waited(self, asked: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, str]]:
+        product, positions = asked.get("product", [""])[0], asked.get("position", ())
+        if not product or not positions:
+            return 400, {"error": "/wait needs product and position"}
+        try:
+            self._wait(product, positions, asked.get("timeout", [_WAITED])[0])
+        except WaitError as error:
+            return 400, {"error": f"{error.message}. {error.hint}"}
+        except WaitTimeoutError as error:
+            return 504, {"error": error.message}
+        return 200, {"status": "shown"}
 
     def _not_ready(self) -> str:
         if not self.started.is_set():

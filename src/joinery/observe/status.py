@@ -15,16 +15,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from joinery.dead_letters.dead_letter import sorted_out
+from joinery.dead_letters.dead_letter import DeadLetter, sorted_out
 from joinery.dead_letters.folder import DeadLetterFolderReader
 from joinery.dead_letters.open import dead_letter_reader
+from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.lease import Holder
 from joinery.delivery.query_paths import QueryPaths
-from joinery.model.status import ProductTotals, QueryStatus, moment_text
+from joinery.model.status import LastBatch, ProductTotals, QueryStatus, moment_text
+from joinery.observe.audit_note import AuditNote, audited_at
 from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
+from joinery.project.quantity import duration_text
 
-State = Literal["failed", "gone", "waiting", "behind", "starting", "live", "ended", "never run"]
+State = Literal[
+    "failed", "gone", "waiting", "behind", "paused", "starting", "live", "ended", "never run"
+]
 """How a product stands, the most urgent first."""
 
 STATES: tuple[State, ...] = (
@@ -32,11 +37,21 @@ STATES: tuple[State, ...] = (
     "gone",
     "waiting",
     "behind",
+    "paused",
     "starting",
     "live",
     "ended",
     "never run",
 )
+MARKS: Mapping[State, str] = {
+    "failed": "✗",
+    "gone": "✗",
+    "waiting": "◐",
+    "behind": "◐",
+    "paused": "‖",
+    "live": "●",
+}
+"""What stands before some states, for those who look down a column."""
 _URGENT: tuple[State, ...] = ("failed", "gone", "waiting")
 _BEHIND_S = 10.0
 _FRESH_MS = 30_000
@@ -63,6 +78,9 @@ class ProductStatus:
         dead: Dead letters that are open; of a topic of dead letters, or of more than 32 MB of
             them, those that the run has counted.
         state_bytes: Join state of its query on disk.
+        audited_s: How long ago all its documents were compared with what they should be; None
+            where they never were.
+        differ: How many of them were found wrong then, and were not repaired.
         missed: What it was expected to be and is not, each in words.
     """
 
@@ -78,6 +96,8 @@ class ProductStatus:
     tombstones: int = 0
     dead: int = 0
     state_bytes: int | None = None
+    audited_s: float | None = None
+    differ: int = 0
     missed: tuple[str, ...] = ()
 
     @property
@@ -100,6 +120,8 @@ class ProductStatus:
             "tombstones": self.tombstones,
             "dead": self.dead,
             "state_bytes": self.state_bytes,
+            "audited_s": None if self.audited_s is None else round(self.audited_s),
+            "differ": self.differ,
             "missed": list(self.missed),
             "wants_attention": self.wants_attention,
         }
@@ -146,15 +168,19 @@ def project_status(
         clock: Tells the seconds since 1970.
     """
     root, now = spec.path_of(spec.run.checkpoint), clock()
-    queries = {each: query for each, query in _queries(spec).items() if not names or each in names}
+    queries = {
+        each: query for each, query in queries_of(spec).items() if not names or each in names
+    }
     runs = {query: _Run.read(root, query) for query in dict.fromkeys(queries.values())}
-    letters = _open_letters(spec)
+    kept = open_dead_letters(spec)
+    letters = None if kept is None else Counter(each.of for each in kept)
     expected = {each.name: each.expect for each in spec.products}
     found = []
     for name, query in queries.items():
         status = runs[query].product(name, now)
         if letters is not None:
             status = replace(status, dead=_dead(spec, letters, name, runs[query]))
+        status = _audited(status, root, runs[query], now)
         found.append(_judged(status, expected.get(name) or Expectations()))
     warnings = dict.fromkeys(each for run in runs.values() for each in run.warnings)
     return ProjectStatus(
@@ -165,12 +191,26 @@ def project_status(
     )
 
 
+def _audited(status: ProductStatus, root: Path, run: _Run, now: float) -> ProductStatus:
+    """Return the status with what the last comparison of each of its sinks found."""
+    notes = AuditNote.of_product(root, status.product)
+    told = run.told.products.get(status.product) if run.told is not None else None
+    if told is not None and told.targets:
+        notes = tuple(each for each in notes if each.target in told.targets)
+    at = audited_at(notes)
+    return replace(
+        status,
+        audited_s=None if at is None else max(0.0, now - at),
+        differ=sum(each.differ for each in notes),
+    )
+
+
 def known_products(spec: ProjectSpec) -> tuple[str, ...]:
     """Return the products and streams of a project that have something to run."""
-    return tuple(_queries(spec))
+    return tuple(queries_of(spec))
 
 
-def _queries(spec: ProjectSpec) -> dict[str, str]:
+def queries_of(spec: ProjectSpec) -> dict[str, str]:
     """Return the query of each product and stream that has one."""
     products = {each.name: each.group or each.name for each in spec.products}
     streams = {each.name: each.group or each.name for each in spec.streams if each.sinks}
@@ -187,12 +227,19 @@ class _Run:
 
     query: str
     told: QueryStatus | None
+    unreadable: str
     holder: Holder | None
+    paused: Action | None
 
     @classmethod
     def read(cls, root: Path, query: str) -> _Run:
         paths = QueryPaths.of(root, query)
-        return cls(query, _told(paths.status_file), paths.lease.holder)
+        told, unreadable = read_status(paths.status_file)
+        try:
+            paused = ControlLog(paths.control_file).paused
+        except OSError as error:
+            paused, unreadable = None, f"{paths.control_file.name} cannot be read: {error}"
+        return cls(query, told, unreadable, paths.lease.holder, paused)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -205,9 +252,15 @@ class _Run:
     def product(self, name: str, now: float) -> ProductStatus:
         """Return how a product stands, but for what is expected of it."""
         told = self.told
+        if told is None and self.paused is not None:
+            return ProductStatus(
+                product=name, query=self.query, state="paused", because=f"paused {self.paused}"
+            )
         if told is None:
             state: State = "starting" if self.going_on else "never run"
-            return ProductStatus(product=name, query=self.query, state=state)
+            return ProductStatus(
+                product=name, query=self.query, state=state, because=self.unreadable
+            )
         mine = told.products.get(name, ProductTotals(relations=()))
         state, because = self._state(name, mine, told, now)
         recent = state not in ("gone", "ended") and now - told.written_at < _RECENT_S
@@ -231,6 +284,9 @@ class _Run:
     ) -> tuple[State, str]:
         if told.state == "failed":
             return "failed", f"{told.why} [{told.code}]" if told.code else told.why
+        still = told.state == "ended" or (told.paused and self.going_on)
+        if self.paused is not None and still:
+            return "paused", f"paused {self.paused}"
         if told.state == "ended":
             return "ended", f"at {moment_text(told.written_at)}"
         if not self.going_on:
@@ -239,6 +295,9 @@ class _Run:
             for_s = now - each.since
             if for_s > each.grace_s and each.product in (name, self.query):
                 return "waiting", f"{each.target}: {each.reason.rstrip('.')}, for {for_s:.0f} s"
+        if self.paused is not None:
+            begun = "it stops once the current batch is done"
+            return "paused", f"paused {self.paused}; {begun}"
         if told.caught_up:
             return "live", ""
         if told.caught_up_at is None and told.batch is None:
@@ -255,12 +314,18 @@ class _Run:
         return f"process {process} on {host} was last seen at {seen}; start the run again"
 
 
-def _told(file: Path) -> QueryStatus | None:
-    """Return what a run told; None where none did, or one of another version of Joinery."""
+def read_status(file: Path) -> tuple[QueryStatus | None, str]:
+    """Return what a run told of a query, and why nothing can be read where something stands.
+
+    Without a file there is nothing, and nothing is wrong.
+    """
     try:
-        return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
+        return QueryStatus.of_json(json.loads(file.read_text(encoding="utf-8"))), ""
+    except FileNotFoundError:
+        return None, ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = "it was cut short, or another version of Joinery wrote it"
+        return None, f"{file.name} cannot be read: {error if isinstance(error, OSError) else why}"
 
 
 def _fresh_s(state: State, mine: ProductTotals, told: QueryStatus, now: float) -> float | None:
@@ -283,28 +348,53 @@ def _why_behind(told: QueryStatus, now: float) -> str:
         return f"the batch after {batch.number} has been going on for {lasts:.0f} s"
     sinks_ms = batch.durations_ms.get("sinks", 0)
     if batch.seconds and sinks_ms / 1000 > _MOST * batch.seconds:
-        share = f"{min(1.0, sinks_ms / 1000 / batch.seconds):.0%} of the batch"
-        return f"its sinks take {sinks_ms:,} ms a batch ({share})"
+        slowest = max(batch.sinks_ms, key=lambda each: batch.sinks_ms[each], default="")
+        if slowest and batch.sinks_ms[slowest] > _MOST * sinks_ms:
+            return f"{slowest} takes {_of_batch(batch.sinks_ms[slowest], batch)}"
+        return f"its sinks take {_of_batch(sinks_ms, batch)}"
     rate = batch.rows / batch.seconds if batch.seconds else 0.0
     return f"it reads {rate:,.0f} rows a second and has not caught up yet"
 
 
-def _open_letters(spec: ProjectSpec) -> Counter[str] | None:
-    """Return the open dead letters by topic or product; None where they are not counted here."""
+def _of_batch(spent_ms: int, batch: LastBatch) -> str:
+    share = min(1.0, spent_ms / 1000 / batch.seconds)
+    return f"{spent_ms:,} ms a batch ({share:.0%} of the batch)"
+
+
+def open_dead_letters(spec: ProjectSpec) -> tuple[DeadLetter, ...] | None:
+    """Return the open dead letters of a project, in the order of their places.
+
+    None where they are not read here: letters of a topic, files of more than 32 MB, and files
+    that hold anything else than letters.
+    """
     if spec.run.dead_letters.use is None and spec.run.dead_letters.kind != "files":
         return None
     reader = dead_letter_reader(spec)
-    if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
+    try:
+        if not isinstance(reader, DeadLetterFolderReader) or reader.size > _LARGEST_FOLDER:
+            return None
+        letters = tuple(sorted_out(reader.lines(), reader.marks()))
+    except (OSError, ValueError, TypeError):
         return None
-    letters = sorted_out(reader.lines(), reader.marks())
-    return Counter(each.of for each in letters if each.state == "open")
+    return tuple(each for each in letters if each.state == "open")
+
+
+def dead_letter_names(spec: ProjectSpec, name: str, relations: Collection[str]) -> frozenset[str]:
+    """Return whose dead letters are those of a product: its own, and those of its topics.
+
+    Args:
+        spec: The project.
+        name: The product or stream.
+        relations: What it is made of.
+    """
+    topics = {each.topic or each.name for each in spec.relations if each.name in relations}
+    return frozenset({name, *topics})
 
 
 def _dead(spec: ProjectSpec, letters: Mapping[str, int], name: str, run: _Run) -> int:
     told = run.told.products.get(name) if run.told is not None else None
-    read = told.relations if told is not None else ()
-    topics = {each.topic or each.name for each in spec.relations if each.name in read}
-    return sum(letters.get(each, 0) for each in {name, *topics})
+    relations = told.relations if told is not None else ()
+    return sum(letters.get(each, 0) for each in dead_letter_names(spec, name, relations))
 
 
 def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:
@@ -321,4 +411,17 @@ def _judged(status: ProductStatus, expect: Expectations) -> ProductStatus:
         missed.append(f"behind: {status.rows_left:,} rows, expected {expect.behind:,}")
     if expect.dead is not None and status.dead > expect.dead:
         missed.append(f"dead: {status.dead:,}, expected {expect.dead:,}")
+    if expect.audited_ms is not None and (found := _unaudited(status, expect.audited_ms)):
+        missed.append(f"audited: {found}")
     return replace(status, missed=tuple(missed))
+
+
+def _unaudited(status: ProductStatus, expected_ms: int) -> str:
+    if status.differ:
+        return f"{status.differ:,} differ; see joinery diff"
+    expected = duration_text(expected_ms)
+    if status.audited_s is None:
+        return f"never, expected {expected}"
+    if status.audited_s * 1000 > expected_ms:
+        return f"{duration_text(round(status.audited_s) * 1000)} ago, expected {expected}"
+    return ""

@@ -10,18 +10,21 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from joinery.errors import JoineryError
 from joinery.files import write_whole
 from joinery.model.progress import BatchProgress, Counts, Progress
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus, RunState
+from joinery.observe.history_file import HistoryFile, history_folder
 from joinery.plan.nodes import Product
 
 log = logging.getLogger("joinery.run")
 _EVERY_S = 0.5
 _RECENT_S = 60.0
+_BATCHES = 20
 _UNCOUNTED: Counts = {}
 
 Sample = tuple[float, int, int, int]
@@ -76,28 +79,38 @@ class StatusFiles:
         self._began_at = time.time()
         self._recent = {each.name: Recent() for every in products.values() for each in every}
         self._caught_up_at: dict[str, float] = {}
+        self._batches = {query: deque[LastBatch](maxlen=_BATCHES) for query in files}
+        self._history = {query: HistoryFile(history_folder(file)) for query, file in files.items()}
         self._written: dict[str, QueryStatus] = {}
         self._due_at = 0.0
+        self._paused: frozenset[str] = frozenset()
         self._broken = False
 
     def begin(self) -> None:
         """Tell that the run has begun."""
         self._write_all({}, "running")
 
-    def look(self, caught_up: Mapping[str, bool]) -> None:
+    def note(self, batch: BatchProgress) -> None:
+        """Remember a batch that is through; nothing is written yet."""
+        if batch.query in self._batches and not batch.live:
+            self._batches[batch.query].appendleft(_last(batch))
+
+    def look(self, caught_up: Mapping[str, bool], paused: Collection[str] = ()) -> None:
         """Write what has changed, at most twice a second.
 
         Args:
             caught_up: By query, whether nothing is left to read, now.
+            paused: The queries that stand still because somebody paused them.
         """
-        if time.monotonic() >= self._due_at:
+        if time.monotonic() >= self._due_at or self._paused != frozenset(paused):
+            self._paused = frozenset(paused)
             self._due_at = time.monotonic() + _EVERY_S
             self._write_all(caught_up, "running")
 
     def end(self, failure: Exception | None) -> None:
         """Tell how the run ended."""
         state: RunState = "ended" if failure is None else "failed"
-        code = getattr(failure, "code", "")
+        code = failure.code if isinstance(failure, JoineryError) else ""
         self._write_all({}, state, str(failure or ""), code)
 
     def _write_all(
@@ -107,6 +120,7 @@ class StatusFiles:
         for query, products in self._products.items():
             status = self._status(query, products, progress, now, caught_up.get(query, False))
             self._write(replace(status, state=state, why=why, code=code))
+            self._note_minute(status, last=state != "running")
 
     def _status(
         self,
@@ -128,9 +142,11 @@ class StatusFiles:
             state="running",
             began_at=self._began_at,
             written_at=now,
+            paused=query in self._paused,
             caught_up=caught_up,
             caught_up_at=self._caught_up_at.get(query),
             batch=None if batch is None else _last(batch),
+            batches=tuple(self._batches[query]),
             rows_left={} if batch is None else batch.remaining_rows,
             bytes_left={} if batch is None else batch.remaining,
             state_bytes=None if batch is None else batch.state_bytes,
@@ -162,6 +178,17 @@ class StatusFiles:
             counters=counters,
         )
 
+    def _note_minute(self, status: QueryStatus, *, last: bool) -> None:
+        try:
+            self._history[status.query].note(status, last=last)
+        except OSError as error:
+            self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        if not self._broken:
+            log.warning("status cannot be written", extra={"why": str(error)})
+        self._broken = True
+
     def _write(self, status: QueryStatus) -> None:
         """Write a status, unless the file says the same but for when it was written."""
         known = self._written.get(status.query)
@@ -171,9 +198,7 @@ class StatusFiles:
         try:
             write_whole(self._files[status.query], content, synced=False)
         except OSError as error:
-            if not self._broken:
-                log.warning("status cannot be written", extra={"why": str(error)})
-            self._broken = True
+            self._warn(error)
             return
         self._written[status.query] = status
 
@@ -195,4 +220,5 @@ def _last(batch: BatchProgress) -> LastBatch:
         seconds=batch.seconds,
         rows=batch.read,
         durations_ms=batch.durations_ms,
+        sinks_ms=batch.sinks_ms,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -121,7 +122,8 @@ SELECT a.attname,
          AND NOT (coalesce(b.typname, t.typname) IN ('varchar', 'bpchar')
                   AND greatest(a.atttypmod, t.typtypmod) BETWEEN 0 AND 504)
          AND coalesce(b.typname, t.typname) <> 'numeric'
-         AND (pg_relation_size(c.oid) = 0 OR pg_relation_size(c.reltoastrelid) > 0)
+         AND (pg_relation_size(c.oid) = 0 OR pg_relation_size(c.reltoastrelid) > 0),
+       a.attgenerated <> ''
 FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_type t ON t.oid = a.atttypid
@@ -139,6 +141,16 @@ WHERE i.indrelid = %(oid)s AND k.place <= i.indnkeyatts
   AND CASE WHEN %(identity)s THEN i.indisreplident ELSE i.indisprimary END
 ORDER BY k.place
 """
+_UNIQUE = """
+SELECT array_agg(a.attname::text ORDER BY k.place)
+FROM pg_index i
+CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND NOT i.indisprimary
+  AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+GROUP BY i.indexrelid HAVING bool_and(a.attnotnull)
+ORDER BY 1
+"""
 _FOREIGN_KEYS = """
 SELECT cn.nspname, c.relname, pn.nspname, p.relname,
        array(SELECT a.attname::text FROM unnest(f.conkey) WITH ORDINALITY k(n, place)
@@ -153,6 +165,18 @@ JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace cn ON cn.oid = c.relname
 JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
 WHERE f.contype = 'f' AND f.conparentid = 0 AND %(oid)s IN (f.conrelid, f.confrelid)
 ORDER BY f.conname, f.oid
+"""
+# Tables of the user's: no partitions, whose rows are those of their table, and none of extensions.
+_ALL = """
+SELECT c.oid, n.nspname, c.relname, c.relkind::text, c.relreplident::text,
+       has_schema_privilege(n.oid, 'usage') AND has_table_privilege(c.oid, 'select')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
+  AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  AND (n.nspname = ANY(%(schemas)s) OR %(schemas)s::text[] = '{}')
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+                  AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"
 """
 
 
@@ -170,6 +194,45 @@ def read_tables(url: str, names: Sequence[str]) -> tuple[SourceTable, ...]:
         return tuple(_table(link, url, name) for name in names)
 
 
+@dataclass(frozen=True, slots=True)
+class DatabaseSchema:
+    """What a database holds.
+
+    Attributes:
+        name: The database's.
+        tables: By schema and name.
+        unreadable: Those that the user of the connection may not read.
+    """
+
+    name: str
+    tables: tuple[SourceTable, ...]
+    unreadable: frozenset[TableName]
+
+
+def read_database(url: str, schemas: Sequence[str] = ()) -> DatabaseSchema:
+    """Return the tables of a database, as it describes them.
+
+    Args:
+        url: The database.
+        schemas: Those that are looked at; all but the system's where none is named.
+
+    Raises:
+        DatabaseError: The database does not answer, or there is no table.
+    """
+    with open_link(url) as link:
+        found = link.execute(_ALL, {"schemas": list(schemas)}).fetchall()
+        if not found:
+            where = f" in schema {', '.join(schemas)}" if schemas else ""
+            raise DatabaseError(
+                f"the database {shown(url)} has no tables{where}", hint="Look at its name."
+            )
+        return DatabaseSchema(
+            link.info.dbname,
+            tuple(_described(link, *each[:5]) for each in found),
+            frozenset(TableName(each[1], each[2]) for each in found if not each[5]),
+        )
+
+
 def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> SourceTable:
     schema, _, table = name.rpartition(".")
     found = link.execute(_TABLES, {"schema": schema, "table": table}).fetchall()
@@ -182,19 +245,30 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
             detail=listed,
             hint=f'Use "{near[0]}".' if near else "",
         )
-    oid, schema, table, kind, identity = found[0]
-    if kind not in ("r", "p"):
+    if found[0][3] not in ("r", "p"):
         raise DatabaseError(
             f'"{name}" is no table but a view or a foreign table',
             detail="Its changes are not in the database's log.",
             hint="Name the tables behind it.",
         )
+    return _described(link, *found[0])
+
+
+def _described(
+    link: psycopg.Connection[tuple[Any, ...]],
+    oid: int,
+    schema: str,
+    table: str,
+    kind: str,
+    identity: str,
+) -> SourceTable:
     columns = [_column(*row) for row in link.execute(_COLUMNS, (oid,)).fetchall()]
     kept = tuple(each for each in columns if isinstance(each, Column))
     return SourceTable(
         name=TableName(schema, table),
         columns=kept,
         key=_index(link, oid, identity=False),
+        unique=tuple(tuple(each) for (each,) in link.execute(_UNIQUE, (oid,)).fetchall()),
         foreign_keys=tuple(
             _foreign_key(row) for row in link.execute(_FOREIGN_KEYS, {"oid": oid}).fetchall()
         ),
@@ -204,8 +278,12 @@ def _table(link: psycopg.Connection[tuple[Any, ...]], url: str, name: str) -> So
     )
 
 
-def _column(name: str, type_: str, enum: bool, large: bool) -> Column | tuple[str, str]:
+def _column(
+    name: str, type_: str, enum: bool, large: bool, generated: bool
+) -> Column | tuple[str, str]:
     """Return a column, or the name and type of one that Debezium leaves out."""
+    if generated:  # read with the tables, and then never again: it is not in the log
+        return name, "generated columns"
     known = spark_type(type_, enum=enum)
     if known is None:
         return name, type_

@@ -8,12 +8,15 @@ Which names its expressions may use:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from joinery.expression.group_aggregate import WINDOW_SECONDS as SECONDS_NAME
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import BOOLEAN, DOUBLE, TIMESTAMP, DataType, Field, Struct
 from joinery.plan.nodes import Computed, Relation
+from joinery.project.form import AggregateSpec
 from joinery.project.window import (
     AS_CHANGED,
     Cumulative,
@@ -43,6 +46,8 @@ class AggregateForm:
         values: What a group shows, after `by` and the window's bounds.
     """
 
+    word: ClassVar[str] = AggregateSpec.word
+    does: ClassVar[str] = "keeps groups"
     relation: Relation
     by: tuple[Computed, ...] = ()
     where: Expression | None = None
@@ -91,6 +96,17 @@ class AggregateForm:
         scope = group_scope(self.by, self.window)
         scope |= {each.name: each.type for each in self.aggregates}
         return scope | {each.name: each.type for each in self.values[:before]}
+
+    def invariants(self) -> Iterator[tuple[bool, str]]:
+        """Yield each invariant in words, with whether it holds."""
+        columns = {each.name for each in self.relation.row.fields}
+        outer = [each.expression for each in self.by] + ([self.where] if self.where else [])
+        inner = [each for one in self.aggregates for each in (one.argument, one.filter) if each]
+        yield all(each.references <= columns for each in outer + inner), "rows have what is read"
+        for place, value in enumerate(self.values):
+            known = self.values_scope(before=place).keys()
+            yield value.expression.references <= known, "a group has what its values read"
+        yield self.window is None or self.relation.time is not None, "a window needs a time"
 
 
 def window_bounds(window: Window | None) -> tuple[Field, ...]:

@@ -6,31 +6,42 @@ Invariant: either the whole plan holds, or every problem of the project is raise
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.expression.expression import Analyser
-from joinery.plan.aggregate import AggregateForm
 from joinery.plan.build_aggregate import build_aggregate
 from joinery.plan.build_fold import build_fold
 from joinery.plan.build_history import build_history
 from joinery.plan.build_node import build_root
 from joinery.plan.build_pattern import build_pattern
+from joinery.plan.build_personal import check_product, check_streams
 from joinery.plan.build_relation import Known, build_relation, relation_over
 from joinery.plan.build_search import build_search
 from joinery.plan.build_stream import build_streams
 from joinery.plan.context import Context
-from joinery.plan.fold import FoldForm
-from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product, Relation
-from joinery.plan.pattern import PatternForm
-from joinery.plan.search import SearchForm
 from joinery.plan.sink import Owner, build_sink, check_dead_letters, check_meeting, outbox_of
 from joinery.plan.source import check_topics
 from joinery.plan.verify import verify, verify_stream
+from joinery.project.form import (
+    AggregateSpec,
+    DocumentSpec,
+    FoldSpec,
+    HistorySpec,
+    OutboxSpec,
+    PatternSpec,
+    SearchSpec,
+    relations_beside,
+)
 from joinery.project.kinds import AUTO, DEFAULT_SOLUTION
 from joinery.project.product import NodeSpec, Options, ProductSpec, ProjectSpec, RelationSpec
 from joinery.project.tree import Path
 from joinery.project.window import AS_CHANGED, Emit
+
+if TYPE_CHECKING:
+    from joinery.plan.nodes import Form
 
 
 def build_plan(spec: ProjectSpec, analyser: Analyser | None = None) -> Plan:
@@ -61,6 +72,7 @@ def examine(
     products = _Products(context, relations).all()
     _check_queries(context)
     streams = build_streams(context, relations)
+    check_streams(context, streams)
     made = tuple(each for each in products if each is not None)
     check_meeting(context, made)
     plan = Plan(made, streams, _ordered(context.warnings))
@@ -166,18 +178,10 @@ class _Products:
 def _places(spec: ProductSpec) -> Iterator[tuple[str, Path]]:
     """Yield each relation that a product names, and where."""
     path: Path = ("products", spec.name)
-    yield spec.root.relation, (*path, _word(spec))
-    if spec.search is not None:
-        yield spec.search.queries, (*path, "queries")
+    yield spec.root.relation, (*path, spec.form.word)
+    for name, named in relations_beside(spec.form):
+        yield name, (*path, *named)
     yield from _embedded(spec.root, path)
-
-
-def _word(spec: ProductSpec) -> str:
-    """Return the key under which a product names its relation."""
-    forms: dict[str, object] = {"aggregate": spec.aggregate, "outbox": spec.outbox}
-    forms |= {"search": spec.search, "history": spec.history, "pattern": spec.pattern}
-    forms |= {"fold": spec.fold}
-    return next((word for word, each in forms.items() if each is not None), "root")
 
 
 def _embedded(node: NodeSpec, path: Path) -> Iterator[tuple[str, Path]]:
@@ -194,62 +198,70 @@ def _product(
 ) -> Product | None:
     context.solution = planned_solution(spec)
     _check_ready(context, spec, read)
-    outbox = spec.outbox is not None
+    outbox = isinstance(spec.form, OutboxSpec)
     owner = Owner("products", spec.name, len(spec.sinks), frozenset(read), outbox=outbox)
     sinks = tuple(build_sink(context, each, owner, index) for index, each in enumerate(spec.sinks))
     form = _form(context, spec, relations)
     if form is None:
         return None
-    return Product(
-        name=spec.name,
-        form=form,
-        sinks=sinks,
-        group=spec.group,
-        solution=planned_solution(spec),
-        solution_options=solution_options(context.spec, spec),
-        settle_ms=spec.settle_ms,
-        ready=spec.ready,
+    product = _held_back(
+        Product(
+            name=spec.name,
+            form=form,
+            sinks=sinks,
+            group=spec.group,
+            solution=planned_solution(spec),
+            solution_options=solution_options(context.spec, spec),
+            settle_ms=spec.settle_ms,
+            ready=spec.ready,
+        )
     )
+    check_product(context, spec, product)
+    return product
 
 
-def _form(
-    context: Context, spec: ProductSpec, relations: Known
-) -> (
-    DocumentForm
-    | OutboxForm
-    | AggregateForm
-    | SearchForm
-    | HistoryForm
-    | PatternForm
-    | FoldForm
-    | None
-):
-    if spec.aggregate is not None:
-        return build_aggregate(context, spec, spec.aggregate, relations)
-    if spec.history is not None:
-        return build_history(context, spec, spec.history, relations)
-    if spec.search is not None:
-        return build_search(context, spec, spec.search, relations)
-    if spec.pattern is not None:
-        return build_pattern(context, spec, spec.pattern, relations)
-    if spec.fold is not None:
-        return build_fold(context, spec, spec.fold, relations)
+def _held_back(product: Product) -> Product:
+    """Let a product wait for what those that it reads wait for: it sees what they send."""
+    waited = (name for each in (product, *product.reads) for name in each.ready)
+    return replace(product, ready=tuple(dict.fromkeys(waited)))
+
+
+def _form(context: Context, spec: ProductSpec, relations: Known) -> Form | None:
+    match spec.form:
+        case AggregateSpec():
+            return build_aggregate(context, spec, spec.form, relations)
+        case HistorySpec():
+            return build_history(context, spec, spec.form, relations)
+        case SearchSpec():
+            return build_search(context, spec, spec.form, relations)
+        case PatternSpec():
+            return build_pattern(context, spec, spec.form, relations)
+        case FoldSpec():
+            return build_fold(context, spec, spec.form, relations)
+        case DocumentSpec() | OutboxSpec():
+            return _build_rooted(context, spec, spec.form, relations)
+        case _:
+            assert_never(spec.form)
+
+
+def _build_rooted(
+    context: Context, spec: ProductSpec, form: DocumentSpec | OutboxSpec, relations: Known
+) -> DocumentForm | OutboxForm | None:
     root = build_root(context, spec.root, ("products", spec.name), relations)
     if root is None:
         return None
     _check_keys(context, spec, root)
-    outbox = outbox_of(context, spec, root.relation)
-    if outbox is not None:
-        return OutboxForm(root, outbox)
-    _check_emit(context, spec)
-    return DocumentForm(root, spec.emit)
+    if isinstance(form, OutboxSpec):
+        return OutboxForm(root, outbox_of(context, spec, form, root.relation))
+    _check_emit(context, spec, form)
+    return DocumentForm(root, form.emit)
 
 
-def _check_emit(context: Context, spec: ProductSpec) -> None:
+def _check_emit(context: Context, spec: ProductSpec, form: DocumentSpec) -> None:
     """Refuse a product of which no time says when, or in which part, a document is decided."""
     path: Path = ("products", spec.name, "emit")
     if all(each.within is None for each in spec.root.walk()):
-        for name, given, default in _emit_words(spec.emit):
+        for name, given, default in _emit_words(form.emit):
             if given != default:
                 message = f'"{name}" of "emit" needs "aggregate", or "within" in an embed'
                 hint = f'Remove "{name}".'
@@ -257,7 +269,7 @@ def _check_emit(context: Context, spec: ProductSpec) -> None:
         return
     below = [one for each in spec.root.embed for one in each.walk() if one is not each]
     deep = [each for each in below if each.within is not None]
-    if spec.emit.when == "closed" and deep:
+    if form.emit.when == "closed" and deep:
         message = f'embed "{deep[0].name}" has "within" below another embed, and "emit" is closed'
         hint = "Hang it on the root, or write when: changed."
         context.refuse("PLAN_WITHIN", message, (*path, "when"), hint=hint)

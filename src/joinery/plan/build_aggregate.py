@@ -21,7 +21,8 @@ from joinery.plan.aggregate import (
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
-from joinery.project.product import AggregateSpec, Pairs, ProductSpec
+from joinery.project.form import AggregateSpec, Pairs
+from joinery.project.product import ProductSpec
 from joinery.project.tree import Path
 from joinery.project.window import Sliding, Window
 

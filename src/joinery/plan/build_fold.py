@@ -15,7 +15,8 @@ from joinery.plan.build_aggregate import build_by
 from joinery.plan.context import Context
 from joinery.plan.fold import EVENT, FoldForm, StateColumn, Transition, assignable, assigned
 from joinery.plan.nodes import Computed, Relation
-from joinery.project.product import FoldSpec, ProductSpec
+from joinery.project.form import FoldSpec
+from joinery.project.product import ProductSpec
 from joinery.project.tree import Path
 
 
@@ -181,5 +182,5 @@ class _Builder:
                     self.context.refuse("PLAN_DUPLICATE_OUTPUT", message, place, key=True)
                 taken.add(name)
                 if word == "state" and name == EVENT:
-                    message = f'"{EVENT}" stands for the event, and cannot be a column of the state'
+                    message = f'"{EVENT}" names the event, and cannot be a column of the state'
                     self.refuse(message, word, name, hint="Give it another name.", key=True)

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 
 from joinery.model.type import TIMESTAMP
 from joinery.plan.context import Context
-from joinery.plan.history import ADDED, HistoryForm
-from joinery.plan.nodes import Relation
-from joinery.project.product import HistorySpec, ProductSpec
+from joinery.plan.history import HistoryForm
+from joinery.plan.nodes import LOG_TIME, Relation
+from joinery.project.form import HistorySpec
+from joinery.project.product import ProductSpec
+from joinery.project.stream import LOG_TIME_WORD
 from joinery.project.tree import Path
 
 
@@ -41,40 +43,53 @@ def build_history(
     if not relation.key:
         message = f'relation "{relation.name}" has no key, and versions are those of a key'
         context.refuse("PLAN_KEY", message, (*path, "history"), hint="Declare its key.")
-    _check_valid(context, relation, spec.valid, failed, (*path, "valid"))
+    if spec.valid not in failed:
+        _check_valid(context, relation, spec.valid, (*path, "valid"))
+    known = LOG_TIME if spec.known_at == LOG_TIME_WORD else spec.known_at
+    if known is not None and known != LOG_TIME and known not in failed:
+        hint = "Derive one, or write known_at: true for the time of the log."
+        _check_time(context, relation, "known_at", known, (*path, "known_at"), hint)
     if spec.track is not None:
         _check_track(context, relation, spec, failed, path)
-    if len(context.problems) > before or not failed.isdisjoint((spec.valid, *(spec.track or ()))):
+    read = (spec.valid, *(spec.track or ()), *(() if known is None else (known,)))
+    if len(context.problems) > before or not failed.isdisjoint(read):
         return None
-    form = HistoryForm(relation, spec.valid, _track(relation, spec))
+    form = HistoryForm(relation, spec.valid, _track(relation, spec, known), known)
     _check_names(context, form, path)
     return form
 
 
-def _track(relation: Relation, spec: HistorySpec) -> tuple[str, ...]:
+def _track(relation: Relation, spec: HistorySpec, known: str | None) -> tuple[str, ...]:
     if spec.track is not None:
         return spec.track
-    beside = {spec.valid, *relation.key}
+    beside = {spec.valid, known, *relation.key}
+    if relation.clocks is None:
+        beside.add(LOG_TIME if relation.logged else None)
     return tuple(each.name for each in relation.row.fields if each.name not in beside)
 
 
-def _check_valid(
-    context: Context, relation: Relation, name: str, failed: frozenset[str], path: Path
-) -> None:
-    types = {each.name: each.type for each in relation.row.fields}
-    if name in failed:
-        return
-    if name not in types:
-        _unknown(context, relation, name, path)
-    elif types[name] != TIMESTAMP:
-        message = f'"valid" needs a timestamp, and "{name}" is {types[name]}'
-        hint = "Derive one, such as derive: {valid_at: timestamp_millis(ts)}."
-        context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
-    elif name in relation.key:
+def _check_valid(context: Context, relation: Relation, name: str, path: Path) -> None:
+    hint = "Derive one, such as derive: {valid_at: timestamp_millis(ts)}."
+    if _check_time(context, relation, "valid", name, path, hint) and name in relation.key:
         message = f'"valid" names "{name}", which is in the key of relation "{relation.name}"'
         detail = "Rows of different times are different rows then, and each has one version."
         hint = "Leave it out of the key."
         context.refuse("PLAN_KEY", message, path, detail=detail, hint=hint)
+
+
+def _check_time(
+    context: Context, relation: Relation, word: str, name: str, path: Path, hint: str
+) -> bool:
+    """Return whether a word names a timestamp; refuse it where it does not."""
+    types = {each.name: each.type for each in relation.row.fields}
+    if name not in types:
+        _unknown(context, relation, name, path)
+    elif types[name] != TIMESTAMP:
+        message = f'"{word}" needs a timestamp, and "{name}" is {types[name]}'
+        context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
+    else:
+        return True
+    return False
 
 
 def _check_track(
@@ -105,7 +120,7 @@ def _unknown(context: Context, relation: Relation, name: str, path: Path) -> Non
 
 def _check_names(context: Context, form: HistoryForm, path: Path) -> None:
     """Refuse a column that has the name of one that versions add."""
-    added = {each.name for each in ADDED}
+    added = {each.name for each in form.added}
     for name in (*form.relation.key, *form.track):
         if name in added:
             message = f'there are two outputs "{name}": versions add a column of this name'

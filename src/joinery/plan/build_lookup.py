@@ -15,9 +15,9 @@ from joinery.model.type import TIMESTAMP, DataType, Field
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import Computed, JoinPair, Relation
-from joinery.plan.stream import Lookup, StoreRead
-from joinery.project.product import Pairs
-from joinery.project.stream import LookupSpec, WatermarkSpec
+from joinery.plan.step import Lookup
+from joinery.project.form import Pairs
+from joinery.project.stream import LookupSpec, StoreRead, WatermarkSpec
 from joinery.project.tree import Path
 
 Row = dict[str, DataType]

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import TIMESTAMP, DataType, Struct
+from joinery.model.type import PERSONAL, TIMESTAMP, DataType, Struct
+from joinery.plan.build_personal import blind_pair, joins_personal
 from joinery.plan.context import Context
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
+    LOG_TIME,
     Computed,
     JoinPair,
     Node,
@@ -23,7 +25,8 @@ from joinery.plan.nodes import (
     Through,
     types_of,
 )
-from joinery.project.product import NodeSpec, Pairs
+from joinery.project.form import Pairs
+from joinery.project.product import NodeSpec
 from joinery.project.tree import Path
 
 Known = tuple[Relation, frozenset[str]]
@@ -123,9 +126,13 @@ def _row(relation: Relation) -> Row:
 
 def _fits(pairs: Pairs, below: Row, above: Row) -> bool:
     return all(
-        child in below and parent in above and common_type(below[child], above[parent]) is not None
+        child in below and parent in above and _meet(below[child], above[parent])
         for child, parent in pairs
     )
+
+
+def _meet(left: DataType, right: DataType) -> bool:
+    return left == right == PERSONAL or common_type(left, right) is not None
 
 
 def _refuse_swapped(context: Context, asked: _Asked, swapped: Pairs) -> None:
@@ -171,6 +178,8 @@ def build_pair(
             known = False
     if not known:
         return None
+    if joins_personal(names, child, parent):
+        return blind_pair(context, path, names, child, parent)
     left, right = child.type_of(names[0]), parent.type_of(names[1])
     kind = common_type(left, right)
     if kind is None:
@@ -365,6 +374,8 @@ class _NodeParts:
     def default_pairs(self) -> Pairs:
         """Return all columns of the relation, without those that embeds hide."""
         hiding = {e.name for e in self.spec.embed if e.cardinality == "one" or not e.hidden}
+        if self.relation.logged and self.relation.clocks is None:
+            hiding.add(LOG_TIME)  # It is there for another product.
         names = [each.name for each in self.relation.row.fields]
         return tuple((name, name) for name in names if name not in hiding)
 

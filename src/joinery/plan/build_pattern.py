@@ -13,13 +13,15 @@ from joinery.expression.problem import ExpressionError
 from joinery.expression.typed import Expression
 from joinery.model.type import DataType
 from joinery.plan.build_aggregate import build_by
+from joinery.plan.build_rule import Rules, build_rules
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.match_program import MatchProgram, compiled
 from joinery.plan.match_syntax import MatchText, most_rows, parse_match
 from joinery.plan.nodes import Computed, OrderKey, Relation
 from joinery.plan.pattern import START, PatternForm, Variable
-from joinery.project.product import PatternSpec, ProductSpec
+from joinery.project.form import PatternSpec
+from joinery.project.product import ProductSpec
 from joinery.project.tree import Path
 
 
@@ -44,7 +46,8 @@ def build_pattern(
         place = (*path, "pattern")
         context.unknown("PLAN_UNKNOWN_RELATION", message, place, name=name, known=relations)
         return None
-    return _Builder(context, spec, path, relations[name]).build()
+    rules = build_rules(context, spec, path, relations[name], relations)
+    return _Builder(context, spec, path, relations[name], rules).build()
 
 
 class _Builder:
@@ -56,10 +59,14 @@ class _Builder:
         spec: PatternSpec,
         path: Path,
         known: tuple[Relation, frozenset[str]],
+        rules: Rules,
     ) -> None:
         self.context, self.spec, self.path = context, spec, path
-        self.relation, self.failed = known
+        self.relation, failed = known
+        self.failed = failed | rules.failed
+        self.rules = rules.rules
         self.columns = {each.name: each.type for each in self.relation.row.fields}
+        self.seen = self.columns | {each.name: each.type for each in rules.rules}
         self.reads: list[MatchRead] = []
 
     def build(self) -> PatternForm | None:
@@ -90,10 +97,15 @@ class _Builder:
             reads=tuple(self.reads),
             fields=fields,
             emit=self.spec.emit,
+            rules=self.rules,
         )
 
     def refuse(self, message: str, *place: str | int, hint: str = "", key: bool = False) -> None:
         self.context.refuse("PLAN_PATTERN", message, (*self.path, *place), hint=hint, key=key)
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.rules)
 
     def check_relation(self) -> None:
         relation = self.relation
@@ -153,8 +165,9 @@ class _Builder:
                     "PLAN_PATTERN", message, place, name=name, known=text.variables, key=True
                 )
         for name in text.variables:
-            if name in self.columns:
-                message = f'"{name}" is a variable of the pattern, and a column'
+            if name in self.seen:
+                other = "a column" if name in self.columns else "a rule"
+                message = f'"{name}" is a variable of the pattern, and {other}'
                 where = ("define", name) if name in defined else ("match",)
                 self.refuse(message, *where, hint="Give the variable another name.", key=True)
         return tuple(
@@ -164,9 +177,9 @@ class _Builder:
 
     def condition(self, name: str, text: MatchText) -> Expression | None:
         place = (*self.path, "define", name)
-        match = MatchScope(text.variables, self.columns, own=name)
+        match = MatchScope(text.variables, self.seen, own=name, rules=self.rule_names)
         made = self.context.match_expression(
-            dict(self.spec.define)[name], place, self.columns, match, self.reads, self.failed
+            dict(self.spec.define)[name], place, self.seen, match, self.reads, self.failed
         )
         if made is None:
             return None
@@ -180,11 +193,11 @@ class _Builder:
         """Return what a match shows."""
         scope: dict[str, DataType] = {each.name: each.type for each in by}
         first = text.variables[0]
-        elsewhere = {each: f"Say of which row, such as {first}.{each}." for each in self.columns}
+        elsewhere = {each: f"Say of which row, such as {first}.{each}." for each in self.seen}
         made: list[Computed] = []
         for name, written in self.spec.fields:
             place = (*self.path, "fields", name)
-            match = MatchScope(text.variables, self.columns)
+            match = MatchScope(text.variables, self.seen, rules=self.rule_names)
             found = self.context.match_expression(
                 written, place, scope, match, self.reads, self.failed, elsewhere=elsewhere
             )
@@ -199,8 +212,8 @@ class _Builder:
             hint = f'Name its column: "time" of relation "{relation.name}".'
             self.refuse(message, "within", hint=hint)
         if spec.within_us is not None:
-            return
-        if text.absent is not None:
+            self._check_bound()
+        elif text.absent is not None:
             message = f'"not {text.absent}" needs "within", which says until when'
             self.refuse(message, "match", hint="Write within: 10m.")
         elif spec.emit.when == "closed":
@@ -213,6 +226,19 @@ class _Builder:
                 (*self.path, "match"),
                 detail="Any later row may complete a match.",
                 hint="Say how long after its first row a match may end, such as within: 10m.",
+                warning=True,
+            )
+
+    def _check_bound(self) -> None:
+        """Warn of rows that nothing ever forgets: those of a product are never too late."""
+        if self.relation.product is not None:
+            changelog, _ = self.relation.clock
+            self.context.refuse(
+                "PLAN_UNBOUNDED",
+                f'the rows of product "{self.relation.product.name}" are kept for ever',
+                (*self.path, "pattern"),
+                detail="Rows of a product are never late, so any of them may still alter a match.",
+                hint=f'Look for it in "{changelog.name}" itself where old rows need not be kept.',
                 warning=True,
             )
 

@@ -9,17 +9,30 @@ Invariant: a relation over a product carries that product, so what reads it is w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from joinery.expression.typed import Expression
 from joinery.model.type import TIMESTAMP, DataType, Field, parse_type, quoted
+from joinery.plan.build_personal import build_personal
 from joinery.plan.context import Context
 from joinery.plan.join import comparable
-from joinery.plan.nodes import CLOCK, EVENT_TIME, Computed, DocumentForm, Product, Relation
-from joinery.plan.source import check_position, registry_of
-from joinery.project.kinds import DEFAULT_FORMAT
+from joinery.plan.nodes import (
+    CLOCK,
+    EVENT_TIME,
+    LOG_TIME,
+    Computed,
+    DocumentForm,
+    Personal,
+    Product,
+    Relation,
+)
+from joinery.plan.source import captured_from, check_position, registry_of
+from joinery.project.form import HistorySpec
+from joinery.project.kinds import DEBEZIUM_JSON, DEFAULT_FORMAT
+from joinery.project.postgres import table_of
 from joinery.project.product import RelationSpec
-from joinery.project.stream import LOG_TIME, ClocksSpec
+from joinery.project.stream import LOG_TIME_WORD, ClocksSpec
 from joinery.project.tree import Path
 
 Known = Mapping[str, tuple[Relation, frozenset[str]]]
@@ -29,27 +42,40 @@ Known = Mapping[str, tuple[Relation, frozenset[str]]]
 def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, frozenset[str]]:
     """Return a relation, with the derived columns that could not be built."""
     columns = tuple(Field(name, parse_type(text)) for name, text in spec.fields)
+    personal, columns = build_personal(context, spec, columns)
     source = _source(context, spec)
-    derived, failed = _derived(context, spec, columns)
-    scope = {each.name: each.type for each in columns}
+    logged = isinstance(spec.time, ClocksSpec) and spec.time.received == LOG_TIME_WORD
+    logged = logged or bool(_known_by_log(context, spec))
+    if logged and _not_taken(context, spec, columns, (LOG_TIME,)):
+        columns = (*columns, Field(LOG_TIME, TIMESTAMP))
+    named = _named(columns, personal)
+    derived, failed = _derived(context, spec, named)
+    scope = {each.name: each.type for each in named}
     scope |= {each.name: each.expression.type for each in derived}
     clocks: ClocksSpec | None = None
     time: str | None = EVENT_TIME
     if isinstance(spec.time, ClocksSpec):
         clocks = spec.time
+        if clocks.received == LOG_TIME_WORD:
+            clocks = replace(clocks, received=LOG_TIME)
         derived += _told_by_clocks(context, spec, clocks, scope, failed)
         scope |= {each.name: each.type for each in derived}
     else:
         time = _checked_time(context, spec, spec.time, scope, failed)
+    _check_log_time(context, spec, source)
     _check_key(context, spec, columns)
     _check_unique(context, spec, {*scope, *failed})
     where = _where(context, spec, scope, failed)
     check_position(context, spec, columns)
+    captured = captured_from(context, source)
     format_ = spec.format or context.spec.defaults.format or DEFAULT_FORMAT.name
+    topic = spec.topic or spec.name
+    if captured is not None:
+        format_, topic = DEBEZIUM_JSON.name, table_of(topic)
     relation = Relation(
         name=spec.name,
         source=source,
-        topic=spec.topic or spec.name,
+        topic=topic,
         format=format_,
         key=spec.key,
         columns=columns,
@@ -64,8 +90,50 @@ def build_relation(context: Context, spec: RelationSpec) -> tuple[Relation, froz
         time=time,
         watermark=spec.watermark,
         clocks=clocks,
+        logged=logged,
+        personal=personal,
     )
     return relation, failed
+
+
+def _named(columns: tuple[Field, ...], personal: Personal | None) -> tuple[Field, ...]:
+    """Return the columns that expressions may name: all but blind indexes."""
+    indexes = {index for _, index in personal.indexes} if personal is not None else set()
+    return tuple(each for each in columns if each.name not in indexes)
+
+
+def _known_by_log(context: Context, spec: RelationSpec) -> list[str]:
+    """Return the products that keep when versions of a relation's rows became known to its log."""
+    return [
+        each.name
+        for each in context.spec.products
+        if each.root.relation == spec.name
+        and isinstance(each.form, HistorySpec)
+        and each.form.known_at == LOG_TIME_WORD
+    ]
+
+
+def _check_log_time(context: Context, spec: RelationSpec, source: str) -> None:
+    """Refuse to ask for the time of a log that has none."""
+    kinds = {each.name: each.kind for each in context.spec.sources}
+    files = kinds.get(source) in ("files", "postgres")
+    if not files and spec.product is None:
+        return
+    lacking = f"the time of the log, which {'files do' if files else 'a product does'} not have"
+    path: Path = ("relations", spec.name)
+    column = "Name a column with the time at which an event was received."
+    for name in _known_by_log(context, spec):
+        message = f'"known_at" of product "{name}" needs {lacking}'
+        hint = "Name a column with the time at which a change became known."
+        context.refuse("PLAN_LOG_TIME", message, ("products", name, "known_at"), hint=hint)
+    clocks = spec.time if isinstance(spec.time, ClocksSpec) else None
+    if clocks is not None and clocks.received == LOG_TIME_WORD:
+        message = f'"{LOG_TIME_WORD}" of relation "{spec.name}" names {lacking}'
+        context.refuse("PLAN_LOG_TIME", message, (*path, "time", "received"), hint=column)
+    elif spec.watermark is not None and spec.watermark.ahead_ms is not None and clocks is None:
+        message = f'"ahead" of relation "{spec.name}" needs {lacking}'
+        hint = f"{column[:-1]}: time: {{event: …, sent: …, received: …}}. Or leave it out."
+        context.refuse("PLAN_LOG_TIME", message, (*path, "watermark", "ahead"), key=True, hint=hint)
 
 
 def _told_by_clocks(
@@ -78,11 +146,6 @@ def _told_by_clocks(
     """Return the columns that three clocks tell: whether they are believed, and the time."""
     before = len(context.problems)
     path = ("relations", spec.name, "time")
-    if clocks.received == LOG_TIME:
-        message = f'the time of the log ("{LOG_TIME}") of relation "{spec.name}" is not there yet'
-        hint = "Name a column with the time at which an event was received."
-        context.refuse("PLAN_NOT_YET", message, (*path, "received"), hint=hint)
-        return ()
     for word, name in (
         ("event", clocks.event),
         ("sent", clocks.sent),
@@ -90,11 +153,7 @@ def _told_by_clocks(
     ):
         if name not in failed:
             _check_timestamp(context, spec, name, (*path, word), scope)
-    for name in (CLOCK, EVENT_TIME):
-        if name in scope:
-            message = f'relation "{spec.name}" has a field "{name}" already'
-            hint = "Rename the field: the three clocks add a column of this name."
-            context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
+    _not_taken(context, spec, scope, (CLOCK, EVENT_TIME))
     if len(context.problems) > before or not failed.isdisjoint(
         (clocks.event, clocks.sent, clocks.received)
     ):
@@ -107,6 +166,19 @@ def _told_by_clocks(
         made.append(Computed(name, found[0]))
         told[name] = found[0].type
     return tuple(made)
+
+
+def _not_taken(
+    context: Context, spec: RelationSpec, taken: Collection[str | Field], names: Collection[str]
+) -> bool:
+    """Refuse columns that have the names of those that the three clocks add."""
+    known = {each.name if isinstance(each, Field) else each for each in taken}
+    path = ("relations", spec.name, "time")
+    for name in (found := [each for each in names if each in known]):
+        message = f'relation "{spec.name}" has a field "{name}" already'
+        hint = "Rename the field: the three clocks add a column of this name."
+        context.refuse("PLAN_DUPLICATE_OUTPUT", message, path, key=True, hint=hint)
+    return not found
 
 
 def _clock_sql(clocks: ClocksSpec) -> str:
@@ -151,6 +223,7 @@ def relation_over(
     where = _where(context, spec, scope, failed)
     assert not isinstance(spec.time, ClocksSpec), "a product has no device"
     time = _checked_time(context, spec, spec.time, scope, failed)
+    _check_log_time(context, spec, "")
     _check_readable(context, product)
     relation = Relation(
         name=spec.name,
@@ -205,11 +278,6 @@ def _checked_time(
     failed: frozenset[str],
 ) -> str | None:
     """Return the column of a relation's times, checked as far as it could be built."""
-    if spec.watermark is not None and spec.watermark.ahead_ms is not None:
-        message = f'"ahead" of relation "{spec.name}" needs to know when a row was received'
-        hint = "Write time: {event: …, sent: …, received: …}, or leave it out."
-        place = ("relations", spec.name, "watermark", "ahead")
-        context.refuse("PLAN_NOT_YET", message, place, key=True, hint=hint)
     if time is not None and time not in failed:
         _check_timestamp(context, spec, time, ("relations", spec.name, "time"), scope)
     return time

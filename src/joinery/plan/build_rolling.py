@@ -17,7 +17,7 @@ from joinery.plan.context import Context
 from joinery.plan.join import comparable
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.seen import SEEN, SeenCall, read_seen
-from joinery.plan.stream import Lookup, Rolling, SeenFilter, Step, Union, rolling_scope
+from joinery.plan.step import Lookup, Rolling, SeenFilter, Step, Union, rolling_scope
 from joinery.project.stream import RollingSpec
 from joinery.project.tree import Path
 
@@ -53,7 +53,7 @@ def build_rolling(
 ) -> Rolling | None:
     """Return the step, or None where its problem is noted."""
     known = len(context.problems)
-    _check_time(context, "rolling", path, events)
+    check_time(context, "rolling", path, events)
     for index, name in enumerate(spec.by):
         _check_by(context, name, (*path, "by", index), events)
     values, aggregates = _values(context, spec, path, events)
@@ -110,7 +110,7 @@ def _check_leaving(context: Context, aggregates: Sequence[Aggregate], path: Path
             context.refuse("PLAN_AGGREGATE", message, (*path, "values"), hint=hint)
 
 
-def asked_of_seen(text: str) -> SeenCall | None:
+def seen_call_in(text: str) -> SeenCall | None:
     """Return what a condition asks of `seen`; what is no expression asks nothing."""
     try:
         return read_seen(text)
@@ -127,9 +127,9 @@ def build_seen(
         hint = "Write seen(column, for => '1d')."
         context.refuse("PLAN_STREAM", call.problem, path, hint=hint)
         return None
-    _check_time(context, "seen", path, events)
+    check_time(context, "seen", path, events)
     _check_by(context, call.column, path, events)
-    if _remember(events.steps):
+    if remember(events.steps):
         message = '"seen" cannot follow a step that remembers events'
         hint = "Put the filter before that step."
         context.refuse("PLAN_STREAM", message, path, hint=hint)
@@ -154,7 +154,7 @@ def _check_by(context: Context, name: str, path: Path, events: TimedEvents) -> N
         context.refuse("PLAN_TYPE_MISMATCH", message, path, hint=hint)
 
 
-def _check_time(context: Context, step: str, path: Path, events: TimedEvents) -> None:
+def check_time(context: Context, step: str, path: Path, events: TimedEvents) -> None:
     """Refuse events whose time is not there, or not what their logs say it is."""
     for each in events.logs:
         if each.time is None:
@@ -178,12 +178,12 @@ def _check_time(context: Context, step: str, path: Path, events: TimedEvents) ->
         context.refuse("PLAN_STREAM", message, path, hint=hint)
 
 
-def _remember(steps: Sequence[Step]) -> bool:
+def remember(steps: Sequence[Step]) -> bool:
     """Return whether an event may come from one of `steps` in a later batch than its own."""
     return any(
         isinstance(each, Rolling)
         or (isinstance(each, Lookup) and each.remembers)
-        or (isinstance(each, Union) and _remember(each.other.steps))
+        or (isinstance(each, Union) and remember(each.other.steps))
         for each in steps
     )
 

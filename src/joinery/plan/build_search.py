@@ -14,7 +14,8 @@ from joinery.plan.build_node import build_pair
 from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, JoinPair, Relation
 from joinery.plan.search import DOCUMENT, QUERY, SearchForm
-from joinery.project.product import ProductSpec, SearchSpec
+from joinery.project.form import SearchSpec
+from joinery.project.product import ProductSpec
 from joinery.project.tree import Path
 
 Known = tuple[Relation, frozenset[str]]

@@ -9,28 +9,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from joinery.model.type import DataType, Field, Struct, parse_type
+from joinery.plan.build_join import build_join, check_after_join
 from joinery.plan.build_lookup import Events, build_lookup
-from joinery.plan.build_rolling import TimedEvents, asked_of_seen, build_rolling, build_seen
+from joinery.plan.build_rolling import TimedEvents, build_rolling, build_seen, seen_call_in
 from joinery.plan.context import Context
 from joinery.plan.nodes import Computed, Relation
 from joinery.plan.reorder import state_first
 from joinery.plan.sink import Owner, build_sink
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
     Step,
-    Stream,
     Union,
     WithColumns,
     stage_of,
 )
-from joinery.project.product import Pairs
+from joinery.plan.stream import Stream
+from joinery.project.form import Pairs
 from joinery.project.stream import (
     FilterSpec,
+    JoinSpec,
     LookupSpec,
     MapSpec,
     RollingSpec,
@@ -181,6 +184,8 @@ class _Streams:
         if step is None:
             begun.lost |= declared or set()
             return declared is not None
+        if any(isinstance(each, Join) for each in begun.steps):
+            check_after_join(self.context, step, stream.name, path)
         begun.volatile = _volatile(begun, step)
         begun.columns = step.columns_after(begun.columns)
         begun.lost -= {each.name for each in begun.columns}
@@ -196,7 +201,7 @@ class _Streams:
                 return self.checked(step, begun, path) if step else None
             case FilterSpec(where):
                 place = (*path, "filter")
-                call = asked_of_seen(where)
+                call = seen_call_in(where)
                 if call is not None:
                     return build_seen(self.context, call, place, _timed(begun, stream))
                 found = self.context.condition(where, place, begun.scope, begun.lost, word="filter")
@@ -210,6 +215,8 @@ class _Streams:
                 return MapRows(function, Struct(columns))
             case UnionSpec(name):
                 return self.union(begun, name, stream, (*path, "union"))
+            case JoinSpec():
+                return build_join(self.context, spec, path, _timed(begun, stream), self.relations)
             case RollingSpec():
                 place = (*path, "rolling")
                 return build_rolling(self.context, spec, place, _timed(begun, stream))
@@ -269,6 +276,8 @@ def _declared(spec: StepSpec) -> set[str] | None:
     match spec:
         case LookupSpec(fields=fields):
             return None if fields is None else {name for name, _ in fields}
+        case JoinSpec(fields=fields):
+            return None if fields is None else {name for name, _ in fields}
         case SelectSpec(fields) | WithColumnsSpec(fields) | MapSpec(_, fields):
             return {name for name, _ in fields}
         case RollingSpec():
@@ -318,7 +327,7 @@ def _volatile(begun: _Begun, step: Step) -> set[str]:
             return {each.name for each in output.fields} if before else set()
         case Union(other):
             return {each.name for each in begun.columns} if _corrects(other.steps) else before
-        case Rolling():
+        case Rolling() | Join():
             return before | step.made
         case Filter() | SeenFilter():
             return before

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from joinery.expression.coercion import numeric
 from joinery.expression.literal import VOID
 from joinery.expression.typed import Convert, Expression
 from joinery.model.type import DATE, DOUBLE, TIMESTAMP, DataType, Decimal, Field, Struct
-from joinery.plan.nodes import Computed, Relation
+from joinery.plan.nodes import LOG_TIME, Computed, Relation
+from joinery.project.form import FoldSpec
 
 EVENT = "event"
 """The name under which expressions read the event."""
@@ -60,6 +62,8 @@ class FoldForm:
             relation's watermark where it has a time, else by the clock.
     """
 
+    word: ClassVar[str] = FoldSpec.word
+    does: ClassVar[str] = "folds events"
     relation: Relation
     by: tuple[Computed, ...]
     sequence: str
@@ -95,9 +99,13 @@ class FoldForm:
 
     @property
     def compared(self) -> Struct:
-        """The columns in which two events of one number differ, if they do."""
+        """The columns in which two events of one number differ, if they do.
+
+        When its log took an event is none of them: one that is told twice has two such times.
+        """
         relation = self.relation
-        return Struct(tuple(each for each in relation.columns if each.name not in relation.key))
+        apart = {*relation.key, *([LOG_TIME] if relation.logged else [])}
+        return Struct(tuple(each for each in relation.columns if each.name not in apart))
 
     @property
     def waits_by_watermark(self) -> bool:
@@ -107,6 +115,20 @@ class FoldForm:
     def expressions(self) -> Iterator[Expression]:
         """Yield what is evaluated over rows of the relation, `when` not included."""
         yield from (each.expression for each in self.by)
+
+    def invariants(self) -> Iterator[tuple[bool, str]]:
+        """Yield each invariant in words, with whether it holds."""
+        columns = {each.name for each in self.relation.row.fields}
+        yield self.relation.append, "events never change"
+        yield {self.sequence, self.kind} <= columns, "events have a number and a kind"
+        yield all(e.references <= columns for e in self.expressions()), "rows have what is read"
+        types = {each.name: each.type for each in self.state}
+        assigned = [each for one in self.when for each in one.assigned]
+        kept = all(types.get(each.name) == each.type for each in assigned)
+        yield kept, "a state keeps its types"
+        scope = self.scope.keys()
+        read = all(each.expression.references <= scope for each in assigned)
+        yield read, "events are folded by the state and the event"
 
 
 def assignable(source: DataType, target: DataType) -> bool:

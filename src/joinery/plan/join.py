@@ -61,4 +61,4 @@ def _common_decimal(left: Decimal | None, right: Decimal | None) -> Decimal | No
 
 def comparable(kind: DataType) -> bool:
     """Say whether values of this type may be joined on, ordered by, or be a key."""
-    return not isinstance(kind, Array | Map | Struct) and str(kind) != "void"
+    return not isinstance(kind, Array | Map | Struct) and str(kind) not in ("void", "personal")

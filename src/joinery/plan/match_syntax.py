@@ -157,7 +157,7 @@ class _Parser:
             self._step()
             if self._kind != "end":
                 hint = "Write not C last, behind the whole pattern."
-                raise _refused('"not" stands at the end, before one variable', self._start, hint)
+                raise _refused('"not" comes at the end, before one variable', self._start, hint)
         if self._kind != "end":
             self._unexpected("the end of the pattern")
         if may_be_empty(tree):
@@ -288,4 +288,4 @@ class _Parser:
 
     def _unexpected(self, wanted: str) -> NoReturn:
         found = "the end" if self._kind == "end" else f'"{self._value}"'
-        raise _refused(f"{found} stands where {wanted} was expected", self._start)
+        raise _refused(f"{found} where {wanted} was expected", self._start)

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from joinery.errors import JoineryError, PlanError
 from joinery.expression.typed import Aggregate, Expression, Read
 from joinery.model.type import LONG, STRING, Array, DataType, Field, Map, Struct
-from joinery.project.product import OutboxSpec
+from joinery.project.form import DocumentSpec, OutboxSpec
 from joinery.project.schema_registry import RegistryOptions
 from joinery.project.window import AS_CHANGED, Emit, Within
 
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from joinery.plan.stream import Stream
     from joinery.project.stream import ClocksSpec, WatermarkSpec
 
-    Form: TypeAlias = (
-        "DocumentForm | OutboxForm | Stream | AggregateForm | SearchForm | HistoryForm"
-        " | PatternForm | FoldForm"
-    )
-    """What a product is. Each form tells its key, its output and the relations that it reads."""
+    FlatForm: TypeAlias = AggregateForm | SearchForm | HistoryForm | PatternForm | FoldForm
+    """What has no tree of embeds, and is no stream."""
+    Form: TypeAlias = "DocumentForm | OutboxForm | Stream | FlatForm"
+    """What a product is. Each form has a key, an output and the relations that it reads."""
 
 
 CLOCK = "clock"
 EVENT_TIME = "event_time"
 """The columns that three clocks tell, `clock` being `ok`, `repaired` or `suspect`."""
+LOG_TIME = "log_time"
+"""The column with the time of the log, where that is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,25 @@ class OrderKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Personal:
+    """The columns of a relation that are sealed when they are decoded.
+
+    Attributes:
+        subject: The column that says whose they are.
+        fields: The columns.
+        indexes: Of those that are joined on, the column with the blind index.
+    """
+
+    subject: str
+    fields: tuple[str, ...]
+    indexes: tuple[tuple[str, str], ...] = ()
+
+    def index_of(self, column: str) -> str | None:
+        """Return the column with the blind index of a column, None where it has none."""
+        return dict(self.indexes).get(column)
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A keyed changelog, decoded.
 
@@ -84,7 +104,10 @@ class Relation:
         time: The column of an event's time, or from which a version is valid.
         watermark: How far its times may be behind one another.
         clocks: The clocks that its time was made of; None where a column tells it alone.
+        logged: Whether its column `log_time` is the time at which the log took a record.
         product: What is sent as its rows; None for a changelog that is read from a source.
+        personal: Which of its columns are sealed; those with blind indexes come last, and are in
+            no row that a product may name.
     """
 
     name: str
@@ -104,13 +127,18 @@ class Relation:
     time: str | None = None
     watermark: WatermarkSpec | None = None
     clocks: ClocksSpec | None = None
+    logged: bool = False
     product: Product | None = None
+    personal: Personal | None = None
 
     @property
     def row(self) -> Struct:
         """All columns a product may name: declared, then derived."""
         derived = tuple(Field(each.name, each.expression.type) for each in self.derived)
-        return Struct(self.columns + derived)
+        if self.personal is None:
+            return Struct(self.columns + derived)
+        indexes = {index for _, index in self.personal.indexes}
+        return Struct(tuple(each for each in self.columns if each.name not in indexes) + derived)
 
     @property
     def delay_ms(self) -> int:
@@ -129,8 +157,9 @@ class Relation:
         return changelog, before_ms + self.delay_ms
 
     def type_of(self, column: str) -> DataType:
-        """Return the type of a declared or derived column."""
-        return next(each.type for each in self.row.fields if each.name == column)
+        """Return the type of a declared or derived column, or of a blind index."""
+        known = (*self.columns, *self.row.fields)
+        return next(each.type for each in known if each.name == column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +346,7 @@ class Sink:
 class _RootForm:
     """What begins at a root."""
 
+    word: ClassVar[str] = DocumentSpec.word
     root: Node
 
     @property
@@ -373,6 +403,7 @@ class OutboxForm(_RootForm):
         columns: Which columns make an event, its headers told.
     """
 
+    does: ClassVar[str] = "has an outbox"
     columns: OutboxSpec
 
 

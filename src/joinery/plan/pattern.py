@@ -2,7 +2,7 @@
 
 Which names its expressions may use:
     by, order     the relation's columns, derived too
-    conditions    the same, and what they read of the match so far, and of the row before
+    conditions    the same, the rules, and what they read of the match so far, and of the row before
     fields        the outputs of `by`, and what they read of the match
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from joinery.expression.match_read import MatchRead
 from joinery.expression.typed import Expression
-from joinery.model.type import Field, Struct
+from joinery.model.type import DataType, Field, Struct
 from joinery.plan.match_program import MatchProgram
-from joinery.plan.nodes import Computed, OrderKey, Relation
-from joinery.project.product import After
+from joinery.plan.nodes import Computed, JoinPair, OrderKey, Relation
+from joinery.project.form import After, PatternSpec
 from joinery.project.window import AS_CHANGED, Emit
 
 START = "start"
@@ -36,6 +37,26 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """A relation of which each row of a pattern sees one row, or null.
+
+    Attributes:
+        name: Under which conditions see it, as an object.
+        relation: Whose rows; its whole key is in `on`.
+        on: Its columns, and those of the pattern's relation.
+    """
+
+    name: str
+    relation: Relation
+    on: tuple[JoinPair, ...]
+
+    @property
+    def type(self) -> Struct:
+        """All columns of the relation, derived too."""
+        return self.relation.row
+
+
+@dataclass(frozen=True, slots=True)
 class PatternForm:
     """Matches of a pattern in the rows of one relation that share their `by`.
 
@@ -50,8 +71,11 @@ class PatternForm:
         most_rows: How many rows a match spans at most; None without a bound.
         reads: What conditions and fields read of a match.
         fields: What a match shows, after `by` and `start`.
+        rules: What conditions see beside the row, as it stands now.
     """
 
+    word: ClassVar[str] = PatternSpec.word
+    does: ClassVar[str] = "finds patterns"
     relation: Relation
     by: tuple[Computed, ...]
     order: tuple[OrderKey, ...]
@@ -65,6 +89,7 @@ class PatternForm:
     reads: tuple[MatchRead, ...] = ()
     fields: tuple[Computed, ...] = ()
     emit: Emit = AS_CHANGED
+    rules: tuple[Rule, ...] = ()
 
     @property
     def start(self) -> Field:
@@ -85,8 +110,8 @@ class PatternForm:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """The relation."""
-        return (self.relation,)
+        """The relation, and those of the rules."""
+        return tuple(dict.fromkeys((self.relation, *(each.relation for each in self.rules))))
 
     @property
     def waits(self) -> bool:
@@ -114,9 +139,31 @@ class PatternForm:
     def _by(self) -> tuple[Field, ...]:
         return tuple(Field(each.name, each.type) for each in self.by)
 
+    @property
+    def seen(self) -> dict[str, DataType]:
+        """What conditions see of a row: its columns, and its rules."""
+        columns = {each.name: each.type for each in self.relation.row.fields}
+        return columns | {each.name: each.type for each in self.rules}
+
     def expressions(self) -> Iterator[Expression]:
-        """Yield what is evaluated over rows of the relation, `fields` not included."""
+        """Yield what is evaluated over rows and their rules, `fields` not included."""
         yield from (each.expression for each in self.by)
         yield from (each.expression for each in self.order)
         yield from (each.condition for each in self.variables if each.condition is not None)
         yield from (each.argument for each in self.reads if each.argument is not None)
+
+    def invariants(self) -> Iterator[tuple[bool, str]]:
+        """Yield each invariant in words, with whether it holds."""
+        reads = {each.name for each in self.reads}
+        columns = self.seen.keys() | reads
+        yield all(e.references <= columns for e in self.expressions()), "rows have what is read"
+        for each in self.rules:
+            compared = {pair.child for pair in each.on}
+            yield compared.issuperset(each.relation.key), "a row sees one row of a rule at most"
+            yield each.relation.product is None, "a rule is read from a source"
+        shown = {each.name for each in self.by} | reads
+        fields = [each.expression for each in self.fields]
+        yield all(each.references <= shown for each in fields), "a match has what is shown of it"
+        yield self.within_us is None or self.relation.time is not None, "an end needs a time"
+        waited = not self.waits or self.within_us is not None
+        yield waited, "what is waited for has an end"

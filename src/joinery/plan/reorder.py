@@ -15,8 +15,9 @@ from functools import reduce
 from joinery.expression.typed import column_expression
 from joinery.model.type import Field
 from joinery.plan.nodes import Computed
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
@@ -92,6 +93,8 @@ def _told(step: Step) -> str:
             return f'the union with "{other.name}"'
         case Rolling():
             return "the step rolling"
+        case Join():
+            return f'the join with "{step.other.name}"'
         case SeenFilter():
             return f"the filter on seen({step.column})"
         case Lookup() | Filter() | Select() | WithColumns() | MapRows():
@@ -103,7 +106,7 @@ def _obstacle(step: Step, between: Sequence[Step], columns: tuple[Field, ...]) -
     match step:
         case Lookup():
             return _obstacle_to_lookup(step, between, columns)
-        case Rolling():
+        case Rolling() | Join():
             return _SENT_AGAIN
         case SeenFilter():
             return "What it has met is kept in the stream, before a store is queried."
@@ -140,7 +143,7 @@ def _between(step: Lookup, other: Step, needed: set[str]) -> str:
                 return "A filter between them decides which events may become dead letters."
         case Lookup():
             giver = f'lookup of "{other.table.name}"'
-        case Select() | WithColumns() | Union() | Rolling():
+        case Select() | WithColumns() | Union() | Rolling() | Join():
             pass
     touched = sorted(needed & other.made)
     if touched:
@@ -155,7 +158,16 @@ def _showing(step: Step, moved: Lookup) -> Step:
         case Select(fields):
             made = (Field(each.name, each.expression.type) for each in moved.fields)
             return Select(fields + tuple(_itself(each) for each in made))
-        case Lookup() | Filter() | WithColumns() | MapRows() | Union() | Rolling() | SeenFilter():
+        case (
+            Lookup()
+            | Filter()
+            | WithColumns()
+            | MapRows()
+            | Union()
+            | Rolling()
+            | SeenFilter()
+            | Join()
+        ):
             return step
 
 

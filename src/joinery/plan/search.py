@@ -7,11 +7,13 @@ Which names its expressions may use:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from joinery.model.type import DataType, Field, Struct
+from joinery.model.type import STRING, DataType, Field, Struct
 from joinery.plan.nodes import Computed, JoinPair, Relation
+from joinery.project.form import SearchSpec
 
 QUERY, DOCUMENT = "query", "document"
 """The columns of a match's key, each an object with a key's columns."""
@@ -31,6 +33,8 @@ class SearchForm:
         retroactive: Whether a new query finds documents that are there already.
     """
 
+    word: ClassVar[str] = SearchSpec.word
+    does: ClassVar[str] = "searches"
     documents: Relation
     queries: Relation
     query: str
@@ -63,6 +67,14 @@ class SearchForm:
     def fields_scope(self) -> dict[str, DataType]:
         """What `fields` may name."""
         return {each.name: each.row for each in self.relations}
+
+    def invariants(self) -> Iterator[tuple[bool, str]]:
+        """Yield each invariant in words, with whether it holds."""
+        yield all(each.key for each in self.relations), "both relations have a key"
+        yield self.queries.type_of(self.query) == STRING, "a query is a text"
+        scope = self.fields_scope.keys()
+        read = all(each.expression.references <= scope for each in self.fields)
+        yield read, "fields read the two relations"
 
 
 def key_of(relation: Relation) -> Struct:

@@ -20,10 +20,11 @@ from typing import Any
 from joinery.model.type import Array, Map, Struct
 from joinery.plan.context import Context
 from joinery.plan.nodes import Product, Relation, Sink
+from joinery.project.form import OutboxSpec
 from joinery.project.kafka import is_named
-from joinery.project.kinds import SINKS
+from joinery.project.kinds import DEAD_LETTER_KINDS, SINKS
 from joinery.project.option import Target, wanted_instead
-from joinery.project.product import OutboxSpec, ProductSpec, RelationSpec, SinkSpec, SourceSpec
+from joinery.project.product import ProductSpec, RelationSpec, SinkSpec, SourceSpec
 from joinery.project.tree import Path
 
 _HEADERS = (("id", "id"), ("eventType", "type"))
@@ -40,22 +41,23 @@ def columns_of_route(topic: str) -> tuple[str, ...]:
     return tuple(ROUTE.findall(topic))
 
 
-def outbox_of(context: Context, spec: ProductSpec, relation: Relation) -> OutboxSpec | None:
-    """Return the outbox of a product with its headers told; None where it has documents.
+def outbox_of(
+    context: Context, spec: ProductSpec, outbox: OutboxSpec, relation: Relation
+) -> OutboxSpec:
+    """Return the outbox of a product with all of its headers.
 
     Args:
         context: Takes the problems.
         spec: The product.
+        outbox: What it declares.
         relation: Its root.
     """
-    if spec.outbox is None:
-        return None
     path = ("products", spec.name, "outbox")
     known = [each.name for each in relation.columns]
-    headers = spec.outbox.headers
+    headers = outbox.headers
     if headers is None:
         headers = tuple(each for each in _HEADERS if each[1] in known)
-    for name in (spec.outbox.key, spec.outbox.value, *(column for _, column in headers)):
+    for name in (outbox.key, outbox.value, *(column for _, column in headers)):
         _check_column(context, relation, name, path, known)
     if relation.derived or relation.where:
         message = f'relation "{relation.name}" is an outbox, which has neither derive nor where'
@@ -64,7 +66,7 @@ def outbox_of(context: Context, spec: ProductSpec, relation: Relation) -> Outbox
         message = f'relation "{relation.name}" is an outbox and reads several topics'
         context.refuse("PLAN_OUTBOX", message, path, hint="Give each topic a relation.")
     _check_sinks(context, spec, relation, known)
-    return replace(spec.outbox, headers=headers)
+    return replace(outbox, headers=headers)
 
 
 def _check_column(
@@ -160,7 +162,6 @@ def _feeds(
     return target.address == read.get("bootstrap") and is_named(topic, target.name)
 
 
-LETTER_KINDS = ("files", "kafka")
 _SECURITY = ("security.", "sasl.", "ssl.")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -215,7 +216,7 @@ def check_dead_letters(context: Context) -> None:
     named = dict(context.spec.sinks).get(sink.use) if sink.use is not None else sink
     if named is None:
         _no_sink(context, str(sink.use), (*path, "use"))
-    elif named.kind in SINKS.built_in and named.kind not in LETTER_KINDS:
+    elif named.kind in SINKS.built_in and named.kind not in DEAD_LETTER_KINDS:
         message = f'dead letters cannot be kept in "{named.kind}"'
         hint = "Write {files: {path: …}} or {kafka: {topic: …}}."
         context.refuse("SPEC_DEAD_LETTERS", message, path, hint=hint)

@@ -3,366 +3,21 @@
 A stream reads one append-only relation and applies its steps in order. Each step sees the
 columns that the step before it gives. Solutions lower it; nothing changes it.
 
-Invariant: the columns after a step depend on the steps up to it alone; lookups in state
-stand before lookups in a store.
+Invariant: lookups in state come before lookups in a store.
 
 A stream as a product, for whatever asks for name, query, key, value and sinks alone.
-
-When a table of a store is read at once, its rows or its keys alone: rules of the plan.
-
-A table of at most `limits.batch` rows costs its store no more, read whole, than one request
-for keys. It answers for as long as any single answer might, a missing row included. A filter
-of all keys tells of those that it lacks for as long as a missing row may be told. So nothing
-is older than declared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
-from joinery.expression.group_aggregate import WINDOW_SECONDS
-from joinery.expression.typed import Aggregate, Expression
-from joinery.model.type import BOOLEAN, DOUBLE, STRING, Atomic, DataType, Field, Struct
-from joinery.plan.nodes import Computed, JoinPair, Plan, Product, Relation, Sink
-from joinery.project.quantity import duration_text
-from joinery.project.stream import AsOf, Late, Miss, OnChange, Read, RowFunction
-from joinery.project.stream import Cache as Cache
-from joinery.project.stream import Limits as Limits
-from joinery.project.stream import StoreRead as StoreRead
+from joinery.model.type import BOOLEAN, STRING, Field, Struct
+from joinery.plan.nodes import Plan, Product, Relation, Sink
+from joinery.plan.step import Join, Lookup, Rolling, SeenFilter, Step, Union, stage_of
 
 PLACE = Field("place", STRING)
-Columns = tuple[Field, ...]
-Names = frozenset[str]
-Stage = Literal["event", "state", "store"]
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """Adds columns of one row of a table to each event; one of the same name is replaced.
-
-    Attributes:
-        table: Where the row is; `time` of a versioned table names the column from which a
-            version is valid.
-        on: Event column (`parent`) and table column (`child`), in the order of the table's
-            key, which they cover.
-        fields: What is added, over the table's row.
-        event_time: The event's column under `as_of: event`.
-        valid_from: The table's column under `as_of: event`.
-        max_delay_ms: The table's watermark is the newest `valid_from` less this.
-        idle_ms: After so long without a change the table holds nobody up; None waits on.
-        history_ms: Under `as_of: event`, how far an event may be behind the table's watermark;
-            None for any distance, so that all versions are kept.
-        late: Under `as_of: event`, whether an event waits for the table's watermark, or goes
-            at once and is corrected.
-        wait_ms: How long an event waits for a missing row (`on_miss` is `wait`).
-        for_ms: How long an event is remembered for a changed row (`on_change` is `re_emit`
-            or `correct`).
-        every_ms: How often corrections are sent (`on_change` is `correct`).
-        where: Over the event's columns and `fields`: which events are sent again.
-        store: Under `read: database`.
-    """
-
-    table: Relation
-    on: tuple[JoinPair, ...]
-    fields: tuple[Computed, ...]
-    read: Read = "state"
-    as_of: AsOf = "processing"
-    event_time: str | None = None
-    valid_from: str | None = None
-    max_delay_ms: int = 0
-    idle_ms: int | None = None
-    history_ms: int | None = None
-    late: Late = "hold"
-    on_miss: Miss = "null"
-    wait_ms: int | None = None
-    on_change: OnChange = "keep"
-    for_ms: int | None = None
-    every_ms: int | None = None
-    where: Expression | None = None
-    cache: Cache = field(default_factory=Cache)
-    limits: Limits = field(default_factory=Limits)
-    store: StoreRead | None = None
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return what an event has after the step, given what it had before."""
-        return _replaced(columns, _fields(self.fields))
-
-    @property
-    def made(self) -> Names:
-        """The columns that may have another value after the step than before."""
-        return _names(self.fields)
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return which of `columns` the step needs so that `needed` is there after it."""
-        if self.on_miss == "dead_letter":
-            return columns
-        asked = {pair.parent for pair in self.on}
-        if self.where is not None:
-            asked |= self.where.references & columns
-        if self.event_time is not None:
-            asked.add(self.event_time)
-        return (needed - self.made) | asked
-
-    @property
-    def corrects(self) -> bool:
-        """Whether an event that was sent may be sent again, with other columns."""
-        return self.on_change != "keep" or (self.as_of == "event" and self.late == "correct")
-
-    @property
-    def remembers(self) -> bool:
-        """Whether an event may still be needed after its batch."""
-        return self.corrects or self.as_of == "event" or self.on_miss == "wait"
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Keeps the events for which `where` is true."""
-
-    where: Expression
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return the columns as they are."""
-        return columns
-
-    @property
-    def made(self) -> Names:
-        """No column."""
-        return frozenset()
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what is needed after it, and what the condition reads."""
-        return needed | self.where.references
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """Replaces all columns by `fields`."""
-
-    fields: tuple[Computed, ...]
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return its own columns."""
-        return _fields(self.fields)
-
-    @property
-    def made(self) -> Names:
-        """Its columns, but for those that it only keeps."""
-        return _names(each for each in self.fields if not each.kept)
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what the needed ones of its columns read."""
-        return _read_by(self.fields, needed)
-
-
-@dataclass(frozen=True, slots=True)
-class WithColumns:
-    """Adds columns, or replaces those of the same name in their place.
-
-    All of them see the columns before the step.
-    """
-
-    fields: tuple[Computed, ...]
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return the columns with its own, in the places of those that they replace.
-
-        Example:
-            >>> from joinery.model.type import INT
-            >>> more = WithColumns((Computed("b", Expression("a", INT, frozenset({"a"}))),))
-            >>> [each.name for each in more.columns_after((Field("a", INT),))]
-            ['a', 'b']
-        """
-        return _replaced(columns, _fields(self.fields))
-
-    @property
-    def made(self) -> Names:
-        """Its columns."""
-        return _names(self.fields)
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what is needed and not made here, and what the needed ones of its columns read."""
-        return (needed - self.made) | _read_by(self.fields, needed)
-
-
-@dataclass(frozen=True, slots=True)
-class MapRows:
-    """Gives each event to a user's function, which returns the columns of `output`, or None.
-
-    Attributes:
-        function: `module:name`, beside the project file or installed; or the function.
-        output: All columns that an event has afterwards.
-    """
-
-    function: str | RowFunction
-    output: Struct
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return what the function returns."""
-        return self.output.fields
-
-    @property
-    def made(self) -> Names:
-        """No column by name: the function may use, and return, any."""
-        return frozenset()
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return all columns: the function may read any."""
-        return columns
-
-    @property
-    def name(self) -> str:
-        """What the function is called."""
-        if isinstance(self.function, str):
-            return self.function
-        return str(getattr(self.function, "__qualname__", "function"))
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """Adds the events of another stream whose columns have the same names and types."""
-
-    other: Stream
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return the columns, which the other stream's events have, too."""
-        return columns
-
-    @property
-    def made(self) -> Names:
-        """No column."""
-        return frozenset()
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what is needed after it."""
-        return needed
-
-
-@dataclass(frozen=True, slots=True)
-class Rolling:
-    """Adds columns over the events that have the same `by`, in the time up to each event.
-
-    Attributes:
-        by: Columns of the event; a null is a value of its own.
-        time: The column with the event's time, as all of `logs` have it.
-        over_us: An event of time t sees those of times in (t - over, t], itself among them.
-        aggregates: Those that `values` read, over the columns before the step.
-        values: What is added, each over the columns, the aggregates and the values above it.
-        logs: The relations whose events come here.
-        retention_us: How far an event may be below the watermark of `logs`, and counts.
-    """
-
-    by: tuple[str, ...]
-    time: str
-    over_us: int
-    aggregates: tuple[Aggregate, ...]
-    values: tuple[Computed, ...]
-    logs: tuple[Relation, ...]
-    retention_us: int
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return the columns with its own, in the places of those that they replace."""
-        return _replaced(columns, _fields(self.values))
-
-    @property
-    def made(self) -> Names:
-        """Its columns."""
-        return _names(self.values)
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what is needed and not made here, and all that it reads."""
-        read = {*self.by, self.time}
-        for each in self.aggregates:
-            read |= each.argument.references if each.argument else frozenset()
-            read |= each.filter.references if each.filter else frozenset()
-        for value in self.values:
-            read |= value.expression.references & columns
-        return (needed - self.made) | read
-
-    def values_scope(
-        self, columns: Mapping[str, DataType], before: int | None = None
-    ) -> dict[str, DataType]:
-        """Return the types of what `values` may name, their aggregates included.
-
-        Args:
-            columns: Those before the step.
-            before: The place of the value that asks: it sees those above it. None for all.
-        """
-        scope = rolling_scope(columns) | {each.name: each.type for each in self.aggregates}
-        return scope | {each.name: each.type for each in self.values[:before]}
-
-
-def rolling_scope(columns: Mapping[str, DataType]) -> dict[str, DataType]:
-    """Return the types of what a value may name beside aggregates: columns, and for `rate`."""
-    return {**columns, WINDOW_SECONDS: DOUBLE}
-
-
-@dataclass(frozen=True, slots=True)
-class SeenFilter:
-    """Keeps the events for which `where` is true, which asks whether a value was seen.
-
-    Attributes:
-        column: Of the event; a null was never seen.
-        time: The column with the event's time, as all of `logs` have it.
-        for_us: Seen is what stands before it in the log with the same value, less than this
-            from its time.
-        where: Over the columns and `SEEN`.
-        logs: The relations whose events come here.
-    """
-
-    column: str
-    time: str
-    for_us: int
-    where: Expression
-    logs: tuple[Relation, ...]
-
-    def columns_after(self, columns: Columns) -> Columns:
-        """Return the columns as they are."""
-        return columns
-
-    @property
-    def made(self) -> Names:
-        """No column."""
-        return frozenset()
-
-    def needed_before(self, needed: Names, columns: Names) -> Names:
-        """Return what is needed after it, and what it reads."""
-        return needed | {self.column, self.time} | (self.where.references & columns)
-
-
-Step = Lookup | Filter | Select | WithColumns | MapRows | Union | Rolling | SeenFilter
-
-
-def stage_of(step: Step) -> Stage:
-    """Return what a step runs on: the event alone, what the stream keeps or reads, or a store.
-
-    Steps that run in the stream (`state`) stand before those that query a store.
-    """
-    match step:
-        case Lookup(read="state") | Union() | Rolling() | SeenFilter():
-            return "state"
-        case Lookup(read="database"):
-            return "store"
-        case Lookup() | Filter() | Select() | WithColumns() | MapRows():
-            return "event"
-
-
-def beside(step: Step) -> Lookup | Union | None:
-    """Return a step that brings in what is not in the event: a table's row, other events."""
-    match step:
-        case (
-            Lookup(read="event")
-            | Filter()
-            | Select()
-            | WithColumns()
-            | MapRows()
-            | Rolling()
-            | SeenFilter()
-        ):
-            return None
-        case Lookup() | Union():
-            return step
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +35,8 @@ class Stream:
         notes: What the plan decided, and why, for `explain`.
     """
 
+    word: ClassVar[str] = "from"
+    does: ClassVar[str] = "is a stream"
     name: str
     relation: Relation
     steps: tuple[Step, ...] = ()
@@ -396,10 +53,19 @@ class Stream:
 
     @property
     def key(self) -> Struct:
-        """What identifies an event in the sink: its key, else the text of its place."""
-        names = self.relation.key
-        fields = tuple(Field(name, self.relation.type_of(name)) for name in names)
-        return Struct(fields or (PLACE,))
+        """What identifies what it sends: of a pair the event's key, then the other's, an object."""
+        others = (Field(each.name, key_of(each)) for each in self.joined)
+        return Struct((*self.event_key.fields, *others))
+
+    @property
+    def event_key(self) -> Struct:
+        """What identifies an event of its log: its key, else the text of its place."""
+        return key_of(self.relation)
+
+    @property
+    def joined(self) -> tuple[Relation, ...]:
+        """The logs with whose events it makes pairs."""
+        return tuple(each.other for each in self.steps if isinstance(each, Join))
 
     @property
     def output(self) -> Struct:
@@ -420,7 +86,7 @@ class Stream:
     @property
     def watched(self) -> tuple[Relation, ...]:
         """The logs by whose watermark its steps forget events."""
-        watching = (each for each in self.steps if isinstance(each, Rolling | SeenFilter))
+        watching = (each for each in self.steps if isinstance(each, Rolling | SeenFilter | Join))
         mine = (log for each in watching for log in each.logs)
         others = (log for other in self.united for log in other.watched)
         return tuple(dict.fromkeys((*mine, *others)))
@@ -436,7 +102,7 @@ class Stream:
     def relations(self) -> tuple[Relation, ...]:
         """All relations this stream reads, events first, each once."""
         others = (each for other in self.united for each in other.relations)
-        return tuple(dict.fromkeys((self.relation, *self.tables, *others)))
+        return tuple(dict.fromkeys((self.relation, *self.tables, *self.joined, *others)))
 
     @property
     def stored_tables(self) -> tuple[Relation, ...]:
@@ -449,26 +115,13 @@ class Stream:
         """All relations whose columns it names, read or not, events first, each once."""
         tables = (each.table for each in self.lookups)
         others = (each for other in self.united for each in other.named_relations)
-        return tuple(dict.fromkeys((self.relation, *tables, *others)))
+        return tuple(dict.fromkeys((self.relation, *tables, *self.joined, *others)))
 
 
-def _fields(computed: Iterable[Computed]) -> tuple[Field, ...]:
-    return tuple(Field(each.name, each.expression.type) for each in computed)
-
-
-def _names(computed: Iterable[Computed]) -> Names:
-    return frozenset(each.name for each in computed)
-
-
-def _read_by(computed: Iterable[Computed], needed: Names) -> Names:
-    read = (each.expression.references for each in computed if each.name in needed)
-    return frozenset[str]().union(*read)
-
-
-def _replaced(columns: tuple[Field, ...], more: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return `columns` with those of `more` in the places of their names, new ones last."""
-    types = {each.name: each for each in columns} | {each.name: each for each in more}
-    return tuple(types.values())
+def key_of(log: Relation) -> Struct:
+    """Return what identifies an event of a log: its key, else the text of its place."""
+    fields = tuple(Field(name, log.type_of(name)) for name in log.key)
+    return Struct(fields or (PLACE,))
 
 
 def product_of(stream: Stream) -> Product:
@@ -479,47 +132,3 @@ def product_of(stream: Stream) -> Product:
 def outputs_of(plan: Plan) -> tuple[Product, ...]:
     """Return all that a project sends: its products, then its streams."""
     return plan.products + tuple(product_of(each) for each in plan.streams)
-
-
-_PAYS_MS = 300_000
-_KINDS = ("postgres", "sqlite")
-_COMPARED = tuple(map(Atomic, ("byte", "short", "int", "long", "string")))
-
-
-def why_not_whole(lookup: Lookup) -> str:
-    """Return why a table is never read whole; empty where it is, as long as it is small."""
-    return _why_by_keys(lookup) or ("" if whole_ms(lookup) else "its answers are not kept")
-
-
-def why_no_filter(lookup: Lookup) -> str:
-    """Return why there is never a filter of all keys; empty where most may lack a row."""
-    if why := _why_by_keys(lookup):
-        return why
-    if lookup.cache.negative_ms < _PAYS_MS:
-        return (
-            f"it would have to be rebuilt every {duration_text(lookup.cache.negative_ms)},"
-            f" and pays from {duration_text(_PAYS_MS)} (negative)"
-        )
-    return ""
-
-
-def filter_ms(lookup: Lookup) -> int:
-    """Return for how long a filter of all keys may tell of those that it lacks."""
-    return lookup.cache.negative_ms
-
-
-def _why_by_keys(lookup: Lookup) -> str:
-    kind = lookup.store.kind if lookup.store else ""
-    if kind not in _KINDS:
-        return f"{kind or 'its store'} is queried by keys alone"
-    for each in lookup.on:
-        type = lookup.table.type_of(each.child)
-        if type not in _COMPARED:
-            return f'its store compares "{each.child}", which is {type}, in its own way'
-    return ""
-
-
-def whole_ms(lookup: Lookup) -> int:
-    """Return for how long a table that was read whole may answer."""
-    cache = lookup.cache
-    return min(cache.ttl_ms, cache.negative_ms) if cache.size else 0

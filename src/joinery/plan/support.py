@@ -5,7 +5,7 @@ Building a plan does not ask: the reference, the test driver and `explain` take 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -17,10 +17,12 @@ from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
 from joinery.plan.join import comparable
+from joinery.plan.lasting import judged_relations, lasting_of
 from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Plan, Product
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
-from joinery.plan.stream import Rolling, Stream, outputs_of
+from joinery.plan.step import Rolling
+from joinery.plan.stream import Stream, outputs_of
 from joinery.project.product import ProjectSpec
 from joinery.project.tree import Path
 from joinery.project.window import AS_CHANGED, Session, Sliding
@@ -32,15 +34,6 @@ _LIMITED = frozenset({"approx_count_distinct", "approx_top_k"})
 """Those that give null above a number of values, which no store counts."""
 _TAKEN_BACK = frozenset(EMBED_AGGREGATES)
 _KEPT = frozenset({*_TAKEN_BACK, *GROUP_AGGREGATES, "count(distinct …)"})
-
-
-_FORM_WORDS: Mapping[type, str] = {
-    AggregateForm: "aggregate",
-    SearchForm: "search",
-    HistoryForm: "history",
-    PatternForm: "pattern",
-    FoldForm: "fold",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +66,11 @@ def missing(product: Product) -> Missing | None:
         case HistoryForm():
             return _of_versions(product.form, product.solution)
         case SearchForm():
-            return _of_search(product.form, product.solution)
+            return _of_search(product.solution)
         case PatternForm():
-            return Missing("patterns", ("pattern",))
+            return _of_patterns(product.solution)
         case FoldForm():
-            return Missing("folds of events", ("fold",))
+            return _of_events(product.form, product.solution)
         case _:
             assert_never(product.form)
 
@@ -85,20 +78,20 @@ def missing(product: Product) -> Missing | None:
 def _of_reads(product: Product) -> Missing | None:
     """Return what of that which it reads cannot be read yet."""
     for relation in product.relations:
+        if relation.personal is not None and product.solution != _GROUPS:
+            return Missing(f'relation "{relation.name}" with personal columns', ())
         refused = relation.clocks is not None and relation.clocks.suspect == "dead_letter"
         if refused and product.solution != _GROUPS:
             return Missing(f'relation "{relation.name}" with suspect: dead_letter', ())
-    word = _FORM_WORDS.get(type(product.form), "root")
+    word = product.form.word
     for each in product.reads:
         told = f'reading product "{each.name}"'
         if product.solution != _GROUPS:
             return Missing(told, (word,))
         if each.settle_ms is not None:
             return Missing(f"{told}, which is held back (emit: settle)", (word,))
-        if isinstance(each.form, SearchForm):
-            return Missing(f"{told}, whose key has objects (search)", (word,))
-        if each.ready:
-            return Missing(f"{told}, which is held back (ready)", (word,))
+        if isinstance(each.form, SearchForm | PatternForm):
+            return Missing(f"{told}, whose key has objects ({each.form.word})", (word,))
     return None
 
 
@@ -108,18 +101,11 @@ def _of_documents(form: DocumentForm, solution: str) -> Missing | None:
     within = any(each.within is not None for each in form.root.walk())
     if within and solution != _GROUPS:
         return Missing("embeds of an interval (within)", ("embed",))
-    if form.emit.late != "correct":
-        return Missing("leaving out late rows of documents", ("emit", "late"))
-    if within and form.emit.retention_us != AS_CHANGED.retention_us:
-        return Missing("a retention of documents with an interval", ("emit", "retention"))
-    idle = [
-        each
-        for each in form.waits
-        if each.clock[0].watermark is not None and each.clock[0].watermark.idle_ms is not None
-    ]
-    if idle and form.relation.product is not None:
-        what = f'roots of a product, waiting for "{idle[0].name}", which may be idle (watermark)'
-        return Missing(what, ("emit", "when"))
+    if within and form.emit.late != "correct" and not judged_relations(form):
+        return Missing("leaving out late rows of products, or of versions", ("emit", "late"))
+    if within and form.emit.retention_us != AS_CHANGED.retention_us and not lasting_of(form):
+        what = "a retention of documents with more than intervals of their root"
+        return Missing(what, ("emit", "retention"))
     return None
 
 
@@ -151,8 +137,7 @@ def _of_groups(form: AggregateForm, solution: str) -> Missing | None:
         return _of_stored_groups(form)
     if solution != _GROUPS:
         return Missing("groups (aggregate)", ("aggregate",))
-    functions = _of_functions(form.aggregates, "values", kept=_KEPT)
-    return _of_sliding(form) or _of_emit(form) or functions
+    return _of_functions(form.aggregates, "values", kept=_KEPT)
 
 
 def _of_stored_groups(form: AggregateForm) -> Missing | None:
@@ -176,10 +161,12 @@ def _of_stored_groups(form: AggregateForm) -> Missing | None:
     return _of_functions(form.aggregates, "values", kept=_KEPT)
 
 
-def _of_search(form: SearchForm, solution: str) -> Missing | None:
-    if form.language == "lucene":
-        return Missing("queries of Lucene (language)", ("language",))
+def _of_search(solution: str) -> Missing | None:
     return None if solution == _GROUPS else Missing("stored queries (search)", ("search",))
+
+
+def _of_patterns(solution: str) -> Missing | None:
+    return None if solution == _GROUPS else Missing("patterns", ("pattern",))
 
 
 def _of_versions(form: HistoryForm, solution: str) -> Missing | None:
@@ -190,17 +177,12 @@ def _of_versions(form: HistoryForm, solution: str) -> Missing | None:
     return None
 
 
-def _of_sliding(form: AggregateForm) -> Missing | None:
-    if isinstance(form.window, Sliding) and form.relation.product is not None:
-        return Missing("sliding windows over a product", ("window",))
-    return None
-
-
-def _of_emit(form: AggregateForm) -> Missing | None:
-    emit = form.emit
-    cut = isinstance(form.window, Session) and form.window.max_us is not None
-    if emit.when == "closed" and cut:
-        return Missing("sessions with max, sent once closed", ("emit", "when"))
+def _of_events(form: FoldForm, solution: str) -> Missing | None:
+    if solution != _GROUPS:
+        return Missing("states from events (fold)", ("fold",))
+    if form.wait_us > 0 and form.relation.time is None:
+        what = f'waiting by the clock for missing numbers of "{form.relation.name}", without time'
+        return Missing(f"{what} (wait; 0s does not wait)", ("fold",))
     return None
 
 

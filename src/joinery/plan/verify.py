@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import assert_never
+from typing import TYPE_CHECKING
 
 from joinery.errors import PlanError
 from joinery.expression.typed import Expression
-from joinery.model.type import BOOLEAN, STRING, TIMESTAMP, DataType, Field
-from joinery.plan.aggregate import AggregateForm
-from joinery.plan.fold import FoldForm
-from joinery.plan.history import HistoryForm
+from joinery.model.type import BOOLEAN, TIMESTAMP, DataType, Field
 from joinery.plan.join import common_type, comparable
 from joinery.plan.nodes import (
     Computed,
@@ -31,22 +28,24 @@ from joinery.plan.nodes import (
     Relation,
     Through,
 )
-from joinery.plan.pattern import PatternForm
-from joinery.plan.search import SearchForm
 from joinery.plan.seen import SEEN
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
     Step,
-    Stream,
     Union,
     WithColumns,
     stage_of,
 )
+from joinery.plan.stream import Stream
+
+if TYPE_CHECKING:
+    from joinery.plan.nodes import FlatForm
 
 Names = dict[str, DataType]
 
@@ -67,91 +66,17 @@ def verify_product(product: Product) -> None:
     match product.form:
         case DocumentForm() | OutboxForm():
             _tree(product)
-        case AggregateForm():
-            _aggregate(product.name, product.form)
-        case HistoryForm():
-            _history(product.name, product.form)
-        case SearchForm():
-            _search(product.name, product.form)
-        case PatternForm():
-            _pattern(product.name, product.form)
-        case FoldForm():
-            _fold(product.name, product.form)
         case Stream():
             verify_stream(product.form)
-        case _:
-            assert_never(product.form)
+        case flat:
+            _flat(product.name, flat)
 
 
-def _aggregate(name: str, form: AggregateForm) -> None:
-    def require(holds: bool, invariant: str) -> None:
+def _flat(name: str, form: FlatForm) -> None:
+    for holds, invariant in form.invariants():
         if not holds:
             raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
-
-    columns = {each.name for each in form.relation.row.fields}
-    outer = [each.expression for each in form.by] + ([form.where] if form.where else [])
-    inner = [each for one in form.aggregates for each in (one.argument, one.filter) if each]
-    require(all(each.references <= columns for each in outer + inner), "rows have what is read")
-    for place, value in enumerate(form.values):
-        known = form.values_scope(before=place).keys()
-        require(value.expression.references <= known, "a group has what its values read")
     _distinct(name, (each.name for each in form.output.fields))
-    require(form.window is None or form.relation.time is not None, "a window needs a time")
-
-
-def _search(name: str, form: SearchForm) -> None:
-    def require(holds: bool, invariant: str) -> None:
-        if not holds:
-            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
-
-    require(all(each.key for each in form.relations), "both relations have a key")
-    require(form.queries.type_of(form.query) == STRING, "a query is a text")
-    scope = form.fields_scope.keys()
-    read = all(each.expression.references <= scope for each in form.fields)
-    require(read, "fields read the two relations")
-    _distinct(name, (each.name for each in form.output.fields))
-
-
-def _history(name: str, form: HistoryForm) -> None:
-    columns = {each.name: each.type for each in form.relation.row.fields}
-    if not form.used <= columns.keys() or columns[form.valid] != TIMESTAMP:
-        detail = "It needs: a version has what it shows, and a time."
-        raise PlanError(f'product "{name}" breaks the plan', detail=detail)
-    _distinct(name, (each.name for each in form.output.fields))
-
-
-def _fold(name: str, form: FoldForm) -> None:
-    def require(holds: bool, invariant: str) -> None:
-        if not holds:
-            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
-
-    columns = {each.name for each in form.relation.row.fields}
-    require(form.relation.append, "events never change")
-    require({form.sequence, form.kind} <= columns, "events have a number and a kind")
-    require(all(e.references <= columns for e in form.expressions()), "rows have what is read")
-    types = {each.name: each.type for each in form.state}
-    assigned = [each for one in form.when for each in one.assigned]
-    require(all(types.get(each.name) == each.type for each in assigned), "a state keeps its types")
-    scope = form.scope.keys()
-    read = all(each.expression.references <= scope for each in assigned)
-    require(read, "events are folded by the state and the event")
-    _distinct(name, (each.name for each in form.output.fields))
-
-
-def _pattern(name: str, form: PatternForm) -> None:
-    def require(holds: bool, invariant: str) -> None:
-        if not holds:
-            raise PlanError(f'product "{name}" breaks the plan', detail=f"It needs: {invariant}.")
-
-    reads = {each.name for each in form.reads}
-    columns = {each.name for each in form.relation.row.fields} | reads
-    require(all(e.references <= columns for e in form.expressions()), "rows have what is read")
-    shown = {each.name for each in form.by} | reads
-    fields = [each.expression for each in form.fields]
-    require(all(each.references <= shown for each in fields), "a match has what is shown of it")
-    _distinct(name, (each.name for each in form.output.fields))
-    require(form.within_us is None or form.relation.time is not None, "an end needs a time")
-    require(not form.waits or form.within_us is not None, "what is waited for has an end")
 
 
 def _tree(product: Product) -> None:
@@ -225,7 +150,7 @@ def _compared(node: Node, pairs: Iterable[JoinPair], child: Relation, parent: Re
 
 
 def _type(relation: Relation, column: str) -> DataType | None:
-    found = {each.name: each.type for each in relation.row.fields}
+    found = {each.name: each.type for each in (*relation.columns, *relation.row.fields)}
     return found.get(column)
 
 
@@ -309,6 +234,8 @@ def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
             )
         case Rolling():
             _rolling(stream, step, columns)
+        case Join():
+            _join(stream, step, columns)
         case SeenFilter(column, time, _, where):
             types = {each.name: each.type for each in columns}
             _verify_stream_require(types.get(time) == TIMESTAMP, stream, "what is seen has a time")
@@ -316,6 +243,16 @@ def _step(stream: Stream, step: Step, columns: tuple[Field, ...]) -> None:
             _verify_stream_reads(stream, [where], (*columns, Field(SEEN, BOOLEAN)))
         case MapRows():
             pass
+
+
+def _join(stream: Stream, step: Join, columns: tuple[Field, ...]) -> None:
+    types = {each.name: each.type for each in columns}
+    times = (types.get(step.time), step.other.type_of(step.other_time))
+    _verify_stream_require(times == (TIMESTAMP, TIMESTAMP), stream, "both sides have a time")
+    joined = all(pair.parent in types for pair in step.on)
+    _verify_stream_require(joined, stream, "joined columns are there")
+    asked = [each.expression for each in step.fields]
+    _verify_stream_reads(stream, asked, step.other.row.fields)
 
 
 def _rolling(stream: Stream, step: Rolling, columns: tuple[Field, ...]) -> None:

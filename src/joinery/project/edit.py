@@ -139,18 +139,26 @@ def _lines(names: Sequence[str], value: Data, indent: int, *, wrapped: bool) -> 
     )
     margin = " " * (indent + _STEP * (len(names) - 1))
     line = margin + flow_text({names[-1]: value})[1:-1]
-    more = margin + " " * _STEP
-    # A key and its value stay on one line.
-    folded = textwrap.wrap(
+    lines = folded(line, margin + " " * _STEP)
+    short = wrapped and len(lines) <= _MOST_LINES
+    return above + "\n".join(lines if short else [line]) + "\n"
+
+
+def folded(line: str, margin: str) -> list[str]:
+    """Return an entry in flow style on as many lines as it needs; a key and its value on one.
+
+    Args:
+        line: The entry, with its own margin.
+        margin: That of the lines after the first.
+    """
+    lines = textwrap.wrap(
         line.replace(": ", _GLUED),
         _WIDTH,
-        subsequent_indent=more,
+        subsequent_indent=margin,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    folded = [each.replace(_GLUED, ": ") for each in folded]
-    short = wrapped and len(folded) <= _MOST_LINES
-    return above + "\n".join(folded if short else [line]) + "\n"
+    return [each.replace(_GLUED, ": ") for each in lines]
 
 
 def _name(name: str) -> str:

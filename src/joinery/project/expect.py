@@ -16,3 +16,7 @@ class Expectations:
     )
     behind: int | None = count("How many records may be left to read.", default=None, minimum=0)
     dead: int | None = count("How many dead letters may be open.", default=None, minimum=0)
+    audited_ms: int | None = duration(
+        "How long ago all documents may have been compared last, and found right (`joinery diff`).",
+        default=None,
+    )

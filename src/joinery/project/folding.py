@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.declare import Document, RelationLike, objects_of, product_of, relation_name
+from joinery.project.form import FoldSpec
 from joinery.project.read import raise_all
 from joinery.project.read_fold import read_when
 from joinery.project.reader import Reader
@@ -37,11 +38,11 @@ class Folded(Document):
 
         Example:
             >>> made = fold("n", "event", sequence="version", state={"n": "long = 0"})
-            >>> made.when("Counted", n="n + 1").spec.fold.when
+            >>> made.when("Counted", n="n + 1").spec.form.when
             (('Counted', (('n', 'n + 1'),)),)
         """
-        spec = self.spec.fold
-        assert spec is not None  # as `fold` has made it
+        spec = self.spec.form
+        assert isinstance(spec, FoldSpec)  # as `fold` has made it
         if kind in dict(spec.when):
             message = f'there is a "{kind}" under when already'
             raise SpecError(message, code="SPEC_DUPLICATE_KEY")
@@ -49,7 +50,7 @@ class Folded(Document):
         read = read_when(reader, tree_of({kind: assigned}), f'product "{self.spec.name}"')
         raise_all(tuple(reader.problems))
         folded = replace(spec, when=(*spec.when, *read))
-        return replace(self, spec=replace(self.spec, fold=folded))
+        return replace(self, spec=replace(self.spec, form=folded))
 
 
 @suggesting
@@ -95,7 +96,7 @@ def fold(
         >>> account = fold(
         ...     "account", "entry", by=["id"], sequence="no", state={"sum": "long = 0"}
         ... ).when("Deposited", sum="sum + event.amount")
-        >>> account.spec.fold.state[0].initial
+        >>> account.spec.form.state[0].initial
         '0'
     """
     parts: dict[str, object] = {"fold": relation_name(relation), "by": by, "sequence": sequence}

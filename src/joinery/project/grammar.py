@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from joinery.project.audit import AuditSpec
 from joinery.project.expect import Expectations
 from joinery.project.kinds import DEFAULT_FORMAT, FORMATS
 from joinery.project.option import Fragment, Names
@@ -26,9 +27,6 @@ RESERVED_PROJECT = ("functions",)
 WHENS = ("changed", "closed")
 LATE_ROWS = ("correct", "dead_letter", "drop")
 LANGUAGES = ("sql", "lucene")
-SEARCH = ("search", "queries", "query", "on", "language", "retroactive")
-HISTORY = ("history", "valid", "track")
-"""The keys that products with `search` have and others have not."""
 AFTERS = ("past_last", "next_row")
 WINDOW_KINDS = ("tumbling", "hopping", "cumulative", "session", "sliding")
 
@@ -68,7 +66,20 @@ PROJECT: Names = {
     "streams": _map("stream", "Logs of events to enrich, by name."),
     "windows": _map("window", "Windows of time that several products share, by name."),
     "sinks": _map("sink_map", "Sinks that several products or streams share, by name."),
+    "vault": _ref("vault", "Where the keys of personal columns are."),
     "run": _ref("run", "How the project runs."),
+}
+VAULT_BESIDE: Names = {
+    "master": _text(
+        "What the keys are wrapped under, 32 characters or more: a secret, best taken from the"
+        " environment.",
+        examples=["${JOINERY_MASTER_KEY}"],
+    ),
+}
+PERSONAL: Names = {
+    "subject": _text("The column that says whose the values are: the relation's key."),
+    "fields": _names("The columns that are sealed when they are decoded."),
+    "join": _names("Those of them that relations may be joined on, by a blind index."),
 }
 DEFAULTS: Names = {
     "source": _text("The source of relations that name none."),
@@ -125,6 +136,7 @@ RELATION: Names = {
         "anyOf": [_text("The column."), _ref("clocks")],
     },
     "watermark": _ref("watermark", "How late a row may be in event time."),
+    "personal": _ref("personal", "The columns that are a [person's own](erasure.md)."),
     "product": _text(
         "Instead of `key` and `fields`: the product of the same query that is read as a relation."
     ),
@@ -174,7 +186,7 @@ EMBED: Names = {
 }
 HOT: Names = {
     "above": _count(
-        "What more rows of the through relation name is left out, and told in `<name>_hot`."
+        "What more rows of the through relation name is left out, and listed in `<name>_hot`."
     ),
 }
 OUTBOX: Names = {
@@ -204,9 +216,14 @@ _PATTERN: Names = {
         "default": "past_last",
         "description": "Of `pattern`: where the search goes on after a match.",
     },
+    "rules": _ref(
+        "rules", "Of `pattern`: by name, relations whose rows give parameters to `define`."
+    ),
 }
-PATTERN_KEYS = tuple(_PATTERN)
-"""What only a product with `pattern` has."""
+RULE: Names = {
+    "one": _text("The relation whose row is looked up."),
+    "on": _ref("on", "Column of the rule: column of the pattern's row, for the rule's whole key."),
+}
 _FOLD: Names = {
     "sequence": _text("Of `fold`: the column with an event's number, from 1 in each key."),
     "kind": _text("Of `fold`: the column that says what has happened.", default="type"),
@@ -224,8 +241,42 @@ _FOLD: Names = {
         default="1m",
     ),
 }
-FOLD_KEYS = tuple(_FOLD)
-"""What only a product with `fold` has."""
+_SEARCH: Names = {
+    "queries": _text("Of `search`: the relation with a stored query in each row."),
+    "query": _text("Of `search`: the column of `queries` with the query."),
+    "on": _ref(
+        "on", "Of `search`: column of `queries`: column of the documents; a list where names agree."
+    ),
+    "language": {
+        "enum": list(LANGUAGES),
+        "default": "sql",
+        "description": "Of `search`: what a query is: a condition, or a query of Lucene.",
+    },
+    "retroactive": _flag(
+        "Of `search`: a new query finds the documents that are there already.", default=True
+    ),
+}
+_HISTORY: Names = {
+    "valid": _text("Of `history`: the column with the time from which a version is valid."),
+    "track": _names(
+        "Of `history`: the columns in which versions differ; by default all but `valid`."
+    ),
+    "known_at": {
+        "anyOf": [{"type": "boolean"}, {"type": "string"}],
+        "description": "Of `history`: the column with the time at which a change became known;"
+        " `true` is the time at which its log took it.",
+    },
+}
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "root": tuple(_SHOWN),
+    "outbox": (),
+    "aggregate": ("by", "window", "where", "values"),
+    "search": (*_SEARCH, "fields"),
+    "history": tuple(_HISTORY),
+    "pattern": ("by", *_PATTERN, "fields"),
+    "fold": ("by", *_FOLD),
+}
+"""By the key that declares a product's form, the keys that a product of the form may have."""
 PRODUCT: Names = {
     "root": _text("The relation with one row per document."),
     "outbox": {
@@ -254,23 +305,8 @@ PRODUCT: Names = {
     "search": _text(
         "Instead of `root`: the relation or product that stored queries are matched with."
     ),
-    "queries": _text("Of `search`: the relation with a stored query in each row."),
-    "query": _text("Of `search`: the column of `queries` with the query."),
-    "on": _ref(
-        "on", "Of `search`: column of `queries`: column of the documents; a list where names agree."
-    ),
-    "language": {
-        "enum": list(LANGUAGES),
-        "default": "sql",
-        "description": "Of `search`: what a query is: a condition, or a query of Lucene.",
-    },
-    "retroactive": _flag(
-        "Of `search`: a new query finds the documents that are there already.", default=True
-    ),
-    "valid": _text("Of `history`: the column with the time from which a version is valid."),
-    "track": _names(
-        "Of `history`: the columns in which versions differ; by default all but `valid`."
-    ),
+    **_SEARCH,
+    **_HISTORY,
     "sink": _ref("sinks", "Where documents are written."),
     "group": _text("Products of one group share a query: they read their sources once."),
     "solution": _ref("solution", "How join state is kept.", default="spark-state"),
@@ -362,8 +398,11 @@ RUN: Names = {
     "max_document_bytes": _ref(
         "size", "A larger document becomes a dead letter.", default="16 MiB"
     ),
-    "http": _text("Where /metrics, /health and /ready are served.", examples=["127.0.0.1:9464"]),
+    "http": _text(
+        "Where /metrics, /health, /ready and /wait are served.", examples=["127.0.0.1:9464"]
+    ),
     "lineage": _ref("lineage", "Where OpenLineage events are sent."),
+    "audit": _ref("audit", "Documents are [compared](diff.md) with their database for ever."),
     "solutions": _ref("solutions", "Options of solutions for products that give none themselves."),
 }
 LINEAGE: Names = {
@@ -399,6 +438,7 @@ def _word(known: tuple[str, ...], description: str) -> Fragment:
 
 WATERMARK = names_of(WatermarkSpec)
 EXPECT = names_of(Expectations)
+AUDIT = names_of(AuditSpec)
 CLOCKS = names_of(ClocksSpec)
 CACHE = names_of(Cache)
 LIMITS = names_of(Limits)
@@ -434,6 +474,7 @@ STEP: Names = {
     "select": _ref("fields", "Replaces all columns by these."),
     "map": {"type": "object", "description": "Gives each event to a function of yours."},
     "union": _text("Adds the events of another stream of the same columns."),
+    "join": _text("Makes pairs with the events of another log; its keys are below."),
     "rolling": {
         "type": "object",
         "description": "Adds columns over the events of a key in the time up to each event.",
@@ -459,6 +500,13 @@ ROLLING: Names = {
     "values": _ref(
         "expressions", "The columns to add, over those events and the columns of the event."
     ),
+    "retention": _ref("span", "How far below the watermark an event still counts.", default="7d"),
+}
+JOIN: Names = {
+    "join": _text("The other log: a relation with `append: true`."),
+    "on": _ref("on", "Column of the other log: column of the event."),
+    "within": _ref("within", "How far the other's time may be from the event's, as `[0s, 30m]`."),
+    "fields": _ref("fields", "The columns to add; by default all that the event lacks."),
     "retention": _ref("span", "How far below the watermark an event still counts.", default="7d"),
 }
 STEP_MAPS: Mapping[str, tuple[Names, tuple[str, ...]]] = {

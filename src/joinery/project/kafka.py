@@ -11,6 +11,7 @@ from typing import Any, Literal
 from joinery.project.option import (
     Option,
     Target,
+    check_path,
     declared,
     flag,
     options,
@@ -182,7 +183,7 @@ _STARTING = {
 class FilesSourceOptions:
     """`{files: {path: data}}`."""
 
-    path: str = text("The folder with one folder per topic.")
+    path: str = text("The folder with one folder per topic.", check=check_path)
 
     def target(self, topic: str, folder: Path) -> Target:
         """Return the folder of a topic."""

@@ -24,7 +24,8 @@ from joinery.errors import (
     SpecError,
     StoreOptionError,
 )
-from joinery.project.option import Option, Target, flag, options, options_in, options_of, size
+from joinery.project.form import OutboxSpec
+from joinery.project.option import Option, Target, flag, options, options_in, options_of, size, word
 from joinery.project.product import ProductSpec, ProjectSpec
 
 
@@ -164,13 +165,26 @@ class Registry:
 
 
 @options
-class SpoolOptions:
+class DeliveryOptions:
     """What may stand beside the options of any sink."""
 
+    parallel: str = word(
+        "Who writes: `tasks` of the executors, each its part of a batch, or the `driver`; by"
+        " default tasks where the sink is not atomic anyway.",
+        ("tasks", "driver"),
+        default="",
+    )
     spool: bool = flag(
         "Keep batches on disk and write them at the target's own pace.", default=False
     )
     spool_max_bytes: int = size("When the spool is this large, the run waits.", default="1 GiB")
+
+
+@options
+class RevealOptions:
+    """What may stand beside the options of any sink, for products with personal columns."""
+
+    reveal: bool = flag("Write personal columns in clear; without it they are null.", default=False)
 
 
 SINKS = Registry(
@@ -188,8 +202,11 @@ SINKS = Registry(
         "console": "joinery.sinks.console:ConsoleOptions",
     },
     SinkOptionError,
-    options_in(SpoolOptions),
+    {**options_in(DeliveryOptions), **options_in(RevealOptions)},
 )
+DEAD_LETTER_KINDS = ("files", "kafka")
+"""The kinds of sinks that can keep dead letters."""
+
 SOURCES = Registry(
     "",  # no package adds one: a source has to bring more than its options
     "source",
@@ -197,6 +214,16 @@ SOURCES = Registry(
     {
         "files": "joinery.project.kafka:FilesSourceOptions",
         "kafka": "joinery.project.kafka:KafkaOptions",
+        "postgres": "joinery.project.postgres:PostgresSourceOptions",
+    },
+)
+VAULTS = Registry(
+    "",
+    "vault",
+    "SPEC_UNKNOWN_KEY",
+    {
+        "sqlite": "joinery.project.vault:SqliteVaultOptions",
+        "postgres": "joinery.project.vault:PostgresVaultOptions",
     },
 )
 LOOKUP_STORES = Registry(
@@ -306,6 +333,6 @@ def with_solution(spec: ProjectSpec, name: str) -> ProjectSpec:
 
 
 def _changed(product: ProductSpec, name: str) -> ProductSpec:
-    if product.outbox or product.solution == name:
+    if isinstance(product.form, OutboxSpec) or product.solution == name:
         return product
     return replace(product, solution=name, solution_options=())

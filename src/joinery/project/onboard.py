@@ -159,7 +159,7 @@ def warnings_of(table: SourceTable) -> Iterator[str]:
     if {each.unit for each in table.columns} >= {"millis", "micros"}:
         yield (
             f'"{table.name}" mixes timestamps in milliseconds and in microseconds, which JSON'
-            " without schemas does not tell apart: use schemas, or Avro"
+            " without schemas does not distinguish: use schemas, or Avro"
         )
     for name, type_ in table.left_out:
         yield f'column "{name}" of "{table.name}" is left out: Debezium does not send {type_}'

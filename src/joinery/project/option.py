@@ -343,6 +343,16 @@ def _example(kind: str, name: str, option: Option) -> str:
     return f"Write {{{kind}: {{{name}: {examples[0]}}}}}." if examples else ""
 
 
+def check_path(reader: Reader, tree: Tree, what: str) -> None:
+    """Note a path that is no text, or an address: only what is mounted has a path."""
+    check_option(reader, tree, what, {"type": "string"})
+    kind, found, _ = str(tree.value if isinstance(tree, Scalar) else "").partition("://")
+    if found:
+        message = f"{what} is no path: addresses of {kind}:// are not taken"
+        hint = "Mount it where the driver and all executors see it under the same path."
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint=hint)
+
+
 def check_option(reader: Reader, tree: Tree, what: str, fragment: Fragment) -> None:
     """Note what is wrong with one option; a fragment of another shape takes anything."""
     if "enum" in fragment:

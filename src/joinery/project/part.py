@@ -7,7 +7,7 @@ name without its unit. Reading, writing, the JSON Schema and the reference page 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from joinery.project.option import Fragment, Names
@@ -26,7 +26,13 @@ def names_of(kind: type[DataclassInstance]) -> Names:
     return {key: _fragment(each) for key, each in _fields(kind).items()}
 
 
-def read_part(reader: Reader, tree: Tree | None, what: str, kind: type[Part]) -> Part:
+def read_part(
+    reader: Reader,
+    tree: Tree | None,
+    what: str,
+    kind: type[Part],
+    reserved: Collection[str] = (),
+) -> Part:
     """Return the value that a map declares; without a map it has its defaults.
 
     What the map needs and lacks is a problem; the value has an empty text there.
@@ -36,9 +42,10 @@ def read_part(reader: Reader, tree: Tree | None, what: str, kind: type[Part]) ->
         tree: The map.
         what: The map, for the problems.
         kind: The value's class.
+        reserved: Keys that are specified and not there yet.
     """
     known = _fields(kind)
-    found = reader.named(tree, what, known) if tree is not None else {}
+    found = reader.named(tree, what, known, reserved) if tree is not None else {}
     lacking = [key for key, each in known.items() if _is_needed(each) and key not in found]
     for key in lacking:
         place = tree.mark.value if tree is not None else None

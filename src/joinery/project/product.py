@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from joinery.errors import Location
+from joinery.project.form import DOCUMENTS, FormSpec, OrderSpec, Pairs, relations_beside
 from joinery.project.tree import Locations
 from joinery.project.tree import Path as SpecPath
-from joinery.project.window import AS_CHANGED, Emit, Window, Within
+from joinery.project.window import Window, Within
 
 if TYPE_CHECKING:
+    from joinery.project.audit import AuditSpec
     from joinery.project.expect import Expectations
     from joinery.project.stream import ClocksSpec, StreamSpec, WatermarkSpec
 
 Options = tuple[tuple[str, object], ...]
-Pairs = tuple[tuple[str, str], ...]
-After = Literal["past_last", "next_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,36 @@ class DefaultsSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonalSpec:
+    """Which columns of a relation are a person's own.
+
+    Attributes:
+        subject: The column that says whose they are.
+        fields: The columns.
+        join: Those of them that relations may be joined on.
+    """
+
+    subject: str
+    fields: tuple[str, ...]
+    join: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VaultSpec:
+    """Where the keys of subjects are.
+
+    Attributes:
+        kind: `sqlite` or `postgres`.
+        options: Those of the kind.
+        master: What all keys are wrapped under.
+    """
+
+    kind: str
+    options: Options = field(default=(), repr=False)
+    master: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RelationSpec:
     """Keyed rows maintained by a changelog; `fields` are names and Spark DDL types.
 
@@ -69,6 +99,7 @@ class RelationSpec:
         time: The column that tells when an event was, or from when a version is valid; or the
             columns of three clocks that tell it together.
         product: The product of the same query that is read, in place of a topic.
+        personal: The columns that are sealed when they are decoded; None where none are.
     """
 
     name: str
@@ -87,14 +118,7 @@ class RelationSpec:
     time: str | ClocksSpec | None = None
     watermark: WatermarkSpec | None = None
     product: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OrderSpec:
-    """One entry of an `order`."""
-
-    expression: str
-    descending: bool = False
+    personal: PersonalSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,146 +179,12 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxSpec:
-    """Which columns of an outbox make an event; by default Debezium's names.
-
-    Attributes:
-        key: The event's key, so that events of one aggregate keep their order.
-        value: The event itself.
-        headers: Names of headers and their columns; None for those there are of
-            `id` and `eventType`, from the columns `id` and `type`.
-    """
-
-    key: str = "aggregateid"
-    value: str = "payload"
-    headers: Pairs | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateSpec:
-    """What is kept of the groups of a relation's rows.
-
-    Attributes:
-        by: Names and expressions over a row.
-        window: A window, or the name of one of the project.
-        values: Names and expressions over the aggregates of a group.
-    """
-
-    by: Pairs = ()
-    where: str | None = None
-    window: Window | str | None = None
-    values: Pairs = ()
-    emit: Emit = AS_CHANGED
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSpec:
-    """Which stored queries match which documents.
-
-    Attributes:
-        queries: The relation with a query in each row.
-        query: Its column with the query.
-        on: Columns of a query and of a document that must be equal, pair by pair.
-        retroactive: Whether a new query finds documents that are there already.
-        fields: Names and expressions over both rows.
-    """
-
-    queries: str
-    query: str
-    on: Pairs = ()
-    language: Literal["sql", "lucene"] = "sql"
-    retroactive: bool = True
-    fields: Pairs = ()
-
-
-@dataclass(frozen=True, slots=True)
-class HistorySpec:
-    """What is kept of the versions of a relation's rows.
-
-    Attributes:
-        valid: The column with the time from which a version is valid.
-        track: The columns in which versions differ; None for all but the key and `valid`.
-    """
-
-    valid: str = ""
-    track: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PatternSpec:
-    """What is looked for in the rows of a relation, key by key.
-
-    Attributes:
-        by: Names and expressions over a row.
-        order: How the rows of a key follow one another; empty is by time.
-        define: Variables, and what a row must be to be theirs.
-        match: The pattern, over variables.
-        within_us: How long after its first row a match may end.
-        after: Where the search goes on after a match: behind its last row, or its first.
-        fields: Names and expressions over a match.
-    """
-
-    match: str
-    by: Pairs = ()
-    order: tuple[OrderSpec, ...] = ()
-    define: Pairs = ()
-    within_us: int | None = None
-    after: After = "past_last"
-    fields: Pairs = ()
-    emit: Emit = AS_CHANGED
-
-
-@dataclass(frozen=True, slots=True)
-class StateSpec:
-    """One column of the state that events are folded into.
-
-    Attributes:
-        type: Its Spark DDL type.
-        initial: The expression of its value before the first event; None for null.
-    """
-
-    name: str
-    type: str
-    initial: str | None = None
-
-
-MINUTE_US = 60_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class FoldSpec:
-    """How the events of a log become a state, key by key.
-
-    Attributes:
-        by: Names and expressions over an event.
-        sequence: The column with an event's number, which counts from 1 in each key.
-        kind: The column that says what has happened.
-        state: The columns of the state.
-        when: What an event of a kind makes of the state: names and expressions.
-        wait_us: How long events behind a gap wait for the numbers that are missing.
-    """
-
-    by: Pairs = ()
-    sequence: str = ""
-    kind: str = "type"
-    state: tuple[StateSpec, ...] = ()
-    when: tuple[tuple[str, Pairs], ...] = ()
-    wait_us: int = MINUTE_US
-
-
-@dataclass(frozen=True, slots=True)
 class ProductSpec:
-    """One document a root row, and where it goes; or what another form says.
+    """What is kept in sinks under a key: documents, events, groups, matches.
 
     Attributes:
         root: Of another form than documents, the relation alone.
-        outbox: Set where the root's inserted rows are sent as events, instead of documents.
-        aggregate: Set where groups of the root's rows are kept, instead of documents.
-        history: Set where the versions of the root's rows are kept, instead of documents.
-        emit: Of documents with `within`: when they are sent, and what rows do that come late.
-        search: Set where stored queries are matched with the root's rows, instead of documents.
-        pattern: Set where patterns are looked for in the root's rows, instead of documents.
-        fold: Set where the root's rows are events that are folded into a state.
+        form: What is made of the root's rows.
     """
 
     name: str
@@ -305,20 +195,14 @@ class ProductSpec:
     solution_options: Options = ()
     settle_ms: int | None = None
     ready: tuple[str, ...] = ()
-    outbox: OutboxSpec | None = None
-    aggregate: AggregateSpec | None = None
-    history: HistorySpec | None = None
-    emit: Emit = AS_CHANGED
-    search: SearchSpec | None = None
-    pattern: PatternSpec | None = None
-    fold: FoldSpec | None = None
+    form: FormSpec = DOCUMENTS
     expect: Expectations | None = None
 
     @property
     def relations_read(self) -> tuple[str, ...]:
         """The names of the relations and products that it reads."""
-        names = [each for node in self.root.walk() for each in node.relations]
-        return (*names, *((self.search.queries,) if self.search else ()))
+        names = (each for node in self.root.walk() for each in node.relations)
+        return (*names, *(name for name, _ in relations_beside(self.form)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +214,7 @@ class RunSpec:
         checkpoint_interval_ms: How often real-time mode commits what it did.
         max_rows_per_batch: Of one source; 0 sets no bound, None (`auto`) fits it to the backlog.
         solutions: Options by solution, for products that give none themselves.
+        audit: How documents are compared with their database while it runs; None where not.
     """
 
     checkpoint: str = ".joinery/checkpoint"
@@ -347,6 +232,7 @@ class RunSpec:
     http: str | None = None
     lineage: Pairs = field(default=(), repr=False)
     solutions: tuple[tuple[str, Options], ...] = field(default=(), repr=False)
+    audit: AuditSpec | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +242,7 @@ class ProjectSpec:
     Attributes:
         sinks: The project's named sinks.
         windows: The project's named windows.
+        vault: Where the keys of subjects are; None where nothing is personal.
         folder: Where relative paths begin.
         locations: Where the parts stand in their file.
     """
@@ -368,6 +255,7 @@ class ProjectSpec:
     streams: tuple[StreamSpec, ...] = ()
     sinks: tuple[tuple[str, SinkSpec], ...] = ()
     windows: tuple[tuple[str, Window], ...] = ()
+    vault: VaultSpec | None = None
     run: RunSpec = RunSpec()
     folder: Path = field(default=Path(), compare=False)
     locations: Locations = field(default_factory=Locations, compare=False, repr=False)

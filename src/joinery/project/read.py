@@ -9,11 +9,14 @@ from typing import Literal, cast
 
 from joinery.errors import JoineryError, Location, ProjectErrors
 from joinery.project import grammar
+from joinery.project.audit import AuditSpec, per_second
+from joinery.project.form import Pairs
 from joinery.project.kinds import FORMATS, SINKS
+from joinery.project.option import check_path
 from joinery.project.part import read_part
 from joinery.project.product import (
     DefaultsSpec,
-    Pairs,
+    PersonalSpec,
     ProjectSpec,
     RelationSpec,
     RunSpec,
@@ -21,12 +24,13 @@ from joinery.project.product import (
 )
 from joinery.project.read_aggregate import read_window
 from joinery.project.read_kind import read_sink, read_solutions, read_source
-from joinery.project.read_node import read_product
+from joinery.project.read_product import read_product
 from joinery.project.read_stream import read_stream, read_type
 from joinery.project.reader import Reader
 from joinery.project.stream import ClocksSpec, WatermarkSpec
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Scalar, Tree, marks_of
 from joinery.project.tree import Path as SpecPath
+from joinery.project.vault import read_vault
 from joinery.project.window import Window
 
 _RESERVED_COLUMNS = ("__op", "__position", "__deleted")
@@ -99,6 +103,7 @@ def _project(reader: Reader, parts: Mapping[str, Tree], place: Location | None) 
             (each.name, _named_sink(reader, each)) for each in _entries(reader, parts, "sinks")
         ),
         windows=_windows(reader, parts),
+        vault=read_vault(reader, parts["vault"]) if "vault" in parts else None,
         run=_run(reader, parts["run"]) if "run" in parts else RunSpec(),
     )
 
@@ -122,7 +127,7 @@ def _entries(reader: Reader, parts: Mapping[str, Tree], name: str) -> tuple[Entr
 
 def _version(reader: Reader, tree: Tree | None) -> None:
     if tree is not None and not (isinstance(tree, Scalar) and tree.value == 1):
-        message = f'"joinery" cannot be "{getattr(tree, "text", "")}"'
+        message = f'"joinery" cannot be "{tree.text}"'
         hint = "Write joinery: 1, or install a newer Joinery."
         reader.refuse("SPEC_VERSION", message, tree.mark.value, hint=hint)
 
@@ -180,7 +185,32 @@ def read_relation(reader: Reader, entry: Entry, path: SpecPath) -> RelationSpec:
         append=append,
         time=_time(reader, parts, what),
         watermark=_watermark(reader, parts, what),
+        personal=_personal(reader, parts["personal"], what, (*path, "personal"))
+        if "personal" in parts
+        else None,
     )
+
+
+def _personal(reader: Reader, tree: Tree, what: str, path: SpecPath) -> PersonalSpec:
+    part = f'"personal" of {what}'
+    found = reader.named(tree, part, grammar.PERSONAL)
+    for name in ("subject", "fields"):
+        if name not in found:
+            hint = "Write {subject: id, fields: [email]}."
+            reader.refuse("SPEC_MISSING_KEY", f'{part} needs "{name}"', tree.mark.value, hint=hint)
+    return PersonalSpec(
+        _text(reader, found, "subject", part) or "",
+        _listed(reader, found, "fields", part, path),
+        _listed(reader, found, "join", part, path),
+    )
+
+
+def _listed(
+    reader: Reader, parts: Mapping[str, Tree], name: str, what: str, path: SpecPath
+) -> tuple[str, ...]:
+    if name not in parts:
+        return ()
+    return reader.texts(parts[name], f'"{name}" of {what}', (*path, name))
 
 
 def _product_relation(
@@ -270,7 +300,7 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
             hint = "Dead letters are kept with their batch."
             reader.refuse("SPEC_VALUE", message, parts["dead_letters"].mark.value, hint=hint)
     return RunSpec(
-        checkpoint=_text(reader, parts, "checkpoint", what) or default.checkpoint,
+        checkpoint=_path(reader, parts, "checkpoint", what) or default.checkpoint,
         dead_letters=sink,
         dead_letters_wait=_flag(reader, parts, "dead_letters_wait"),
         trigger_ms=_duration(reader, parts, "trigger", default.trigger_ms),
@@ -289,7 +319,23 @@ def _run(reader: Reader, tree: Tree) -> RunSpec:
         http=_address(reader, parts.get("http")),
         lineage=_lineage(reader, parts.get("lineage")),
         solutions=read_solutions(reader, parts["solutions"]) if "solutions" in parts else (),
+        audit=_audit(reader, parts["audit"]) if "audit" in parts else None,
     )
+
+
+def _path(reader: Reader, parts: Mapping[str, Tree], name: str, what: str) -> str | None:
+    found = _text(reader, parts, name, what)
+    if found:
+        check_path(reader, parts[name], f'"{name}" of {what}')
+    return found
+
+
+def _audit(reader: Reader, tree: Tree) -> AuditSpec:
+    found = read_part(reader, tree, '"audit" of "run"', AuditSpec)
+    if per_second(found.rate) is None:
+        message = f'"rate" of "audit" cannot be "{found.rate}"'
+        reader.refuse("SPEC_VALUE", message, tree.mark.value, hint="Write it as 100/s.")
+    return found
 
 
 def _rows(reader: Reader, tree: Tree | None) -> int | None:

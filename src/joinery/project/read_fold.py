@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from joinery.model.type import TypeTextError, parse_type
-from joinery.project.product import FoldSpec, Pairs, StateSpec
+from joinery.project.form import FoldSpec, Pairs, StateSpec
 from joinery.project.reader import Reader
 from joinery.project.tree import Entry, Locations, MapTree, Scalar, Tree
 

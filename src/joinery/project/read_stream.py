@@ -13,18 +13,19 @@ from typing import cast
 
 from joinery.model.type import TypeTextError, parse_type
 from joinery.project import grammar
+from joinery.project.form import Pairs
 from joinery.project.kinds import LOOKUP_STORES
 from joinery.project.option import check_options
 from joinery.project.part import read_part
-from joinery.project.product import Pairs
 from joinery.project.quantity import duration_ms
 from joinery.project.read_kind import read_sinks
-from joinery.project.read_node import read_fields, read_on
+from joinery.project.read_node import read_fields, read_on, read_within
 from joinery.project.reader import Reader
 from joinery.project.stream import (
     AsOf,
     Cache,
     FilterSpec,
+    JoinSpec,
     Late,
     Limits,
     LookupSpec,
@@ -41,7 +42,7 @@ from joinery.project.stream import (
     WithColumnsSpec,
 )
 from joinery.project.tree import Entry, ListTree, Locations, MapTree, Path, Scalar, Tree
-from joinery.project.window import WEEK_US
+from joinery.project.window import WEEK_US, Within
 
 Parts = Mapping[str, Tree]
 
@@ -78,6 +79,29 @@ def read_lookup(reader: Reader, tree: MapTree, what: str, path: Path) -> LookupS
     )
 
 
+def read_join(reader: Reader, tree: MapTree, what: str, path: Path) -> JoinSpec:
+    """Return the join with another log that a step declares."""
+    parts = reader.named(tree, what, grammar.JOIN)
+    hints = {"on": "Write on: {its column: event column}.", "within": "Write within: [0s, 30m]."}
+    for name, hint in hints.items():
+        if name not in parts:
+            message = f'{what} needs "{name}"'
+            reader.refuse("SPEC_MISSING_KEY", message, tree.mark.value, hint=hint)
+    within = read_within(reader, parts["within"], what) if "within" in parts else None
+    retention = parts.get("retention")
+    return JoinSpec(
+        relation=reader.text(parts["join"], f'"join" of {what}'),
+        on=read_on(reader, parts["on"], what, (*path, "on")) if "on" in parts else (),
+        within=within or Within(0, 0),
+        fields=read_fields(reader, parts["fields"], what, (*path, "fields"))
+        if "fields" in parts
+        else None,
+        retention_us=WEEK_US
+        if retention is None
+        else reader.elapsed_us(retention, f'"retention" of {what}', least=1),
+    )
+
+
 def _word(reader: Reader, parts: Parts, name: str, what: str, known: tuple[str, ...]) -> str:
     if name not in parts:
         return known[0]
@@ -109,7 +133,7 @@ def _miss(reader: Reader, tree: Tree | None, what: str) -> tuple[Miss, int | Non
 
 def _check_together(reader: Reader, parts: Parts, what: str) -> None:
     """Refuse words that mean nothing without another."""
-    values = {name: getattr(each, "text", "") for name, each in parts.items()}
+    values = {name: each.text for name, each in parts.items()}
     remembers = values.get("on_change") in ("re_emit", "correct")
     versioned = values.get("as_of") == "event"
     wanted = (
@@ -238,6 +262,8 @@ def read_step(reader: Reader, tree: Tree, what: str, path: Path) -> StepSpec | N
     kinds = [each.name for each in tree.entries if each.name in grammar.STEP_KINDS]
     if kinds[:1] == ["lookup"] or "lookup" in kinds:
         return read_lookup(reader, tree, what, path)
+    if "join" in kinds:
+        return read_join(reader, tree, what, path)
     if len(tree.entries) != 1 or not kinds:
         _not_one(reader, tree, what)
         return None

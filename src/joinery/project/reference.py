@@ -12,18 +12,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS
 from joinery.project.option import Fragment, Names, fragments, options_in
 
 SECTIONS: Mapping[str, Names] = {
     "project": grammar.PROJECT,
     "defaults": grammar.DEFAULTS,
     "relation": grammar.RELATION,
+    "personal": grammar.PERSONAL,
+    "vault": grammar.VAULT_BESIDE,
     "watermark": grammar.WATERMARK,
     "clocks": grammar.CLOCKS,
     "product": grammar.PRODUCT,
     "embed": grammar.EMBED,
     "hot": grammar.HOT,
+    "rule": grammar.RULE,
     "emit": grammar.EMIT,
     "expect": grammar.EXPECT,
     **{f"window {kind}": names for kind, names in grammar.WINDOW.items()},
@@ -31,25 +34,30 @@ SECTIONS: Mapping[str, Names] = {
     "stream": grammar.STREAM,
     "step": grammar.STEP,
     "lookup": grammar.LOOKUP,
+    "join": grammar.JOIN,
     "cache": grammar.CACHE,
     "limits": grammar.LIMITS,
     **{kind: names for kind, (names, _) in grammar.STEP_MAPS.items()},
     "run": grammar.RUN,
     "lineage": grammar.LINEAGE,
+    "audit": grammar.AUDIT,
     "registry": grammar.REGISTRY,
-    "spool": fragments(SINKS.beside),
+    "delivery": fragments(SINKS.beside),
     **{
         f"{registry.noun.split()[-1]} {kind}": fragments(options_in(registry.find(kind)))
-        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS)
+        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS, VAULTS)
         for kind in registry.built_in
     },
 }
 _NEEDED: Mapping[str, Sequence[str]] = {
     "relation": ("key", "fields"),
+    "personal": ("subject", "fields"),
+    "vault": ("master",),
     "clocks": ("event", "sent", "received"),
     "product": ("root",),
     "embed": ("on",),
     "hot": ("above",),
+    "rule": ("one", "on"),
     **{
         f"window {kind}": [each for each in (kind, "every") if each in names]
         for kind, names in grammar.WINDOW.items()
@@ -57,6 +65,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "outbox": ("relation",),
     "stream": ("from",),
     "lookup": ("lookup", "on"),
+    "join": ("join", "on", "within"),
     **{kind: needed for kind, (_, needed) in grammar.STEP_MAPS.items()},
     "lineage": ("url",),
     "registry": ("url",),
@@ -64,7 +73,7 @@ _NEEDED: Mapping[str, Sequence[str]] = {
         f"{registry.noun.split()[-1]} {kind}": [
             name for name, each in options_in(registry.find(kind)).items() if each.needed
         ]
-        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS)
+        for registry in (SOURCES, SINKS, LOOKUP_STORES, SOLUTIONS, VAULTS)
         for kind in registry.built_in
     },
 }
@@ -84,8 +93,10 @@ _SHAPES: Mapping[str, str] = {
     "embed": "[embed](#embeds)",
     "through": "[map](#through-another-relation)",
     "hot": "[map](#through-another-relation)",
+    "rules": "map of [rules](#patterns)",
     "emit": "[map](#emit)",
     "expect": "[map](#emit)",
+    "audit": "[map](#audit)",
     "window": "[window](#windows)",
     "state": "map of names to types",
     "when": "map of kinds to [expressions](expressions.md)",
@@ -93,6 +104,8 @@ _SHAPES: Mapping[str, str] = {
     "step": "[step](#steps)",
     "watermark": "[map](#relations)",
     "clocks": "[map](#relations)",
+    "personal": "[map](#personal-columns)",
+    "vault": "[map](#personal-columns)",
     "cache": "[map](#stores-that-lookups-query)",
     "limits": "[map](#stores-that-lookups-query)",
     "store": "[store](#stores-that-lookups-query)",

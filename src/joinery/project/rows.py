@@ -12,12 +12,14 @@ from typing import Literal
 from joinery.errors import SpecError, suggesting, suggesting_methods
 from joinery.project.declare import (
     Document,
+    Embed,
     RelationLike,
     objects_of,
     product_of,
     relation_name,
 )
-from joinery.project.product import After
+from joinery.project.form import After
+from joinery.project.product import NodeSpec
 from joinery.project.typing import EmitMap, Fields, Sinks, Solution
 
 _Binding = Literal["variable", "repetition", "sequence", "either", "whole"]
@@ -113,7 +115,7 @@ class Rows:
         """Return the text as part of something that binds so tightly."""
         if self.binding == "whole":
             raise SpecError(
-                'what stands behind "not" is of the whole pattern, and nothing follows it',
+                'what follows "not" belongs to the whole pattern, and nothing may come after it',
                 code="SPEC_VALUE",
                 hint="Call not_followed_by last.",
             )
@@ -149,6 +151,7 @@ def pattern(
     within: str | None = None,
     after: After | None = None,
     fields: Fields | None = None,
+    rules: Mapping[str, Embed] | None = None,
     emit: EmitMap | None = None,
     sink: Sinks | None = None,
     group: str | None = None,
@@ -167,6 +170,7 @@ def pattern(
         within: How long after its first row a match may end.
         after: Where the search goes on: `past_last` or `next_row`.
         fields: What a match shows.
+        rules: By name, the row of another relation whose columns conditions read: `jn.one(…)`.
         emit: When matches are sent, and what late rows do.
         sink: As for `jn.document`.
         group: Products of one group share a query.
@@ -178,7 +182,7 @@ def pattern(
 
     Example:
         >>> failed, fine = row("F", "not ok"), row("S", "ok")
-        >>> pattern("p", "login", match=failed.times(3, None).then(fine)).spec.pattern.match
+        >>> pattern("p", "login", match=failed.times(3, None).then(fine)).spec.form.match
         'F{3,} -> S'
     """
     if isinstance(match, Rows):
@@ -187,4 +191,16 @@ def pattern(
     parts |= {"define": define, "match": match, "within": within, "after": after}
     parts |= {"fields": fields, "emit": emit, "sink": sink}
     parts |= {"group": group, "solution": solution, "ready": ready}
-    return Document(product_of(name, parts), objects_of(relation))
+    parts["rules"] = {name: _rule(name, each) for name, each in (rules or {}).items()} or None
+    others = (other for each in (rules or {}).values() for other in each.relations)
+    return Document(product_of(name, parts), (*objects_of(relation), *others))
+
+
+def _rule(name: str, embed: Embed) -> dict[str, object]:
+    """Return what declares a rule, which knows no more of its relation than `on`."""
+    spec = embed.spec
+    if spec != NodeSpec(spec.name, "one", spec.relation, on=spec.on):
+        message = f'rule "{name}" takes a relation and "on" alone'
+        hint = "Write jn.one(RELATION, on={its column: the row's})."
+        raise SpecError(message, code="SPEC_VALUE", hint=hint)
+    return {"one": spec.relation, "on": dict(spec.on)}

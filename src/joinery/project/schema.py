@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from joinery.project import grammar
-from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, Registry
+from joinery.project.kinds import LOOKUP_STORES, SINKS, SOLUTIONS, SOURCES, VAULTS, Registry
 from joinery.project.option import Fragment, Names, Option, fragments
 
 _VARIABLE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
@@ -59,7 +59,24 @@ def _definitions() -> dict[str, Any]:
             **_object(grammar.EMBED, required=("on",)),
             "oneOf": [{"required": ["one"]}, {"required": ["many"]}],
         },
+        "personal": _object(grammar.PERSONAL, required=("subject", "fields")),
+        "vault": {
+            "type": "object",
+            "properties": {
+                **{kind: _under(VAULTS.known(kind)) for kind in VAULTS.names()},
+                **_object(grammar.VAULT_BESIDE)["properties"],
+            },
+            "additionalProperties": False,
+            "required": ["master"],
+            "minProperties": 2,
+            "maxProperties": 2,
+        },
         "emit": _object(grammar.EMIT),
+        "rules": {
+            "type": "object",
+            "additionalProperties": _object(grammar.RULE, required=("one", "on")),
+            "minProperties": 1,
+        },
         "state": {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1},
         "when": {"type": "object", "additionalProperties": _reference("expressions")},
         "window": {
@@ -135,6 +152,7 @@ def _stream_definitions() -> dict[str, Any]:
         "step": {"anyOf": [_step(kind) for kind in grammar.STEP_KINDS]},
         "watermark": _object(grammar.WATERMARK),
         "expect": _object(grammar.EXPECT),
+        "audit": _object(grammar.AUDIT),
         "clocks": _object(grammar.CLOCKS, required=("event", "sent", "received")),
         "cache": _object(grammar.CACHE),
         "limits": _object(grammar.LIMITS),
@@ -145,6 +163,8 @@ def _stream_definitions() -> dict[str, Any]:
 def _step(kind: str) -> dict[str, Any]:
     if kind == "lookup":
         return _object(grammar.LOOKUP, required=("lookup", "on"))
+    if kind == "join":
+        return _object(grammar.JOIN, required=("join", "on", "within"))
     if kind in grammar.STEP_MAPS:
         names, needed = grammar.STEP_MAPS[kind]
         return _object({kind: _object(names, required=needed)}, required=(kind,))

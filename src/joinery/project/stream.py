@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from joinery.project.form import Pairs
 from joinery.project.option import count, duration, rate, text, word
-from joinery.project.product import Options, Pairs, SinkSpec
-from joinery.project.window import WEEK_US
+from joinery.project.product import Options, SinkSpec
+from joinery.project.window import WEEK_US, Within
 
 Read = Literal["state", "database", "event"]
 AsOf = Literal["processing", "event"]
@@ -21,7 +22,7 @@ OnChange = Literal["keep", "re_emit", "correct"]
 Late = Literal["hold", "correct"]
 Miss = Literal["null", "drop", "dead_letter", "wait"]
 SUSPECTS = ("received", "dead_letter")
-LOG_TIME = "$log"
+LOG_TIME_WORD = "$log"
 RowFunction = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
@@ -35,8 +36,8 @@ class WatermarkSpec:
         default=None,
     )
     ahead_ms: int | None = duration(
-        "A time further ahead of the log's own does not move the watermark (not there yet:"
-        " refused); by default all do.",
+        "A time further ahead of the log's own, which files do not have, does not move the"
+        " watermark; by default all do.",
         default=None,
     )
 
@@ -47,7 +48,10 @@ class ClocksSpec:
 
     event: str = text("The column with the time of the event, by the device's clock.")
     sent: str = text("The column with the time at which the event was sent, by the same clock.")
-    received: str = text("The column with the time at which it was received, by a clock you trust.")
+    received: str = text(
+        "The column with the time at which it was received, by a clock you trust; or `$log`, the"
+        " time of its record in Kafka."
+    )
     tolerance_ms: int = duration(
         "How much the two clocks may differ before the event's time is corrected.", default="5m"
     )
@@ -181,8 +185,34 @@ class RollingSpec:
     retention_us: int = WEEK_US
 
 
+@dataclass(frozen=True, slots=True)
+class JoinSpec:
+    """Makes a pair of each event and each event of another log whose times are near.
+
+    Attributes:
+        relation: The other log.
+        on: Its column and the event's, compared.
+        within: How far its time may be from that of the event.
+        fields: What it adds; None for all columns that the event lacks.
+        retention_us: How far an event may be below the watermark.
+    """
+
+    relation: str
+    on: Pairs
+    within: Within
+    fields: Pairs | None = None
+    retention_us: int = WEEK_US
+
+
 StepSpec = (
-    LookupSpec | FilterSpec | SelectSpec | WithColumnsSpec | MapSpec | UnionSpec | RollingSpec
+    LookupSpec
+    | FilterSpec
+    | SelectSpec
+    | WithColumnsSpec
+    | MapSpec
+    | UnionSpec
+    | RollingSpec
+    | JoinSpec
 )
 
 
@@ -193,6 +223,8 @@ def _read_by(step: StepSpec) -> str | None:
             return table
         case UnionSpec(stream):
             return stream
+        case JoinSpec(relation):
+            return relation
         case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec() | RollingSpec():
             return None
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from joinery.errors import Location
 
@@ -121,6 +122,7 @@ class ListTree:
 
     items: tuple[Tree, ...]
     mark: Mark = field(default=Mark(), compare=False)
+    text: ClassVar[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class MapTree:
 
     entries: tuple[Entry, ...]
     mark: Mark = field(default=Mark(), compare=False)
+    text: ClassVar[str] = ""
 
     def get(self, name: str) -> Tree | None:
         """Return the first value under `name`."""

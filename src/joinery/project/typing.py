@@ -38,6 +38,14 @@ class WatermarkMap(TypedDict, total=False):
     ahead: str
 
 
+class PersonalMap(TypedDict, total=False):
+    """Which columns are a person's own."""
+
+    subject: Required[str]
+    fields: Required[Sequence[str]]
+    join: Sequence[str]
+
+
 class ClocksMap(TypedDict, total=False):
     """Three clocks that tell an event's time: columns; `tolerance` and `max` are durations."""
 
@@ -77,11 +85,12 @@ class EmitMap(TypedDict, total=False):
 
 
 class ExpectMap(TypedDict, total=False):
-    """How a product is expected to be; `fresh` is a duration such as `30s`."""
+    """How a product is expected to be; `fresh` and `audited` are durations such as `30s`."""
 
     fresh: str
     behind: int
     dead: int
+    audited: str
 
 
 class WindowMap(TypedDict, total=False):
@@ -132,25 +141,52 @@ class KafkaSourceMap(TypedDict, total=False):
     registry: str | RegistryMap
 
 
+class CaptureSpoolMap(TypedDict, total=False):
+    """Where the changes of a database are kept."""
+
+    path: str
+    keep: str
+
+
+class WalLimitMap(TypedDict, total=False):
+    """How much of its log a database may keep."""
+
+    size: Required[str | int]
+    then: Literal["warn", "stop", "drop"]
+
+
+class PostgresSourceMap(TypedDict, total=False):
+    """Tables of a PostgreSQL database, by its own log."""
+
+    url: Required[str]
+    tables: Sequence[str]
+    slot: str
+    spool: CaptureSpoolMap
+    max_wal: str | int | WalLimitMap
+
+
 class SourceMap(TypedDict, total=False):
     """One kind of source with its options."""
 
     files: FilesSourceMap
     kafka: KafkaSourceMap
+    postgres: PostgresSourceMap
 
 
-class _Spool(TypedDict, total=False):
+class _Delivery(TypedDict, total=False):
+    parallel: Literal["tasks", "driver"]
+    reveal: bool
     spool: bool
     spool_max_bytes: str | int
 
 
-class FilesSinkMap(_Spool, total=False):
+class FilesSinkMap(_Delivery, total=False):
     """Files of JSON lines in a folder."""
 
     path: Required[str]
 
 
-class KafkaSinkMap(_Spool, total=False):
+class KafkaSinkMap(_Delivery, total=False):
     """A topic of a Kafka cluster."""
 
     topic: Required[str]
@@ -164,7 +200,7 @@ class KafkaSinkMap(_Spool, total=False):
     registry: str | RegistryMap
 
 
-class PostgresSinkMap(_Spool, total=False):
+class PostgresSinkMap(_Delivery, total=False):
     """A table of PostgreSQL."""
 
     url: Required[str]
@@ -174,7 +210,7 @@ class PostgresSinkMap(_Spool, total=False):
     connections: int
 
 
-class SqliteSinkMap(_Spool, total=False):
+class SqliteSinkMap(_Delivery, total=False):
     """A table in a file of SQLite."""
 
     path: Required[str]
@@ -182,7 +218,7 @@ class SqliteSinkMap(_Spool, total=False):
     mode: Literal["document", "columns"]
 
 
-class OpensearchSinkMap(_Spool, total=False):
+class OpensearchSinkMap(_Delivery, total=False):
     """An index of OpenSearch."""
 
     url: str
@@ -199,7 +235,7 @@ class OpensearchSinkMap(_Spool, total=False):
     mapping: Mapping[str, object]
 
 
-class RedisSinkMap(_Spool, total=False):
+class RedisSinkMap(_Delivery, total=False):
     """Keys of Redis."""
 
     url: str
@@ -208,7 +244,7 @@ class RedisSinkMap(_Spool, total=False):
     password: str
 
 
-class ForeachSinkMap(_Spool, total=False):
+class ForeachSinkMap(_Delivery, total=False):
     """A function of yours, `module:name`, called with each batch."""
 
     function: Required[str]
@@ -217,7 +253,7 @@ class ForeachSinkMap(_Spool, total=False):
     timeout: str
 
 
-class ConsoleSinkMap(_Spool, total=False):
+class ConsoleSinkMap(_Delivery, total=False):
     """The terminal."""
 
 
@@ -360,6 +396,13 @@ class LineageMap(TypedDict, total=False):
     api_key: str
 
 
+class AuditMap(TypedDict, total=False):
+    """How documents are compared for ever; `rate` is a text such as `100/s`."""
+
+    database: str
+    rate: str
+
+
 class RunMap(TypedDict, total=False):
     """How a project runs; durations such as `5m`, sizes such as `8 MiB`."""
 
@@ -377,6 +420,7 @@ class RunMap(TypedDict, total=False):
     max_document_bytes: str | int
     http: str
     lineage: LineageMap
+    audit: AuditMap
     solutions: SolutionMap | Mapping[str, Mapping[str, object]]
 
 

@@ -11,35 +11,43 @@ Invariant: reading what was written gives an equal stream; defaults are left out
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from joinery.errors import SpecError
-from joinery.project.part import part_data
-from joinery.project.product import (
+from joinery.project.form import (
     MINUTE_US,
     AggregateSpec,
-    DefaultsSpec,
+    DocumentSpec,
     FoldSpec,
+    FormSpec,
     HistorySpec,
-    NodeSpec,
-    Options,
     OrderSpec,
     OutboxSpec,
     Pairs,
     PatternSpec,
+    RuleSpec,
+    SearchSpec,
+    StateSpec,
+)
+from joinery.project.part import part_data
+from joinery.project.product import (
+    DefaultsSpec,
+    NodeSpec,
+    Options,
+    PersonalSpec,
     ProductSpec,
     ProjectSpec,
     RelationSpec,
     RunSpec,
-    SearchSpec,
     SinkSpec,
-    StateSpec,
     ThroughSpec,
 )
 from joinery.project.quantity import duration_text, micros_text, offset_text, span_text
 from joinery.project.stream import (
+    LOG_TIME_WORD,
     ClocksSpec,
     FilterSpec,
+    JoinSpec,
     LookupSpec,
     MapSpec,
     RollingSpec,
@@ -51,6 +59,7 @@ from joinery.project.stream import (
     WithColumnsSpec,
 )
 from joinery.project.window import (
+    AS_CHANGED,
     WEEK_US,
     Cumulative,
     Emit,
@@ -144,11 +153,22 @@ def step_data(spec: StepSpec) -> Data:
             return {"map": {"function": _named(spec.function), "output": dict(spec.output)}}
         case RollingSpec():
             return {"rolling": _rolling(spec)}
+        case JoinSpec():
+            return _join(spec)
 
 
 def _rolling(spec: RollingSpec) -> Data:
     data: Data = {"by": list(spec.by), "over": micros_text(spec.over_us)}
     data["values"] = dict(spec.values)
+    if spec.retention_us != WEEK_US:
+        data["retention"] = micros_text(spec.retention_us)
+    return data
+
+
+def _join(spec: JoinSpec) -> Data:
+    within = [offset_text(spec.within.from_us), offset_text(spec.within.to_us)]
+    data: Data = {"join": spec.relation, "on": on_data(spec.on), "within": within}
+    data |= {} if spec.fields is None else {"fields": fields_data(spec.fields)}
     if spec.retention_us != WEEK_US:
         data["retention"] = micros_text(spec.retention_us)
     return data
@@ -215,6 +235,9 @@ def project_data(spec: ProjectSpec) -> Data:
     data |= section("streams", {each.name: stream_data(each) for each in spec.streams})
     data |= section("windows", {name: window_data(each) for name, each in spec.windows})
     data |= section("sinks", {name: sink_data(each) for name, each in spec.sinks})
+    if spec.vault is not None:
+        data["vault"] = kind_data(spec.vault.kind, spec.vault.options)
+        data["vault"] |= {"master": spec.vault.master}
     return data | section("run", _run(spec.run))
 
 
@@ -232,7 +255,13 @@ def relation_data(spec: RelationSpec) -> Data:
     data |= section("unique", [list(each) for each in spec.unique])
     time = part_data(spec.time) if isinstance(spec.time, ClocksSpec) else spec.time
     data |= section("append", spec.append) | section("time", time)
-    return data | ({"watermark": part_data(spec.watermark)} if spec.watermark else {})
+    data |= {"watermark": part_data(spec.watermark)} if spec.watermark else {}
+    return data | ({"personal": _personal(spec.personal)} if spec.personal else {})
+
+
+def _personal(spec: PersonalSpec) -> Data:
+    data: Data = {"subject": spec.subject, "fields": list(spec.fields)}
+    return data | section("join", list(spec.join))
 
 
 def product_data(spec: ProductSpec) -> Data:
@@ -245,26 +274,40 @@ def product_data(spec: ProductSpec) -> Data:
     elif spec.solution != "spark-state":
         data["solution"] = spec.solution
     settle = {} if spec.settle_ms is None else {"settle": f"{spec.settle_ms}ms"}
-    timed = spec.aggregate or spec.pattern or spec
-    data |= section("emit", {**_emit(timed.emit), **settle})
+    data |= section("emit", {**_emit(_timed(spec.form)), **settle})
     data |= section("ready", list(spec.ready))
     return data | ({"expect": part_data(spec.expect)} if spec.expect else {})
 
 
+def _timed(form: FormSpec) -> Emit:
+    match form:
+        case DocumentSpec() | AggregateSpec() | PatternSpec():
+            return form.emit
+        case OutboxSpec() | SearchSpec() | HistorySpec() | FoldSpec():
+            return AS_CHANGED
+        case _:
+            assert_never(form)
+
+
 def _form(spec: ProductSpec) -> Data:
-    if spec.aggregate is not None:
-        return {"aggregate": spec.root.relation, **_aggregate(spec.aggregate)}
-    if spec.history is not None:
-        return {"history": spec.root.relation, **_history(spec.history)}
-    if spec.pattern is not None:
-        return {"pattern": spec.root.relation, **_pattern(spec.pattern)}
-    if spec.fold is not None:
-        return {"fold": spec.root.relation, **_fold(spec.fold)}
-    if spec.outbox is not None:
-        return _outbox(spec, spec.outbox)
-    if spec.search is not None:
-        return {"search": spec.root.relation, **_search(spec.search)}
-    return {"root": spec.root.relation, **_shown(spec.root)}
+    over: Data = {spec.form.word: spec.root.relation}
+    match spec.form:
+        case DocumentSpec():
+            return over | _shown(spec.root)
+        case OutboxSpec():
+            return {spec.form.word: _outbox(spec.root.relation, spec.form)}
+        case AggregateSpec():
+            return over | _aggregate(spec.form)
+        case SearchSpec():
+            return over | _search(spec.form)
+        case HistorySpec():
+            return over | _history(spec.form)
+        case PatternSpec():
+            return over | _pattern(spec.form)
+        case FoldSpec():
+            return over | _fold(spec.form)
+        case _:
+            assert_never(spec.form)
 
 
 def _search(spec: SearchSpec) -> Data:
@@ -283,7 +326,8 @@ def _aggregate(spec: AggregateSpec) -> Data:
 
 def _history(spec: HistorySpec) -> Data:
     track = {} if spec.track is None else {"track": list(spec.track)}
-    return {"valid": spec.valid, **track}
+    known = True if spec.known_at == LOG_TIME_WORD else spec.known_at
+    return {"valid": spec.valid, **track} | section("known_at", known)
 
 
 def _pattern(spec: PatternSpec) -> Data:
@@ -292,7 +336,12 @@ def _pattern(spec: PatternSpec) -> Data:
     data |= section("define", dict(spec.define)) | {"match": spec.match}
     data |= {} if spec.within_us is None else {"within": micros_text(spec.within_us)}
     data |= {} if spec.after == "past_last" else {"after": spec.after}
+    data |= section("rules", {each.name: _rule(each) for each in spec.rules})
     return data | section("fields", fields_data(spec.fields))
+
+
+def _rule(spec: RuleSpec) -> Data:
+    return {"one": spec.relation, "on": dict(spec.on)}
 
 
 def _fold(spec: FoldSpec) -> Data:
@@ -341,14 +390,14 @@ def _emit(emit: Emit) -> Data:
     return data
 
 
-def _outbox(spec: ProductSpec, outbox: OutboxSpec) -> Data:
+def _outbox(relation: str, outbox: OutboxSpec) -> Data | str:
     default = OutboxSpec()
-    told: Data = {"relation": spec.root.relation}
-    told |= section("key", outbox.key if outbox.key != default.key else None)
-    told |= section("value", outbox.value if outbox.value != default.value else None)
+    columns: Data = {"relation": relation}
+    columns |= section("key", outbox.key if outbox.key != default.key else None)
+    columns |= section("value", outbox.value if outbox.value != default.value else None)
     if outbox.headers is not None:
-        told["headers"] = dict(outbox.headers)
-    return {"outbox": told if len(told) > 1 else spec.root.relation}
+        columns["headers"] = dict(outbox.headers)
+    return columns if len(columns) > 1 else relation
 
 
 def embed_data(spec: NodeSpec) -> Data:
@@ -398,5 +447,7 @@ def _run(spec: RunSpec) -> Data:
         if getattr(spec, f"{name}_ms") != getattr(default, f"{name}_ms"):
             data[name] = f"{getattr(spec, f'{name}_ms')}ms"
     data |= section("lineage", dict(spec.lineage))
+    if spec.audit is not None:
+        data["audit"] = part_data(spec.audit)
     data |= section("solutions", {name: plain(each) for name, each in spec.solutions})
     return data | section("spark", dict(spec.spark))

@@ -18,7 +18,7 @@ there, never on how they were cut into batches, nor on how partitions were mixed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,23 +28,21 @@ from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product
 from joinery.plan.pattern import PatternForm
+from joinery.semantics.arrivals import Arrivals
 from joinery.semantics.groups import Groups, Slot
 from joinery.semantics.lateness import Watermarks, in_log_order
-from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.patterns import Patterns
-from joinery.semantics.rows import Findings
+from joinery.semantics.rows import Findings, Rows
 from joinery.semantics.sending import SentRows
 from joinery.solutions.protocol import DeadDocument
-
-LATE_COUNTERS = ("late", "overtaken", "too_late", "event_without_time")
-"""What is counted of each product's rows that come late, or tell no time."""
 
 
 @dataclass(slots=True)
 class _Seen:
     """What is known of one row: what it is, and where it counts."""
 
-    standing: Standing = field(default_factory=Standing)
+    standing: KeptRow = field(default_factory=KeptRow)
     slots: set[Slot] = field(default_factory=set)
     touched: set[Slot] = field(default_factory=set)
     watermark: int | None = None
@@ -74,13 +72,16 @@ class AggregateReference:
             self._groups = Groups(form, self._findings)
         self.watermarks = Watermarks(form.relation.watermark)
         self._rows: dict[Any, _Seen] = {}
-        self._letters: list[DeadDocument] = []
+        lifetimes = self._groups.lifetimes if form.waits else None
+        self._arrivals = Arrivals(product.name, form.emit, self.watermarks, lifetimes)
         self._sent = SentRows(product, max_bytes)
         self._ended: set[Key] = set()
 
     def apply(self, batch: Sequence[Change], now_us: int) -> Counter[str]:
         """Apply the changes of the product's relation; return what is counted of them."""
         counters: Counter[str] = Counter()
+        if isinstance(self._groups, Patterns):
+            self._leave_settled(self._groups)
         changes = [each for each in batch if each.relation == self._form.relation.name]
         for number, change in enumerate(in_log_order(changes)):
             identity = self._identity(change, (now_us, number))
@@ -88,6 +89,11 @@ class AggregateReference:
         if self._form.relation.product is None:
             self.watermarks.end_batch(now_us)
         return counters
+
+    def see(self, rows: Rows) -> None:
+        """Take the rows that the rules of a pattern are looked up in."""
+        if isinstance(self._groups, Patterns):
+            self._groups.see(rows)
 
     def send(
         self, timestamp_us: int, *, until_closed: bool = False
@@ -107,10 +113,20 @@ class AggregateReference:
             if isinstance(self._groups, Groups) and self._groups.limited:
                 limited.add(key)
         self._findings.limited |= limited
-        late, self._letters = self._letters, []
+        late = self._arrivals.take_dead_letters()
         late += [self._too_many(built[key]) for key in limited - self._before.limited]
         documents, dead = self._sent.send(built, timestamp_us)
         return documents, late + dead
+
+    def _leave_settled(self, patterns: Patterns) -> None:
+        """Leave the matches as they were sent that are over by the watermark before a batch."""
+        failures = self._findings.failures
+        patterns.begin(self.watermarks.relation)
+        standing = {key for key, _ in self._standing(until_closed=False)}
+        for key in set(patterns.settled) - standing:
+            self._sent.leave(key)
+        patterns.settled.clear()
+        self._findings.failures = failures  # They were found before.
 
     def _too_many(self, value: Row) -> DeadDocument:
         names = (each.name for each in self._form.key.fields)
@@ -153,7 +169,7 @@ class AggregateReference:
             time_us = None if row is None else self._groups.time_of(row)
             if time_us is None:
                 counters["event_without_time"] += 1
-            elif self._left_out(change, time_us, watermark, counters):
+            elif self._arrivals.left_out(change, time_us, watermark, counters):
                 return
         seen.standing = standing
         self._rows[identity] = seen
@@ -173,39 +189,6 @@ class AggregateReference:
         own = None if change.snapshot else watermark
         both = (own, self.watermarks.relation, seen.watermark)
         return max((each for each in both if each is not None), default=None)
-
-    def _left_out(
-        self, change: Change, time_us: int, watermark: int | None, counters: Counter[str]
-    ) -> bool:
-        """Count a record that is late or overtaken; return whether it is as if not in the log."""
-        emit = self._form.emit
-        if watermark is not None and time_us < watermark - emit.allowed_us:
-            reason, bound = "late", watermark
-        elif self._overtaken(time_us):
-            reason, bound = "overtaken", self.watermarks.relation or 0
-        else:
-            return False
-        counters[reason] += 1
-        if reason == "overtaken" and self._in_ended(time_us):
-            return False
-        if emit.late == "dead_letter":
-            behind = (bound - emit.allowed_us - time_us) / 1_000_000
-            detail = f"Its time is {behind:g} s below what the watermark allows."
-            self._letters.append(DeadDocument(self._name, dict(change.key), reason, detail))
-        return emit.late != "correct"
-
-    def _overtaken(self, time_us: int) -> bool:
-        """Return whether a record in time for its partition meets what others have closed."""
-        bound = self.watermarks.relation
-        below = bound is not None and time_us < bound - self._form.emit.allowed_us
-        return below or self._in_ended(time_us)
-
-    def _in_ended(self, time_us: int) -> bool:
-        """Return whether a time is in a window that was closed ahead of the watermark."""
-        allowed_us = self._form.emit.allowed_us
-        return self._form.waits and any(
-            self.watermarks.has_ended(each, allowed_us) for each in self._groups.lifetimes(time_us)
-        )
 
     def _move(self, identity: Any, seen: _Seen, row: Row | None) -> bool:
         """Take a row from where it counts to where it should; return whether it is too late.
@@ -232,6 +215,13 @@ class AggregateReference:
 
     def _built(self, *, until_closed: bool) -> Iterator[tuple[Key, dict[str, Any]]]:
         """Yield the key and the value of each group that the sink should have now."""
+        for key, value in self._standing(until_closed=until_closed):
+            yield key, value()
+
+    def _standing(
+        self, *, until_closed: bool
+    ) -> Iterator[tuple[Key, Callable[[], dict[str, Any]]]]:
+        """Yield the key of each, and what gives its value."""
         watermark, allowed_us = self.watermarks.relation, self._form.emit.allowed_us
         for key, bounds, value in self._groups.shown(watermark):
             if self._form.waits and bounds is not None:
@@ -240,4 +230,4 @@ class AggregateReference:
                     self._ended.add(key)
                 if not due and key not in self._ended:
                     continue
-            yield key, value()
+            yield key, value

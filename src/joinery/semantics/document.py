@@ -12,7 +12,7 @@ show it, so what fails in it is found once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -173,6 +173,16 @@ class Assembler:
         if place not in self._given:
             self._given[place] = self._gather(value, rows, near)
         return self._given[place]
+
+    def below(
+        self, row: Row, rows: Matching
+    ) -> Iterator[tuple[Assembler, JoinValue | None, Gathered]]:
+        """Yield what each embed gives a row, and what it joins on."""
+        self._begin(rows)
+        near = Near(self._key_of(row), time_of(row, self._time), row)
+        for _, value_of, each in self._below:
+            value = value_of(row)
+            yield each, value, each.gather(value, rows, near)
 
     @property
     def _is_one_for_all(self) -> bool:

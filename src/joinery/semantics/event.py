@@ -45,7 +45,7 @@ class Event:
     @property
     def identity(self) -> Identity:
         """What two events that are one have in common."""
-        return tuple(self.key.values())
+        return tuple(_identity(each) for each in self.key.values())
 
     def with_row(self, row: Mapping[str, Any]) -> Event:
         """Return the event with other columns."""
@@ -58,6 +58,11 @@ class Event:
     def corrected(self) -> Event:
         """Return the event as one that is sent again."""
         return replace(self, correction=True)
+
+
+def _identity(part: Any) -> Any:
+    """Return a part of a key as it is compared: of a pair the other's key is an object."""
+    return tuple(part.values()) if isinstance(part, Mapping) else part
 
 
 @dataclass(frozen=True, slots=True)

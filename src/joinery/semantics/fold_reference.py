@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -39,7 +39,8 @@ class _Event:
 
     Attributes:
         place: Where it stands in the log.
-        since_us: Its time; without times in the log, that of the batch that brought the number.
+        since_us: The earliest time that was told of its number; without times in the log, that of
+            the batch that brought it.
     """
 
     row: Row
@@ -163,13 +164,13 @@ class FoldReference:
         standing = log.events.setdefault(number, event)
         if standing is event:
             return "applied"
-        if event.place < standing.place:
-            since_us = standing.since_us if self._form.relation.time is None else event.since_us
-            log.events[number] = _Event(event.row, event.place, since_us)
+        first = min(standing, event, key=lambda each: each.place)
+        told = [each.since_us for each in (standing, event) if each.since_us is not None]
+        log.events[number] = replace(first, since_us=min(told, default=None))
         same = self._text(standing.row) == self._text(event.row)
         if same or event.place == standing.place:
             return "repeated"
-        detail = f"Two events that differ have the number {number}; the first in the log stands."
+        detail = f"Two events that differ have the number {number}; the first in the log counts."
         self._letters.append(DeadDocument(self._name, log.shown, SEQUENCE_CONFLICT, detail))
         return "applied"
 

@@ -122,7 +122,7 @@ class Groups:
                 assert slot.bounds is not None  # as `slots_of` gives it
                 return (*slot.group, *map(moment_of, slot.bounds))
             case Session() | Sliding():
-                raise ValueError("a row alone does not tell the bounds of its window")
+                raise ValueError("a row alone does not determine the bounds of its window")
             case _:
                 assert_never(window)
 

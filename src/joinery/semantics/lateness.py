@@ -25,11 +25,18 @@ class _Partition:
     heard_us: int = 0
 
 
+def too_far_ahead(spec: WatermarkSpec | None, change: Change, time_us: int) -> bool:
+    """Return whether a time is so far above that of the log that it moves no watermark."""
+    if spec is None or spec.ahead_ms is None or change.logged_us is None:
+        return False
+    return time_us > change.logged_us + spec.ahead_ms * 1000
+
+
 class Watermarks:
     """The watermarks of one relation; all times are microseconds since 1970."""
 
     def __init__(self, spec: WatermarkSpec | None) -> None:
-        told = spec or _WHOLE
+        self._spec = told = spec or _WHOLE
         self._delay_us = told.delay_ms * 1000
         self._idle_us = None if told.idle_ms is None else told.idle_ms * 1000
         self._partitions: dict[int, _Partition] = {}
@@ -48,7 +55,7 @@ class Watermarks:
         """Take the time of an upsert, once its lateness is known."""
         if change.place is None and change.position is None and not change.snapshot:
             partition = self._heard(change, now_us)
-            if time_us is not None:
+            if time_us is not None and not too_far_ahead(self._spec, change, time_us):
                 self._waiting.append((partition, time_us))
         else:
             self.take(change, None if change.snapshot else time_us, now_us)
@@ -56,7 +63,7 @@ class Watermarks:
     def take(self, change: Change, time_us: int | None, now_us: int) -> None:
         """Take a change in the order of its log; `time_us` is None where it tells no time."""
         partition = self._heard(change, now_us)
-        if time_us is not None:
+        if time_us is not None and not too_far_ahead(self._spec, change, time_us):
             _move(partition, time_us)
 
     def end_batch(self, now_us: int) -> None:

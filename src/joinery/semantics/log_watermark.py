@@ -9,6 +9,7 @@ from joinery.expression.convert import micros_of
 from joinery.model.change import Change
 from joinery.plan.nodes import Relation
 from joinery.semantics.event import DeadEvent, Event, Findings
+from joinery.semantics.lateness import too_far_ahead
 from joinery.semantics.merge import RowMerge
 from joinery.semantics.rows import Findings as ExpressionFindings
 
@@ -35,12 +36,11 @@ class LogWatermark:
             if change.relation not in self._logs or change.after is None:
                 continue
             log, merge = self._logs[change.relation]
-            told = {**change.after, **change.key}
-            row = merge.derived({each.name: told.get(each.name) for each in log.columns})
-            at = row[log.time or ""]
-            if isinstance(at, datetime):
-                newest_us = self._newest_us.get(log.name, micros_of(at))
-                self._newest_us[log.name] = max(newest_us, micros_of(at))
+            at = merge.first(change)[log.time or ""]
+            if not isinstance(at, datetime) or too_far_ahead(log.watermark, change, micros_of(at)):
+                continue
+            newest_us = self._newest_us.get(log.name, micros_of(at))
+            self._newest_us[log.name] = max(newest_us, micros_of(at))
 
 
 def still_counts(event: Event, time: str, horizon_us: int | None, found: Findings) -> bool:

@@ -25,10 +25,10 @@ from typing import Any
 from joinery.expression.convert import micros_of
 from joinery.model.change import Change, Row
 from joinery.model.type import Field, Struct
-from joinery.plan.stream import Lookup
+from joinery.plan.step import Lookup
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity
 from joinery.semantics.lateness import Watermarks
-from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import document_json
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded, join_value
@@ -91,7 +91,7 @@ class CurrentLookup:
         self._merge = RowMerge(lookup.table, failed)
         self._fields = LookupFields(lookup, failed)
         self._where = guarded(lookup.where, failed) if lookup.where else None
-        self._rows: dict[Key, Standing] = {}
+        self._rows: dict[Key, KeptRow] = {}
         self._waiting: dict[Identity, _Waiting] = {}
         self._sent: dict[Identity, _Sent] = {}
         self._ticked_us = 0
@@ -121,7 +121,7 @@ class CurrentLookup:
 
     def _change(self, change: Change, found: Findings) -> None:
         key = tuple(change.key[column] for column in self._lookup.table.key)
-        found.counters[self._merge.apply(self._rows.setdefault(key, Standing()), change)] += 1
+        found.counters[self._merge.apply(self._rows.setdefault(key, KeptRow()), change)] += 1
 
     def _row(self, key: Key | None) -> Row | None:
         standing = self._rows.get(key) if key is not None else None
@@ -304,9 +304,8 @@ class VersionedLookup:
             found.counters["deletes_ignored"] += 1
             self._watermarks.take(change, None, now_us)
             return
-        names = [column.name for column in self._lookup.table.columns]
-        told = {**change.after, **change.key}
-        since = self._merge.derived({n: told.get(n) for n in names})[self._lookup.valid_from or ""]
+        told = self._merge.columns_of(change)
+        since = self._merge.row_alone(told)[self._lookup.valid_from or ""]
         if since is None:
             found.counters["versions_without_time"] += 1
             self._watermarks.take(change, None, now_us)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from joinery.plan.match_program import Ending, MatchProgram, Passing, Taking, Trying
-from joinery.project.product import After
+from joinery.project.form import After
 
 MOST_STEPS = 100_000
 """How many tests of a row a start may need."""
@@ -84,9 +84,15 @@ class Found:
     last: Taken | None
 
 
-def matches_in(rows: RowsInOrder, rules: MatchRules) -> Iterator[Found]:
-    """Yield the matches by their start, and the starts that were given up."""
-    at = 0
+def matches_in(rows: RowsInOrder, rules: MatchRules, first: int = 0) -> Iterator[Found]:
+    """Yield the matches by their start, and the starts that were given up.
+
+    Args:
+        rows: Where matches are looked for.
+        rules: What is looked for.
+        first: The place of the first row that a match may begin with.
+    """
+    at = first
     while at < len(rows):
         try:
             taken = _Attempt(rows, rules, at).run()

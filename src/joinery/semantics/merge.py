@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from joinery.expression.convert import moment_of
 from joinery.model.change import Change, Row
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import LOG_TIME, Relation
 from joinery.semantics.rows import Findings, guarded, values_reader
 
 Place = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Standing:
+class KeptRow:
     """The newest state of one key; a deleted row is remembered without its columns."""
 
     row: Row | None = None
@@ -29,6 +30,7 @@ class RowMerge:
     """The rules of one relation."""
 
     def __init__(self, relation: Relation, findings: Findings) -> None:
+        self._logged = relation.logged
         self._names = tuple(column.name for column in relation.columns)
         self._values = values_reader(self._names)
         self._derived = [
@@ -36,7 +38,7 @@ class RowMerge:
         ]
         self._where = guarded(relation.where, findings) if relation.where else None
 
-    def apply(self, standing: Standing, change: Change) -> str:
+    def apply(self, standing: KeptRow, change: Change) -> str:
         """Apply the next change of the log and return the counter that tells of it."""
         verdict = _verdict(change, standing)
         if verdict == "repeated":
@@ -57,7 +59,14 @@ class RowMerge:
         """Return the row, with its derived columns, that an upsert makes of a new key."""
         return self.derived(self._merged(None, change))
 
-    def told(self, columns: Row) -> Row:
+    def columns_of(self, change: Change) -> Row:
+        """Return the columns that an upsert tells, and the time of its log where that is one."""
+        told = {**(change.after or {}), **change.key}
+        if self._logged and change.logged_us is not None:
+            told[LOG_TIME] = moment_of(change.logged_us)
+        return told
+
+    def row_alone(self, columns: Row) -> Row:
         """Return the row that columns make alone, those that they leave out being null."""
         return self.derived({name: columns.get(name) for name in self._names})
 
@@ -76,6 +85,8 @@ class RowMerge:
 
     def _merged(self, row: Row | None, change: Change) -> dict[str, Any]:
         """Return the row after an upsert: a column that is absent keeps its stored value."""
+        if self._logged:
+            return self._patched(row, change)
         try:
             whole = dict(zip(self._names, self._values(change.after), strict=True))
         except KeyError:
@@ -84,12 +95,11 @@ class RowMerge:
         return whole
 
     def _patched(self, row: Row | None, change: Change) -> dict[str, Any]:
-        stored = row or {}
-        told = {**(change.after or {}), **change.key}
+        stored, told = row or {}, self.columns_of(change)
         return {name: told[name] if name in told else stored.get(name) for name in self._names}
 
 
-def _verdict(change: Change, standing: Standing) -> str:
+def _verdict(change: Change, standing: KeptRow) -> str:
     """Judge the log's next change: by position, then by place; without both it is the newest.
 
     A record that is put back comes late, at its first place.

@@ -6,7 +6,7 @@ It is slow and plain: nothing is kept but rows, and all matches are found again 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +15,17 @@ from joinery.expression.match_read import PREV, MatchRead
 from joinery.expression.order import row_key
 from joinery.expression.problem import EvaluationError
 from joinery.model.change import Key, KeyObject, Row
-from joinery.plan.pattern import START, PatternForm
+from joinery.plan.pattern import START, PatternForm, Rule
 from joinery.semantics.groups import Slot
 from joinery.semantics.matcher import MatchRules, Taken, matches_in
-from joinery.semantics.rows import Findings, equal_value, guarded, time_of
+from joinery.semantics.rows import (
+    Findings,
+    Rows,
+    equal_value,
+    guarded,
+    join_value,
+    time_of,
+)
 from joinery.semantics.window import Bounds
 
 Shown = tuple[Key, Bounds | None, Callable[[], dict[str, Any]]]
@@ -49,6 +56,12 @@ class Patterns:
         self._fields = [(each.name, guarded(each.expression, findings)) for each in form.fields]
         self._members: dict[Slot, dict[Any, _Member]] = {}
         self._shown: dict[Key, Row] = {}
+        self._reached: int | None = None
+        self._looked_up = Rows({})
+        self._from: dict[Key, tuple[Any, ...]] = {}
+        self._over = set[tuple[Key, int | None]]()
+        self.settled: list[Key] = []
+        """The keys of matches that were found to be over since this was emptied last."""
         self._rules = MatchRules(
             form.program, form.absent, form.within_us, form.after, form.follows_match
         )
@@ -95,30 +108,94 @@ class Patterns:
         emit = self._form.emit
         return slot.time_us < watermark - emit.allowed_us - emit.retention_us
 
+    def see(self, rows: Rows) -> None:
+        """Take the rows that rules are looked up in."""
+        self._looked_up = rows
+
+    def begin(self, watermark: int | None) -> None:
+        """Begin a batch; the watermark before it tells which matches are over."""
+        self._reached = watermark
+        if self._form.rules and self._cut is not None:
+            for group, rows in self._groups():
+                self._leave(group, rows, self._cut)
+
+    def _leave(self, group: Key, rows: Sequence[_Member], cut: int) -> None:
+        """Leave the matches of a key that begin before a time, whatever rules become."""
+        after: tuple[Any, ...] = (cut,)
+        told = _Told(rows, self._reading)
+        for each in matches_in(told, self._rules, self._first(group, rows)):
+            first = rows[each.start]
+            if first.rank >= (cut,):
+                break
+            if each.last is None:
+                continue
+            self.settled.append((*group, self._start(first.row)))
+            if self._form.after == "past_last":
+                after = max(after, (*rows[each.last.at].rank, 0))
+        self._from[group] = max(after, self._from.get(group, after))
+
+    def _first(self, group: Key, rows: Sequence[_Member]) -> int:
+        """Return the place of the first row that a match may still begin with."""
+        after = self._from.get(group, ())
+        return sum(each.rank < after for each in rows)
+
+    @property
+    def _cut(self) -> int | None:
+        """Before what time a match begins that no row which still counts can change."""
+        form = self._form
+        ends = form.within_us is not None and form.by_time and form.relation.product is None
+        if not ends or self._reached is None:
+            return None
+        kept_us = form.emit.allowed_us + form.emit.retention_us + (form.within_us or 0)
+        return self._reached - kept_us
+
+    def _is_over(self, first: _Member) -> bool:
+        """Return whether no row that still counts can change a match."""
+        if self._cut is None or first.time_us is None:
+            return False
+        return first.time_us < self._cut
+
     def shown(self, watermark: int | None) -> Iterator[Shown]:
         """Yield the key, the time that it waits for, and the value of each match.
 
-        Of two with one key, as a log may have told its first row twice, the first stands.
+        A log may have told a first row twice: of two with one key that are sent, the last stands.
         """
-        known = set[Key]()
+        for group, rows in self._groups():
+            yield from self._matches(group, rows)
+
+    def _groups(self) -> Iterator[tuple[Key, list[_Member]]]:
+        """Yield the rows of each key in their order, with what they see of rules."""
         groups: dict[Key, list[_Member]] = {}
         for slot, members in self._members.items():
             groups.setdefault(slot.group, []).extend(members.values())
         for group, unsorted in groups.items():
             rows = sorted(unsorted, key=lambda each: each.rank)
-            for key, bounds, value in self._matches(group, rows):
-                if key not in known:
-                    known.add(key)
-                    yield key, bounds, value
+            yield group, [self._with_rules(each) for each in rows] if self._form.rules else rows
+
+    def _with_rules(self, member: _Member) -> _Member:
+        seen = {each.name: self._rule_of(each, member.row) for each in self._form.rules}
+        return replace(member, row={**member.row, **seen})
+
+    def _rule_of(self, rule: Rule, row: Row) -> Row | None:
+        """Return the row that one sees of a rule, of which there is one at most."""
+        value = join_value(row, (pair.parent for pair in rule.on))
+        columns = tuple(pair.child for pair in rule.on)
+        found = self._looked_up.matching(rule.relation.name, columns, value)
+        return None if not found else {e.name: found[0][e.name] for e in rule.type.fields}
 
     def _matches(self, group: Key, rows: Sequence[_Member]) -> Iterator[Shown]:
         told = _Told(rows, self._reading)
         within_us = self._form.within_us
-        for each in matches_in(told, self._rules):
+        for each in matches_in(told, self._rules, self._first(group, rows)):
             first = rows[each.start]
             start = self._start(first.row)
             if each.last is None:
                 self._findings.limited.add((*group, start))
+                continue
+            if self._is_over(first):
+                if ((*group, start), first.time_us) not in self._over:
+                    self._over.add(((*group, start), first.time_us))
+                    self.settled.append((*group, start))
                 continue
             bounds = None
             if within_us is not None and first.time_us is not None:

@@ -17,25 +17,31 @@ cut into batches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import assert_never
 
+from joinery.errors import PlanError
 from joinery.expression.order import row_key
 from joinery.model.change import Change, DocumentChange, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import CLOCK, DocumentForm, Node, Product, Relation
+from joinery.plan.nodes import CLOCK, LOG_TIME, DocumentForm, Node, OutboxForm, Product, Relation
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
-from joinery.semantics.aggregate_reference import LATE_COUNTERS, AggregateReference
+from joinery.plan.stream import Stream
+from joinery.semantics.aggregate_reference import AggregateReference
+from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.semantics.document import NEVER_SENT, Built, DocumentBuilder, SentDocument, next_sent
 from joinery.semantics.fold_reference import WITHOUT_SEQUENCE, FoldReference
 from joinery.semantics.history_reference import HistoryReference
+from joinery.semantics.judged_table import judged_tables
 from joinery.semantics.lateness import Watermarks
-from joinery.semantics.merge import RowMerge, Standing
-from joinery.semantics.rows import Findings, Rows, join_value, time_of, values_reader
+from joinery.semantics.merge import RowMerge
+from joinery.semantics.personal import Seals, hidden
+from joinery.semantics.rows import Findings, Rows, time_of, values_reader
 from joinery.semantics.search_reference import SearchReference
-from joinery.semantics.versions import VersionLog
+from joinery.semantics.table import Table
 from joinery.solutions.protocol import DeadDocument, Emissions
 
 _OF_A_PRODUCT = (*LATE_COUNTERS, WITHOUT_SEQUENCE)
@@ -59,26 +65,49 @@ class ReferenceSolution:
         self._searches: dict[str, SearchReference] = {}
         self._products = _after_what_they_read(many)
         for each in self._products:
-            if isinstance(each.form, AggregateForm | PatternForm):
-                made = AggregateReference(each, each.form, max_document_bytes)
-                self._groups[each.name] = made
-            elif isinstance(each.form, HistoryForm):
-                kept = HistoryReference(each, each.form, max_document_bytes)
-                self._groups[each.name] = kept
-            elif isinstance(each.form, FoldForm):
-                self._groups[each.name] = FoldReference(each, each.form, max_document_bytes)
-            elif isinstance(each.form, SearchForm):
-                self._searches[each.name] = SearchReference(each, each.form, max_document_bytes)
-            else:
-                self._outboxes[each.name] = _Outbox(each, max_document_bytes)
+            match each.form:
+                case AggregateForm() | PatternForm():
+                    made = AggregateReference(each, each.form, max_document_bytes)
+                    self._groups[each.name] = made
+                case HistoryForm():
+                    kept = HistoryReference(each, each.form, max_document_bytes)
+                    self._groups[each.name] = kept
+                case FoldForm():
+                    self._groups[each.name] = FoldReference(each, each.form, max_document_bytes)
+                case SearchForm():
+                    self._searches[each.name] = SearchReference(each, each.form, max_document_bytes)
+                case DocumentForm() | OutboxForm():
+                    self._outboxes[each.name] = _Outbox(each, max_document_bytes)
+                case Stream():
+                    raise PlanError(f'stream "{each.name}" has a reference of its own')
+                case _:
+                    assert_never(each.form)
         rooted = [each for each in self._products if each.name not in self._groups]
-        relations = dict.fromkeys(relation for each in rooted for relation in each.form.relations)
+        self._judged = judged_tables(rooted)
+        relations = dict.fromkeys(
+            relation
+            for each in rooted
+            for relation in each.form.relations
+            if relation.name not in self._judged_of(each)
+        )
+        ruled = (each.form for each in self._products if isinstance(each.form, PatternForm))
+        relations |= dict.fromkeys(rule.relation for form in ruled for rule in form.rules)
         nodes = [one for each in rooted for one in _nodes(each)]
-        versioned = {each.relation.name for each in nodes if each.as_of is not None}
-        self._tables = {each.name: _Table(each, each.name in versioned) for each in relations}
+        self._versioned = {
+            one.name: {each.relation.name for each in _nodes(one) if each.as_of is not None}
+            for one in rooted
+        }
+        versioned = {name for names in self._versioned.values() for name in names}
+        # Where a row stands as it is, too, what became of a change is told of that.
+        alone = versioned - {each.relation.name for each in nodes if each.as_of is None}
+        self._tables = {
+            each.name: Table(each, versioned=each.name in versioned, alone=each.name in alone)
+            for each in relations
+        }
         changelogs = {each.name: each for one in many for each in one.relations}
+        self._seals = Seals(changelogs.values())
         self._clocked = {
-            name: (each.clocks, RowMerge(each, Findings()), {c.name for c in each.columns})
+            name: (each.clocks, RowMerge(each, Findings()), _told_by_records(each))
             for name, each in changelogs.items()
             if each.clocks is not None
         }
@@ -91,13 +120,21 @@ class ReferenceSolution:
     def apply(self, batch: Sequence[Change], timestamp_us: int) -> Emissions:
         """Apply `batch` in its order and return the documents that it changed."""
         counters: Counter[str] = Counter()
-        batch = [each for each in batch if self._believed(each, counters)]
+        batch = [self._seals.seen(each) for each in batch if self._believed(each, counters)]
+        self._forget()
         for change in batch:
             if change.relation in self._tables:
                 counters[self._tables[change.relation].apply(change, timestamp_us)] += 1
         for table in self._tables.values():
             table.watermarks.end_batch(timestamp_us)
         late: dict[str, Counter[str]] = {}
+        timeless = {name: each.taken_timeless() for name, each in self._tables.items()}
+        for name, relations in self._versioned.items():
+            late[name] = Counter({"event_without_time": sum(timeless[each] for each in relations)})
+        for name, judged in self._judged.items():
+            counted = judged.apply(batch, timestamp_us)
+            counters.update(counted)
+            late[name] = Counter({each: counted[each] for each in LATE_COUNTERS})
         for product in self._products:
             group = self._groups.get(product.name)
             if group is not None and product.form.relation.product is None:
@@ -106,15 +143,15 @@ class ReferenceSolution:
                 late[product.name] = Counter({each: counted[each] for each in _OF_A_PRODUCT})
         documents, letters = self._send_all(timestamp_us)
         found: dict[str, Counter[str]] = {}
-        for name, table in self._tables.items():
-            found[name] = table.news()
+        for table in self._all_tables():
+            found[table.relation.name] = found.get(table.relation.name, Counter()) + table.news()
         for name, outbox in self._outboxes.items():
             found[name] = found.get(name, Counter()) + outbox.news()
         for name, searched in self._searches.items():
             found[name] = found.get(name, Counter()) + searched.news()
         for name, group in self._groups.items():
             found[name] = found.get(name, Counter()) + group.news()
-        counters["unique_violations"] = sum(t.new_violations() for t in self._tables.values())
+        counters["unique_violations"] = sum(t.new_violations() for t in self._all_tables())
         counters += sum(found.values(), Counter())
         found |= {name: found[name] + each for name, each in late.items()}
         return Emissions(
@@ -123,6 +160,15 @@ class ReferenceSolution:
             counters=dict(counters),
             found=found,
         )
+
+    def erase(self, relation: str, subject: object, timestamp_us: int) -> Emissions:
+        """Erase a subject of a relation, now and for ever, and return what is sent again."""
+        self._seals.erase(relation, subject)
+        for table in self._all_tables():
+            if table.relation.name == relation:
+                table.erase(subject)
+        documents, letters = self._send_all(timestamp_us)
+        return Emissions(documents=documents, dead_letters=letters)
 
     def _believed(self, change: Change, counters: Counter[str]) -> bool:
         """Count what a change's clocks tell; return whether it is used.
@@ -148,8 +194,10 @@ class ReferenceSolution:
     ) -> tuple[tuple[DocumentChange, ...], tuple[DeadDocument, ...]]:
         """Return what all products send, each told first what those that it reads have sent."""
         sent: dict[str, tuple[list[DocumentChange], list[DeadDocument]]] = {}
-        for table in self._tables.values():
+        for table in self._all_tables():
             table.begin()
+        for judged in self._judged.values() if until_closed else ():
+            judged.end_logs()
         for product in self._products:
             told = [change for each in product.form.relations for change in _told(each, sent)]
             if (read := product.form.relation.product) is not None:
@@ -158,22 +206,29 @@ class ReferenceSolution:
                 group = self._groups[product.name]
                 if read is not None:
                     group.apply(told, timestamp_us)
+                if isinstance(product.form, PatternForm) and isinstance(group, AggregateReference):
+                    rules = {each.relation.name for each in product.form.rules}
+                    group.see(_rows({name: self._tables[name] for name in rules}))
                 sent[product.name] = group.send(timestamp_us, until_closed=until_closed)
             else:
+                tables = self._tables_of(product)
                 for change in told:
-                    self._tables[change.relation].apply(change, timestamp_us)
+                    tables[change.relation].apply(change, timestamp_us)
                 for each in product.form.relations:
                     if each.product is not None:
                         behind = self._watermarks_of(each.product).relation
-                        self._tables[each.name].watermarks.follow(behind)
-                rows = self._rows(product.form.relations)
+                        tables[each.name].watermarks.follow(behind)
+                rows = _rows(tables)
                 if product.name in self._searches:
                     sent[product.name] = self._searches[product.name].send(rows, timestamp_us)
                     continue
                 outbox = self._outboxes[product.name]
-                clocks = {name: each.watermarks for name, each in self._tables.items()}
+                clocks = {name: each.watermarks for name, each in tables.items()}
                 outbox.reach(clocks, timestamp_us)
-                sent[product.name] = outbox.send(rows, timestamp_us, until_closed=until_closed)
+                documents, dead = outbox.send(rows, timestamp_us, until_closed=until_closed)
+                if product.name in self._judged:
+                    dead = [*self._judged[product.name].take_dead_letters(), *dead]
+                sent[product.name] = documents, dead
         return (
             tuple(document for each in self._sent for document in sent[each][0]),
             tuple(letter for each in self._sent for letter in sent[each][1]),
@@ -183,12 +238,39 @@ class ReferenceSolution:
         """Return the watermarks of what a product goes by: of its groups, or of its root."""
         if product.name in self._groups:
             return self._groups[product.name].watermarks
-        return self._tables[product.form.relation.name].watermarks
+        return self._tables_of(product)[product.form.relation.name].watermarks
 
-    def _rows(self, relations: Iterable[Relation]) -> Rows:
-        tables = {each.name: self._tables[each.name] for each in relations}
-        versions = {name: list(each.log.shown()) for name, each in tables.items() if each.log}
-        return Rows({name: each.existing() for name, each in tables.items()}, versions)
+    def _forget(self) -> None:
+        """Forget the rows of intervals that are over; their documents stay as they were sent."""
+        for name, judged in self._judged.items():
+            if roots := judged.begin():
+                product = next(each for each in self._products if each.name == name)
+                self._outboxes[name].leave(roots, _rows(self._tables_of(product)))
+
+    def _judged_of(self, product: Product) -> Mapping[str, Table]:
+        judged = self._judged.get(product.name)
+        return {} if judged is None else judged.tables
+
+    def _tables_of(self, product: Product) -> Mapping[str, Table]:
+        """Return the rows of the relations that a product reads, by their names."""
+        own = self._judged_of(product)
+        names = [each.name for each in product.form.relations]
+        return {name: own[name] if name in own else self._tables[name] for name in names}
+
+    def _all_tables(self) -> Iterator[Table]:
+        yield from self._tables.values()
+        for judged in self._judged.values():
+            yield from judged.tables.values()
+
+
+def _rows(tables: Mapping[str, Table]) -> Rows:
+    versions = {name: list(each.log.shown()) for name, each in tables.items() if each.log}
+    return Rows({name: each.existing() for name, each in tables.items()}, versions)
+
+
+def _told_by_records(relation: Relation) -> set[str]:
+    """Return the columns that a record has of itself."""
+    return {each.name for each in relation.columns} - ({LOG_TIME} if relation.logged else set())
 
 
 def _nodes(product: Product) -> Iterable[Node]:
@@ -216,61 +298,6 @@ def _told(
         Change(relation.name, each.key, each.value, position=each.version, snapshot=True)
         for each in sent[relation.product.name][0]
     ]
-
-
-class _Table:
-    """One relation: for each key its newest row by position.
-
-    Attributes:
-        log: All versions of its rows; None where nothing is embedded as of a time.
-    """
-
-    def __init__(self, relation: Relation, versioned: bool) -> None:
-        self._relation = relation
-        self.log = VersionLog(relation, relation.time or "", Findings()) if versioned else None
-        self._findings, self._before = Findings(), Findings()
-        self._merge = RowMerge(relation, self._findings)
-        self.watermarks = Watermarks(relation.watermark)
-        self._times = RowMerge(relation, Findings())  # what fails in it is found by the other
-        self._standing: dict[Key, Standing] = {}
-        self._existing: list[Row] | None = None
-        self._violations = 0
-
-    def apply(self, change: Change, now_us: int) -> str:
-        """Apply the next change of the log and return the counter that tells of it."""
-        key = tuple(change.key[column] for column in self._relation.key)
-        standing = self._standing.setdefault(key, Standing())
-        verdict = self._merge.apply(standing, change)
-        if self._relation.time is not None and change.after is not None:
-            told = time_of(self._times.first(change), self._relation.time)
-            self.watermarks.note(change, told, now_us)
-        return verdict if self.log is None else self.log.apply(change)
-
-    def begin(self) -> None:
-        """Begin to show the rows of another batch."""
-        self._existing = None
-
-    def existing(self) -> list[Row]:
-        """Return the rows that products see, with their derived columns.
-
-        They are evaluated once a batch, when all of its changes have been applied.
-        """
-        if self._existing is None:
-            rows = (each.row for each in self._standing.values())
-            whole = [self._merge.derived(row) for row in rows if row is not None]
-            self._existing = [row for row in whole if self._merge.visible(row)]
-        return self._existing
-
-    def news(self) -> Counter[str]:
-        """Return what the last batch was the first to find."""
-        before, self._before = self._before, self._findings.taken()
-        return self._before.since(before)
-
-    def new_violations(self) -> int:
-        """Return how many more rows than before repeat a `unique` value."""
-        before, existing = self._violations, self.existing()
-        self._violations = sum(_repeats(existing, columns) for columns in self._relation.unique)
-        return max(0, self._violations - before)
 
 
 class _Outbox:
@@ -323,6 +350,19 @@ class _Outbox:
                 dead.append(self._dead(key, document))
         return documents, dead
 
+    def leave(self, roots: Iterable[Key], rows: Rows) -> None:
+        """Leave documents as they were sent, so that nothing is known of them from now on.
+
+        Args:
+            roots: Their keys.
+            rows: Those that are not forgotten.
+        """
+        for key in roots:
+            self._sent.pop(key, None)
+        left = rows.of(self._product.root.relation.name)
+        self._build_all([each for each in left if self._decided(each)], rows)
+        self._before = self._findings.taken()
+
     def news(self) -> Counter[str]:
         """Return what the last batch was the first to find."""
         before, self._before = self._before, self._findings.taken()
@@ -355,7 +395,8 @@ class _Outbox:
         return {key: document for key, document in documents if document is not None}
 
     def _emission(self, key: Key, value: Row | None, version: int) -> DocumentChange:
-        return DocumentChange(self._product.name, self._key_row(key), value, version)
+        shown = hidden(value, self._product.output)
+        return DocumentChange(self._product.name, self._key_row(key), shown, version)
 
     def _dead(self, key: Key, document: Built) -> DeadDocument:
         reason = document.reason or ""
@@ -363,8 +404,3 @@ class _Outbox:
 
     def _key_row(self, key: Key) -> Row:
         return dict(zip(self._product.root.relation.key, key, strict=True))
-
-
-def _repeats(rows: Iterable[Row], columns: tuple[str, ...]) -> int:
-    values = [value for row in rows if (value := join_value(row, columns)) is not None]
-    return len(values) - len(set(values))

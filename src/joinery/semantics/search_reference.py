@@ -24,6 +24,7 @@ from joinery.plan.search import DOCUMENT, QUERY, SearchForm
 from joinery.semantics.document import NEVER_SENT, Built, SentDocument, judged, next_sent
 from joinery.semantics.render import renderer
 from joinery.semantics.rows import Findings, JoinValue, Rows, guarded, join_value
+from joinery.semantics.text_parser import build_text_query
 from joinery.solutions.protocol import DeadDocument
 
 QUERY_BROKEN = "query_broken"
@@ -91,12 +92,18 @@ class SearchReference:
         """Return a row's condition, what is wrong with it, or None where it has none."""
         text = row[self._form.query]
         if text is not None and text not in self._conditions:
-            columns = {each.name: each.type for each in self._form.documents.row.fields}
             try:
-                self._conditions[text] = compile_expression(build_condition(text, columns))
+                self._conditions[text] = self._read(text)
             except ExpressionError as error:
                 self._conditions[text] = error.message
         return None if text is None else self._conditions[text]
+
+    def _read(self, text: str) -> _Evaluate:
+        row = self._form.documents.row
+        if self._form.language == "lucene":
+            return build_text_query(text, row).holds
+        columns = {each.name: each.type for each in row.fields}
+        return compile_expression(build_condition(text, columns))
 
     def _matches(self, queries: _ByKey, documents: _ByKey) -> Iterator[Match]:
         looked_at = documents if self._form.retroactive else self._changed(documents)

@@ -56,6 +56,10 @@ class SentRows:
                 dead.append(DeadDocument(self._name, key_row, reason, document.detail))
         return documents, dead
 
+    def leave(self, key: Key) -> None:
+        """Leave a row as it was sent: from now on nothing is known of it."""
+        self._sent.pop(key, None)
+
     def _judged(self, value: dict[str, Any]) -> Built:
         return judged(self._text(value), value, max_bytes=self._max_bytes)
 

@@ -21,22 +21,23 @@ from typing import Any, Protocol
 
 from joinery.model.change import Change, DocumentChange, Row
 from joinery.plan.nodes import Computed, Relation
-from joinery.plan.stream import (
-    PLACE,
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
     Step,
-    Stream,
     Union,
     WithColumns,
 )
+from joinery.plan.stream import PLACE, Stream
 from joinery.semantics.event import DeadEvent, Event, Findings, Identity, Place
 from joinery.semantics.lookup import CurrentLookup, VersionedLookup
 from joinery.semantics.merge import RowMerge
+from joinery.semantics.pairs import EventPairs
 from joinery.semantics.rolling import RollingColumns
 from joinery.semantics.rows import Findings as ExpressionFindings
 from joinery.semantics.rows import guarded
@@ -155,6 +156,8 @@ class _Pipeline:
                 return SeenTimes(step, self._failed).process
             case Rolling():
                 return RollingColumns(step, self._failed).process
+            case Join(other):
+                return EventPairs(step, self._failed, _Log(other, self._failed).events).process
             case Union(other):
                 united = _Pipeline(other)
                 self._waits.append(united)
@@ -186,9 +189,7 @@ class _Log:
 
     def _event(self, change: Change, line: int) -> list[Event]:
         """Return the event of a line, unless the relation's `where` keeps it out."""
-        told = {**(change.after or {}), **change.key}
-        names = (column.name for column in self._relation.columns)
-        row = self._merge.derived({name: told.get(name) for name in names})
+        row = self._merge.first(change)
         text = f"{self._relation.topic}/{self._files:06d}.jsonl/{line}"
         key: Row = {name: change.key[name] for name in self._relation.key} or {PLACE.name: text}
         place = Place(arrived=True, log=self._relation.name, number=line)

@@ -1,6 +1,7 @@
 """A folder that holds one file a batch, in emission order by name.
 
-A name is generation and batch id, `000001-0000000042.jsonl`. Each checkpoint that writes
+A name is generation and batch id, `000001-0000000042.jsonl`, and thirteen more digits where it was
+put after that batch (`000001-00000000421790000000000.jsonl`). Each checkpoint that writes
 into the folder is a generation of its own, remembered in `.generations.json`, so a fresh
 checkpoint sorts after all that stood before and overwrites nothing.
 
@@ -27,7 +28,13 @@ class BatchFolder:
         self._generations: dict[str, int] = {}
 
     def put(
-        self, parts: Sequence[Path], *, query_id: str, batch_id: int, check: Callable[[], None]
+        self,
+        parts: Sequence[Path],
+        *,
+        query_id: str,
+        batch_id: int,
+        check: Callable[[], None],
+        after: int = 0,
     ) -> Path | None:
         """Put the lines of `parts` in place as the file of this batch.
 
@@ -36,12 +43,15 @@ class BatchFolder:
             query_id: The identity of the checkpoint.
             batch_id: The batch.
             check: Called right before the file becomes visible.
+            after: Of lines that are put between two batches: rises with each, in milliseconds.
         """
         filled = [part for part in parts if part.stat().st_size]
         if not filled:
             return None
         self.path.mkdir(parents=True, exist_ok=True)
-        name = f"{self._prefix}{self._generation(query_id):06d}-{batch_id:010d}.jsonl"
+        # More digits stand after the batch itself, and before the next one.
+        number = f"{batch_id:010d}{after:013d}" if after else f"{batch_id:010d}"
+        name = f"{self._prefix}{self._generation(query_id):06d}-{number}.jsonl"
         whole = join_synced(filled, self.path / f".{name}.part")
         check()
         whole.replace(self.path / name)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from joinery.project.option import Target, options, path_in, text
+from joinery.model.type import Struct
+from joinery.project.option import Target, check_path, options, path_in, text
 from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks.files_reader import FilesReader
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import Guarantee, Promise, SinkError, StagedBatch, Written
 
@@ -42,7 +44,11 @@ class FilesSink:
         """Put the batch's file in place; a batch without documents leaves none."""
         try:
             self._folder.put(
-                batch.files, query_id=batch.query_id, batch_id=batch.batch_id, check=batch.check
+                batch.files,
+                query_id=batch.query_id,
+                batch_id=batch.batch_id,
+                check=batch.check,
+                after=batch.after,
             )
         except OSError as error:
             raise self._failed(error) from error
@@ -70,7 +76,7 @@ class FilesSink:
 class FilesOptions:
     """`{files: {path: out}}`."""
 
-    path: str = text("The folder; each product gets its own below it.")
+    path: str = text("The folder; each product gets its own below it.", check=check_path)
 
     def make(self, product: str, folder: Path) -> FilesSink:
         """Return the sink of a product."""
@@ -79,3 +85,7 @@ class FilesOptions:
     def target(self, product: str, folder: Path) -> Target:
         """Return the product's folder."""
         return Target("files", str(path_in(folder, self.path)), product)
+
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> FilesReader:
+        """Return what reads the documents of a product."""
+        return FilesReader(path_in(folder, self.path) / product)

@@ -249,5 +249,5 @@ class ForeachSink:
         batch.check()
         called = self._process.call(batch, rows)
         if called.outcome == "later":
-            raise SinkUnavailableError(f"{self.target} asks to wait", detail=f"{called.detail}.")
+            raise SinkUnavailableError(f"{self.target} is not ready", detail=f"{called.detail}.")
         return called

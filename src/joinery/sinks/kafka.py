@@ -27,7 +27,7 @@ from joinery.clients.kafka import (
     create_topic,
     describe_topic,
 )
-from joinery.clients.kafka_producer import UNNAMED, Producer, Record
+from joinery.clients.kafka_producer import UNNAMED, Note, Producer, Record
 from joinery.clients.schema_registry import SchemaRegistry
 from joinery.errors import SinkOptionError
 from joinery.project.option import Target, count, flag, options, properties, text, word
@@ -35,12 +35,14 @@ from joinery.project.schema_registry import RegistryOptions, registry
 from joinery.sinks.kafka_encoding import AvroEncoding, Encoding, JsonEncoding
 from joinery.sinks.line import StagedRow, read_chunks, read_parts, read_rows
 from joinery.sinks.protocol import (
+    FencedError,
     Guarantee,
     Promise,
     Refusal,
     SinkError,
     SinkUnavailableError,
     StagedBatch,
+    Writer,
     Written,
 )
 
@@ -138,6 +140,8 @@ _NEITHER = {
 class KafkaSink:
     """Appends the documents of one product to a topic."""
 
+    writer: Writer = "driver"
+
     def __init__(
         self,
         brokers: Brokers,
@@ -163,6 +167,7 @@ class KafkaSink:
         self._standing: Topic | None = None
         self._producer: Producer | None = None
         self._producer_of = ""
+        self._claimed: tuple[str, int] | None = None
 
     def open(self) -> None:
         """Find the topic, or create it compacted."""
@@ -177,14 +182,52 @@ class KafkaSink:
     def write(self, batch: StagedBatch) -> Written:
         """Produce all documents of `batch`, and wait until the brokers have them."""
         self._encoding.prepare(batch)
-        producer = self._producer_for(batch)
-        refused: dict[str, Refusal] = {}
-        named = not self._transactions
-        while not self._sent(producer, batch, refused, named=named):
-            # What the brokers refused spoiled the transaction: once more, to hear what it was,
-            # then without it.
-            named = True
-        return Written(refused=tuple(refused.values()))
+        return self._written(self._producer_for(batch), batch)
+
+    def begin(self, batch: StagedBatch) -> None:
+        """Note which run writes, where every part looks for it; it fences earlier runs."""
+        this = (batch.query_id, batch.epoch)
+        if not self._transactions or self._claimed == this:
+            return
+        producer, note = self._producer_for(batch), self._run_note(batch)
+        self._refuse_replaced(producer, batch)
+        producer.begin()
+        try:
+            producer.note(note, batch.epoch)
+        except BaseException:
+            producer.abandon()
+            raise
+        producer.finish()
+        self._claimed = this
+
+    def write_part(self, batch: StagedBatch, part: int) -> Written:
+        """Produce the documents of a part in a transaction of its own, unless that was done.
+
+        The transaction notes the batch as that of the part, so a batch that runs again knows.
+        A part of which documents were refused is produced again, to hear of them again.
+        """
+        if not self._transactions:
+            return self.write(batch)
+        self._encoding.prepare(batch)
+        note = Note(f"{self._name(batch)}-{part}", self._topic)
+        # A fresh producer fences every earlier attempt at the part, whichever run made it.
+        producer = self._producer_named(note.group)
+        try:
+            self._refuse_replaced(producer, batch)
+            if producer.noted(note) == _note_of(batch, refused=False):
+                return Written()
+            return self._written(producer, batch, note)
+        except FencedError as error:
+            batch.check()
+            self._refuse_replaced(producer, batch)
+            raise SinkUnavailableError(
+                f"another attempt writes the same documents to {self.target}"
+            ) from error
+        finally:
+            producer.close()
+
+    def end(self, batch: StagedBatch) -> None:
+        """Nothing is left to be done."""
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the topic; none where keys are in Avro."""
@@ -196,6 +239,24 @@ class KafkaSink:
         if self._producer is not None:
             self._producer.close()
             self._producer = None
+        self._claimed = None
+
+    def _run_note(self, batch: StagedBatch) -> Note:
+        return Note(f"{self._name(batch)}-run", self._topic)
+
+    def _refuse_replaced(self, producer: Producer, batch: StagedBatch) -> None:
+        noted = producer.noted(self._run_note(batch))
+        if noted is not None and noted > batch.epoch:
+            raise FencedError(f'another run of "{batch.query}" writes to {self.target}')
+
+    def _written(self, producer: Producer, batch: StagedBatch, note: Note | None = None) -> Written:
+        refused: dict[str, Refusal] = {}
+        named = not self._transactions
+        while not self._sent(producer, batch, refused, named=named, note=note):
+            # What the brokers refused spoiled the transaction: once more, to hear what it was,
+            # then without it.
+            named = True
+        return Written(refused=tuple(refused.values()))
 
     def _created(self) -> Topic:
         if not self._create:
@@ -216,30 +277,39 @@ class KafkaSink:
         """Return the producer of the batch's query; a fresh one fences those before it."""
         if self._producer is None or self._producer_of != batch.query_id:
             self.close()
-            standing = self._standing or Topic()
-            settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
-            if self._transactions:
-                settings["transaction.timeout.ms"] = _TRANSACTION_MS
-            self._producer = Producer(
-                self._brokers, transactional_id=self._transactional_id(batch), **settings
-            )
+            self._producer = self._producer_named(self._name(batch))
             self._producer_of = batch.query_id
         return self._producer
 
-    def _transactional_id(self, batch: StagedBatch) -> str | None:
-        name = f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
-        return name if self._transactions else None
+    def _producer_named(self, name: str) -> Producer:
+        """Return a fresh producer, which fences those of the same name."""
+        standing = self._standing or Topic()
+        settings = {**_SETTINGS, "message.max.bytes": standing.max_bytes}
+        if not self._transactions:
+            return Producer(self._brokers, **settings)
+        settings["transaction.timeout.ms"] = _TRANSACTION_MS
+        return Producer(self._brokers, transactional_id=name, **settings)
+
+    def _name(self, batch: StagedBatch) -> str:
+        return f"joinery-{batch.query_id}-{batch.product}-{self._topic}"
 
     def _sent(
-        self, producer: Producer, batch: StagedBatch, refused: dict[str, Refusal], *, named: bool
+        self,
+        producer: Producer,
+        batch: StagedBatch,
+        refused: dict[str, Refusal],
+        *,
+        named: bool,
+        note: Note | None,
     ) -> bool:
         """Send all but `refused`, to which is added what cannot be taken.
 
         Args:
-            producer: Of the batch's query.
+            producer: Of the batch's query, or of its part.
             batch: What to send.
             refused: What not to send, by key.
             named: Let the brokers' refusals tell the key, which costs as much as sending.
+            note: Where the batch is noted in its transaction, if anywhere.
 
         Returns:
             False where nothing was taken because of documents that are in `refused` now, or
@@ -251,6 +321,8 @@ class KafkaSink:
                 self._queue_parts(producer, batch, refused, named=named)
             else:
                 self._queue_rows(producer, batch, refused)
+            if note is not None:
+                producer.note(note, _note_of(batch, refused=bool(refused)))
             batch.check()
         except BaseException:
             producer.abandon()
@@ -323,6 +395,11 @@ class KafkaSink:
     def _limit(self) -> str:
         most = (self._standing or Topic()).max_bytes
         return f'Topic "{self._topic}" takes at most {most} bytes (max.message.bytes).'
+
+
+def _note_of(batch: StagedBatch, *, refused: bool) -> int:
+    """Return the number that tells of a part that its batch was committed, and how."""
+    return 2 * (batch.batch_id + 1) + refused
 
 
 class _VersionHeaders(dict[bytes, list[tuple[str, bytes]]]):

@@ -23,7 +23,8 @@ def key_object(key: Struct, values: Sequence[object]) -> str:
 
     Args:
         key: The key's columns and types.
-        values: As a database gives them: numbers also as text, booleans also as 0 and 1.
+        values: As a database gives them: numbers also as text, booleans also as 0 and 1,
+            objects also as JSON text, their fields in any order.
 
     Example:
         >>> from joinery.model.type import Field
@@ -39,6 +40,10 @@ def key_object(key: Struct, values: Sequence[object]) -> str:
 
 
 def _value_text(type: object, value: object) -> str:
+    if isinstance(type, Struct):
+        parts = json.loads(value, parse_float=Decimal) if isinstance(value, str) else value
+        assert isinstance(parts, Mapping)
+        return key_object(type, [parts[each.name] for each in type.fields])
     if isinstance(type, DecimalType):
         return str(value)
     name = type.name if isinstance(type, Atomic) else ""
@@ -95,8 +100,8 @@ def key_text(key: Mapping[str, object]) -> str:
     if len(key) == 1:
         (value,) = key.values()
         plain = isinstance(value, str) and value and value[0] != '"'
-        return str(value) if plain else _json(value)
-    return f"[{','.join(_json(value) for value in key.values())}]"
+        return str(value) if plain else key_json(value)
+    return f"[{','.join(key_json(value) for value in key.values())}]"
 
 
 def key_of_text(text: str, key: Struct) -> str:
@@ -127,7 +132,16 @@ def key_of_text(text: str, key: Struct) -> str:
     return key_object(key, values)
 
 
-def _json(value: object) -> str:
+def key_json(value: object) -> str:
+    """Return the JSON text of one value of a key, its numbers with all their digits.
+
+    Example:
+        >>> key_json({"id": 7, "at": Decimal("1.50")})
+        '{"id":7,"at":1.50}'
+    """
     if isinstance(value, Decimal):
         return str(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    if isinstance(value, Mapping):
+        parts = (f"{key_json(name)}:{key_json(each)}" for name, each in value.items())
+        return f"{{{','.join(parts)}}}"
+    return json.dumps(value, ensure_ascii=False, default=str)

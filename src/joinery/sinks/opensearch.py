@@ -55,6 +55,7 @@ from joinery.sinks.protocol import (
     SinkError,
     SinkUnavailableError,
     StagedBatch,
+    Writer,
     Written,
 )
 
@@ -219,6 +220,7 @@ class OpenSearchSink:
     """Keeps the newest document of each key in one index."""
 
     guarantee = _GUARANTEE
+    writer: Writer = "tasks"
 
     def __init__(self, access: Access, index: str, options: OpenSearchOptions) -> None:
         self._access = access
@@ -238,26 +240,36 @@ class OpenSearchSink:
 
     def write(self, batch: StagedBatch) -> Written:
         """Send the documents of `batch` in bulks, some at once."""
-        server = self._server
-        if server is None:
-            raise SinkError(f"{self.target} is not open")
+        self.begin(batch)
+        written = self.write_part(batch, 0)
+        self.end(batch)
+        return written
+
+    def begin(self, batch: StagedBatch) -> None:
+        """Create both indexes where they are missing, and fence earlier runs."""
+        server = self._opened()
         if not self._prepared:
             self._prepare(server, batch)
         self._take_over(server, batch)
-        written = self._send(partial(self._send_chunk, server, batch), batch)
+
+    def write_part(self, batch: StagedBatch, part: int) -> Written:
+        """Send the documents of a part in bulks, some at once."""
+        server = self._opened()
+        return self._send(partial(self._send_chunk, server, batch), batch)
+
+    def end(self, batch: StagedBatch) -> None:
+        """Refresh the index where that is wanted, and forget old deletes now and then."""
+        server = self._opened()
         if self._options.refresh:
             server.ask(lambda client: client.indices.refresh(index=self._index))
         self._sweep(server, batch.forget_before)
-        return written
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the index.
 
         A key whose text is too long for an id is not told: the index holds its hash alone.
         """
-        server = self._server
-        if server is None:
-            raise SinkError(f"{self.target} is not open")
+        server = self._opened()
         if not self._prepared:
             self._prepare(server, batch)
         server.ask(lambda client: client.indices.refresh(index=self._index))
@@ -270,6 +282,11 @@ class OpenSearchSink:
         if self._server is not None:
             self._server.close()
             self._server = None
+
+    def _opened(self) -> SearchServer:
+        if self._server is None:
+            raise SinkError(f"{self.target} is not open")
+        return self._server
 
     def _send(self, send: partial[BulkResult], batch: StagedBatch) -> Written:
         """Send chunk by chunk, as many at once as there are connections."""

@@ -20,12 +20,22 @@ from zlib import crc32
 
 from joinery.clients.postgres import connect, database_errors, failure, shown
 from joinery.errors import SinkOptionError
+from joinery.model.type import Struct
 from joinery.project.option import Target, count, options, text, word
 from joinery.sinks.key import key_object
 from joinery.sinks.line import StagedRow, read_chunks
 from joinery.sinks.postgres_part import PostgresPart
+from joinery.sinks.postgres_reader import PostgresReader
 from joinery.sinks.postgres_table import MAX_NAME_BYTES, Mode, PostgresTable
-from joinery.sinks.protocol import FencedError, Guarantee, Promise, SinkError, StagedBatch, Written
+from joinery.sinks.protocol import (
+    FencedError,
+    Guarantee,
+    Promise,
+    SinkError,
+    StagedBatch,
+    Writer,
+    Written,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -52,6 +62,8 @@ class PostgresSink:
         mode: The table's form.
         connections: How many share a batch, each with keys of its own.
     """
+
+    writer: Writer = "driver"
 
     def __init__(
         self, url: str, table: str, *, schema: str = "", mode: Mode = "jsonb", connections: int = 1
@@ -98,10 +110,37 @@ class PostgresSink:
                     with suppress(*database_errors()):
                         part.abandon()
                 raise
-        return Written(
-            refused=tuple(each for part in self._parts for each in part.refused),
-            older=sum(part.older for part in self._parts),
-        )
+        return _told_of(self._parts)
+
+    def begin(self, batch: StagedBatch) -> None:
+        """Create the table where it is missing, and claim it for this run."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        with self._told():
+            self._prepared(batch)
+
+    def write_part(self, batch: StagedBatch, part: int) -> Written:
+        """Apply the documents of a part in a transaction of its own, which notes the batch."""
+        if not self._parts:
+            raise SinkError(f'sink "postgres" for table "{self._name}" is not open')
+        mine = self._parts[0]
+        with self._told():
+            try:
+                mine.begin(self._described(batch), batch, task=part)
+                for chunk in read_chunks(batch.files, rows=_CHUNK_ROWS):
+                    mine.apply(chunk)
+                batch.check()
+                mine.commit()
+            except BaseException:
+                with suppress(*database_errors()):
+                    mine.abandon()
+                raise
+        return _told_of((mine,))
+
+    def end(self, batch: StagedBatch) -> None:
+        """Forget old deletes now and then."""
+        with self._told(), self._connections[0].transaction():
+            self._forget(self._prepared(batch), batch)
 
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents in the table."""
@@ -143,9 +182,7 @@ class PostgresSink:
         """Return the table, there and claimed for this run."""
         first = self._connections[0]
         if self._table is None:
-            table = PostgresTable(
-                self._name, self._schema, key=batch.key, value=batch.value, mode=self._mode
-            )
+            table = self._described(batch)
             with first.transaction():
                 table.create(first)
             self._table = table
@@ -155,6 +192,11 @@ class PostgresSink:
             self._claimed = (batch.query_id, batch.epoch)
         return self._table
 
+    def _described(self, batch: StagedBatch) -> PostgresTable:
+        return PostgresTable(
+            self._name, self._schema, key=batch.key, value=batch.value, mode=self._mode
+        )
+
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Tell what the driver raises as errors of a sink."""
@@ -163,6 +205,13 @@ class PostgresSink:
         except database_errors() as error:
             what = f'could not write table "{self._name}" of'
             raise failure(error, self._url, what) from error
+
+
+def _told_of(parts: Sequence[PostgresPart]) -> Written:
+    return Written(
+        refused=tuple(each for part in parts for each in part.refused),
+        older=sum(part.older for part in parts),
+    )
 
 
 class _Lanes:
@@ -248,3 +297,9 @@ class PostgresOptions:
     def target(self, product: str, folder: Path) -> Target:
         """Return the table."""
         return Target("postgres", (self.url, self.schema), self.table or product, "table")
+
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> PostgresReader:
+        """Return what reads the documents of a product."""
+        if self.mode != "jsonb":
+            raise SinkError(f'documents of mode "{self.mode}" cannot be read back yet')
+        return PostgresReader(self.url, self.table or product, self.schema, key)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from joinery.clients.postgres import database_errors, reason, refuses_document
 from joinery.model.type import BINARY, Struct
+from joinery.sinks.key import key_json
 from joinery.sinks.line import StagedRow
 from joinery.sinks.postgres_table import PostgresTable, Statements
 from joinery.sinks.protocol import FencedError, Refusal, SinkError, StagedBatch
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _MOST_REFUSED = 1_000
+_TASKS_FROM = 1_000_000  # beyond the numbers of a driver's connections
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -41,23 +44,31 @@ class PostgresPart:
         self.refused: list[Refusal] = []
         self.older = 0
 
-    def begin(self, table: PostgresTable, batch: StagedBatch) -> None:
+    def begin(self, table: PostgresTable, batch: StagedBatch, *, task: int | None = None) -> None:
         """Begin a batch, unless a later run has claimed the table.
 
+        Args:
+            table: The table.
+            batch: What is to be applied.
+            task: The part of the batch that a task writes, where not the driver writes.
+
         Raises:
-            FencedError: It has.
+            FencedError: A later run has claimed it.
         """
         self.refused, self.older = [], 0
         self._lines = line_writer(batch.key)
         self._statements = table.statements()
-        locked = table.locked_epoch(batch.query_id, self._number)
+        if task is None:
+            number, locked = self._number, table.locked_epoch(batch.query_id, self._number)
+        else:
+            number, locked = task + _TASKS_FROM, table.shared_epoch(batch.query_id)
         found = self._connection.execute(locked).fetchone()
         if found is None or found[0] > batch.epoch:
             raise FencedError(f'another run of "{batch.query}" writes table "{table.name}"')
+        if task is not None:
+            self._connection.execute(table.note_part(batch.query_id, number, batch.epoch))
         self._connection.execute(
-            table.note_batch(
-                batch.query_id, self._number, batch_id=batch.batch_id, epoch=batch.epoch
-            )
+            table.note_batch(batch.query_id, number, batch_id=batch.batch_id, epoch=batch.epoch)
         )
         if not self._staged:
             self._connection.execute(self._statements.stage)
@@ -147,7 +158,9 @@ def line_writer(key: Struct) -> Callable[[StagedRow], str]:
         ... )
         'x\\ty\t2\t\\N\t7\n'
     """
-    decode = json.JSONDecoder(parse_float=str, parse_int=str).decode
+    nested = any(isinstance(each.type, Struct) for each in key.fields)
+    whole, broken = (int, Decimal) if nested else (str, str)
+    decode = json.JSONDecoder(parse_int=whole, parse_float=broken).decode
     binary = {each.name for each in key.fields if each.type == BINARY}
     names = [each.name for each in key.fields]
 
@@ -163,5 +176,7 @@ def line_writer(key: Struct) -> Callable[[StagedRow], str]:
 def _cell(value: Any, *, hex: bool) -> str:
     if isinstance(value, bool):
         return "t" if value else "f"
+    if isinstance(value, dict):
+        return key_json(value).translate(_ESCAPES)
     text = f"\\x{base64.b64decode(value).hex()}" if hex else str(value)
     return text.translate(_ESCAPES)

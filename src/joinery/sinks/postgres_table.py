@@ -207,6 +207,14 @@ class PostgresTable:
             self._fence, self._runs(query_id), Literal(part)
         )
 
+    def shared_epoch(self, query_id: str) -> Composed:
+        """Return the query that gives a run's epoch, and keeps later runs from claiming it."""
+        from psycopg.sql import SQL
+
+        return SQL("SELECT epoch FROM {} WHERE {} AND part = 0 FOR SHARE").format(
+            self._fence, self._runs(query_id)
+        )
+
     def note_batch(self, query_id: str, part: int, *, batch_id: int, epoch: int) -> Composed:
         """Return the statement that notes the batch that a part writes."""
         from psycopg.sql import SQL, Literal
@@ -270,7 +278,7 @@ class PostgresTable:
             return SQL("")
         typed = SQL(", ").join(
             SQL("{} {}").format(
-                Identifier(each.name), SQL("text" if _binary(each) else _type(each.type))
+                Identifier(each.name), SQL("text" if _binary(each) else column_type(each.type))
             )
             for each in self._fields
         )
@@ -352,10 +360,10 @@ class PostgresTable:
 
 
 def _typed(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    return [(each.name, _type(each.type)) for each in fields]
+    return [(each.name, column_type(each.type)) for each in fields]
 
 
-def _type(type: DataType) -> str:
+def column_type(type: DataType) -> str:
     """Return the type of a column, as PostgreSQL's `format_type` writes it."""
     if isinstance(type, Decimal):
         return f"numeric({type.precision},{type.scale})"
@@ -363,7 +371,7 @@ def _type(type: DataType) -> str:
 
 
 def _binary(field: Field) -> bool:
-    return _type(field.type) == "bytea"
+    return column_type(field.type) == "bytea"
 
 
 def _listed(names: Iterable[str]) -> Composed:

@@ -86,6 +86,8 @@ class StagedBatch:
         forget_before: The memory of a delete with a lower version may be dropped.
         check: Raises `FencedError` once another run has taken over. To be called right
             before what was written becomes visible.
+        after: Of what is sent between two batches, after the batch of this id: when, in
+            milliseconds since 1970; 0 for a batch itself.
     """
 
     product: str
@@ -98,6 +100,7 @@ class StagedBatch:
     epoch: int = 0
     forget_before: int = 0
     check: Callable[[], None] = _always_ours
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,12 @@ class Written:
     Attributes:
         refused: Become dead letters; the rest of the batch was taken.
         older: Documents left out because the target has a newer version.
+        by_tasks: Documents that tasks wrote, so that the driver never saw them.
     """
 
     refused: tuple[Refusal, ...] = ()
     older: int = 0
+    by_tasks: int = 0
 
 
 class Sink(Protocol):
@@ -175,6 +180,47 @@ class ListingSink(Protocol):
 
         Args:
             batch: Names the product and its key's columns; its files are not read.
+        """
+
+
+Writer = Literal["tasks", "driver"]
+"""Who writes a batch: the tasks of a cluster, each its part, or the driver all of it."""
+
+
+@runtime_checkable
+class TaskSink(Protocol):
+    """A sink whose batches can be written by tasks, each a part, in processes of their own.
+
+    For each batch the driver calls `begin`, each task `write_part` on a sink of its own that
+    was made from the same options and opened there, then the driver `end`. Parts are written
+    in any order and at once; a key is in one part. A part may be written again, also while an
+    earlier attempt at it still goes on, and after one that was complete.
+    """
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes where the project says nothing."""
+
+    def begin(self, batch: StagedBatch) -> None:
+        """Create what is missing and fence earlier runs, before any part is written.
+
+        Args:
+            batch: All of it; its files are not read.
+        """
+
+    def write_part(self, batch: StagedBatch, part: int) -> Written:
+        """Take all documents of one part, as `Sink.write` takes those of a batch.
+
+        Args:
+            batch: Its files are those of the part alone.
+            part: Its number, the same whenever the batch runs again.
+        """
+
+    def end(self, batch: StagedBatch) -> None:
+        """Do what is done once a batch; called when all its parts were taken.
+
+        Args:
+            batch: All of it; its files are not read.
         """
 
 

@@ -12,7 +12,6 @@ that script refuses an older epoch.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 
 from joinery.clients.redis import failure, open_redis, redis_errors, shown
 from joinery.errors import SinkOptionError
+from joinery.model.type import Struct
 from joinery.project.option import Target, options, text
 from joinery.sinks.key import key_of_text, key_text
 from joinery.sinks.line import StagedRow, read_chunks
@@ -32,8 +32,10 @@ from joinery.sinks.protocol import (
     Refusal,
     SinkError,
     StagedBatch,
+    Writer,
     Written,
 )
+from joinery.sinks.redis_reader import RedisReader, literal
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -90,6 +92,7 @@ class RedisSink:
     """
 
     guarantee = _GUARANTEE
+    writer: Writer = "tasks"
 
     def __init__(self, url: str, prefix: str, access: Mapping[str, str] | None = None) -> None:
         self._url = url
@@ -118,6 +121,16 @@ class RedisSink:
                 raise FencedError(f'another run of "{batch.query}" writes to redis') from error
             raise failure(error, self.target, "could not write to") from error
 
+    def begin(self, batch: StagedBatch) -> None:
+        """Nothing has to be there before: each script fences earlier runs."""
+
+    def write_part(self, batch: StagedBatch, part: int) -> Written:
+        """Apply the documents of a part."""
+        return self.write(batch)
+
+    def end(self, batch: StagedBatch) -> None:
+        """Nothing is left to be done."""
+
     def keys(self, batch: StagedBatch) -> Iterator[str]:
         """Yield the root keys of all documents under the prefix, some perhaps twice."""
         client = self._redis
@@ -125,7 +138,7 @@ class RedisSink:
             raise SinkError(f"{self.target} is not open")
         at = f"{self._prefix}:"
         try:
-            for name in client.scan_iter(match=f"{_literal(at)}*", count=_SCANNED_AT_ONCE):
+            for name in client.scan_iter(match=f"{literal(at)}*", count=_SCANNED_AT_ONCE):
                 yield key_of_text(name.decode().removeprefix(at), batch.key)
         except redis_errors() as error:
             raise failure(error, self.target, "could not read from") from error
@@ -186,18 +199,20 @@ class RedisOptions:
                 'option "url" of sink "redis" is not the address of a Redis',
                 hint="Write {redis: {url: redis://host:6379/0}}.",
             )
-        given = {"username": self.user, "password": self.password}
-        access = {name: value for name, value in given.items() if value}
-        return RedisSink(self.url, self.prefix or product, access)
+        return RedisSink(self.url, self.prefix or product, self._access)
 
     def target(self, product: str, folder: Path) -> Target:
         """Return the keys of the product."""
         return Target("redis", self.url, self.prefix or product, "prefix")
 
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> RedisReader:
+        """Return what reads the documents of a product."""
+        return RedisReader(self.url, self.prefix or product, self._access, key)
 
-def _literal(text: str) -> str:
-    """Return the pattern of SCAN that means just `text`."""
-    return re.sub(r"([\\*?\[\]^-])", r"\\\1", text)
+    @property
+    def _access(self) -> dict[str, str]:
+        given = {"username": self.user, "password": self.password}
+        return {name: value for name, value in given.items() if value}
 
 
 def _remembered_ms(batch: StagedBatch) -> int | str:

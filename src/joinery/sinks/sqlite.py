@@ -22,7 +22,7 @@ from typing import Literal, get_args
 
 from joinery.clients.sql import quoted
 from joinery.model.type import Array, Atomic, DataType, Decimal, Field, Map, Struct
-from joinery.project.option import Target, options, path_in, text, word
+from joinery.project.option import Target, check_path, options, path_in, text, word
 from joinery.sinks.key import key_object
 from joinery.sinks.line import read_rows
 from joinery.sinks.protocol import (
@@ -33,6 +33,7 @@ from joinery.sinks.protocol import (
     StagedBatch,
     Written,
 )
+from joinery.sinks.sqlite_reader import SqliteReader, stored_value
 
 Mode = Literal["document", "columns"]
 _AFFINITY = {
@@ -212,6 +213,8 @@ class SqliteSink:
                 self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
             self._database.execute("PRAGMA journal_mode = WAL")
+            # What an erasure took out of a document must not be left in the file.
+            self._database.execute("PRAGMA secure_delete = ON")
             self._database.execute(_FENCE)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
@@ -289,7 +292,7 @@ class SqliteSink:
 class SqliteOptions:
     """`{sqlite: {path: documents.db}}`; the table is the product's name."""
 
-    path: str = text("The database file.")
+    path: str = text("The database file.", check=check_path)
     table: str = text("The table; by default the product's name.", default="")
     mode: Mode = word(
         "One column of JSON text for the document, or one column per field.",
@@ -305,6 +308,12 @@ class SqliteOptions:
         """Return the table."""
         return Target("sqlite", str(path_in(folder, self.path)), self.table or product, "table")
 
+    def reader(self, product: str, folder: Path, key: Struct, value: Struct) -> SqliteReader:
+        """Return what reads the documents of a product."""
+        if self.mode != "document":
+            raise SinkError(f'documents of mode "{self.mode}" cannot be read back yet')
+        return SqliteReader(path_in(folder, self.path), self.table or product, key)
+
 
 def _upserts(
     batch: StagedBatch, names: list[str], gone: list[tuple[object, ...]]
@@ -312,15 +321,11 @@ def _upserts(
     """Yield the parameters of each upsert; put those of the tombstones into `gone`."""
     for row in read_rows(batch.files):
         key = row.key_values()
-        values = tuple(_stored(key[name]) for name in names)
+        values = tuple(stored_value(key[name]) for name in names)
         if row.value is None:
             gone.append((*values, row.version))
         else:
             yield (*values, row.value, row.version)
-
-
-def _stored(value: object) -> object:
-    return value if isinstance(value, str | int | float) else str(value)
 
 
 def _passing(error: Exception) -> bool:

@@ -1,5 +1,7 @@
 """The jars that a session needs: the kernel's, compiled here, and Spark's Kafka connector.
 
+Beside them that of the capture, a process of its own, which is built the same way.
+
 An installed wheel carries the kernel's jar. A source checkout builds it at first use with the
 machine's JDK against Spark's own jars, in `kernel/build`, under a name that holds the hash of
 its sources, of the Spark version and of this recipe, so a jar is never stale and never changes
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.artifact import Artifact, fetch, version
+from joinery.capture.capture import libraries
 from joinery.errors import RunError
 from joinery.project.product import ProjectSpec
 
@@ -83,7 +86,33 @@ def kernel_jar() -> Path:
         )
     jar = _build_folder() / f"joinery-kernel-{_fingerprint()}.jar"
     if not jar.is_file():
-        _build(jar)
+        _build(jar, "main", [spark_home() / "jars" / "*"])
+    return jar
+
+
+@cache
+def capture_jar() -> Path:
+    """Return the jar of the capture's program, built if need be, which is in no Spark session.
+
+    Raises:
+        KernelBuildError: As `kernel_jar`.
+        ArtifactError: The libraries that it is compiled against could not be fetched.
+    """
+    shipped = _SHIPPED.with_name("joinery-capture.jar")
+    if not (_CHECKOUT / "src" / "capture" / "java").is_dir():
+        if shipped.is_file():
+            return shipped
+        raise KernelBuildError(
+            "the jar of the capture is missing from this installation",
+            detail=f"It should be in {shipped}.",
+            hint="Install joinery again from its wheel.",
+        )
+    told = hashlib.sha256(f"{_RECIPE} {version('debezium')} {version('kafka')}".encode())
+    for path in _sources("capture"):
+        told.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    jar = _build_folder() / f"joinery-capture-{told.hexdigest()[:16]}.jar"
+    if not jar.is_file():
+        _build(jar, "capture", libraries())
     return jar
 
 
@@ -131,14 +160,16 @@ def _build_folder() -> Path:
     return folder
 
 
-def _build(jar: Path) -> None:
+def _build(jar: Path, kind: str, class_path: Sequence[Path]) -> None:
     with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".building-") as scratch:
         classes = Path(scratch, "classes")
-        _compile(_sources("main"), classes, [spark_home() / "jars" / "*"])
+        _compile(_sources(kind), classes, class_path)
         _pack(classes, Path(scratch, jar.name))
         Path(scratch, jar.name).replace(jar)
     newest_first = sorted(
-        jar.parent.glob("joinery-kernel-*.jar"), key=lambda each: each.stat().st_mtime, reverse=True
+        jar.parent.glob(f"{jar.stem.rpartition('-')[0]}-*.jar"),
+        key=lambda each: each.stat().st_mtime,
+        reverse=True,
     )
     for old in newest_first[_KEPT_JARS:]:
         old.unlink(missing_ok=True)
@@ -160,7 +191,7 @@ def _compile(sources: Iterable[Path], classes: Path, class_path: Sequence[Path])
         raise KernelBuildError(
             "the kernel does not compile",
             detail=(done.stderr or done.stdout).strip(),
-            hint="A JDK 17 or newer is needed; `javac -version` tells which one is used.",
+            hint="A JDK 17 or newer is needed; `javac -version` shows which one is used.",
         )
 
 
@@ -195,7 +226,7 @@ def run_java_tests(arguments: Sequence[str] = ()) -> int:
         arguments: Passed to JUnit's console, such as `-c dev.joinery.kernel.SomeTest`;
             without any, all tests run.
     """
-    libraries = [kernel_jar(), spark_home() / "jars" / "*", _junit()]
+    libraries = [kernel_jar(), spark_home() / "jars" / "*", _junit(), *_lucene()]
     with tempfile.TemporaryDirectory(dir=_build_folder(), prefix=".testing-") as scratch:
         classes = Path(scratch, "classes")
         _compile(_sources("test"), classes, libraries)
@@ -236,6 +267,13 @@ def _junit() -> Path:
             hint=f"Put {jar.name} from Maven Central into {folder} by hand.",
         )
     return jar
+
+
+def _lucene() -> tuple[Path, ...]:
+    """Return Lucene's jars, the oracle of text queries; no session is given them."""
+    parts = ("core", "analysis-common", "memory", "queryparser", "queries", "sandbox")
+    made = [Artifact("org.apache.lucene", f"lucene-{part}", version("lucene")) for part in parts]
+    return fetch("lucene", *made)
 
 
 class ConnectorMissingError(RunError):
@@ -282,19 +320,20 @@ def require_connector(session: SparkSession) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the jar and print its path; `--test [JUnit arguments]`, `--into FILE`."""
+    """Build the jar and print its path; `--test [JUnit arguments]`, `--into FOLDER`."""
     try:
         match list(arguments):
             case []:
                 sys.stdout.write(f"{kernel_jar()}\n")
-            case ["--into", target]:
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(kernel_jar(), target)
+            case ["--into", folder]:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(kernel_jar(), Path(folder, "joinery-kernel.jar"))
+                shutil.copyfile(capture_jar(), Path(folder, "joinery-capture.jar"))
             case ["--test", *selected]:
                 return run_java_tests(selected)
             case _:
                 sys.stderr.write(
-                    "usage: python -m joinery.spark.jar [--into FILE | --test [JUNIT…]]\n"
+                    "usage: python -m joinery.spark.jar [--into FOLDER | --test [JUNIT…]]\n"
                 )
                 return 2
     except KernelBuildError as error:

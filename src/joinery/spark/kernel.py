@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.errors import RunError
-from joinery.plan.nodes import CLOCK, Relation
+from joinery.plan.nodes import CLOCK, LOG_TIME, Relation
 from joinery.project.schema_registry import RegistryOptions
 from joinery.solutions.spark_state.fingerprint import Fingerprint, fingerprint
 from joinery.solutions.spark_state.group_program import Closing, Group
-from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Versions
-from joinery.solutions.spark_state.stream_program import Rolling, Seen
+from joinery.solutions.spark_state.program import KernelProgram, RelationProgram, Retract, Versions
+from joinery.solutions.spark_state.stream_program import PairEvents, Rolling, Seen
 from joinery.solutions.spark_state.versioning import History
 from joinery.spark.jar import kernel_jar
-from joinery.spark.source.source import BatchLabel, Topic
+from joinery.spark.source.source import ERASURES, BatchLabel, Topic
 
 if TYPE_CHECKING:
     from joinery.delivery.lease import Lease
     from joinery.spark.real_time.rules import RealTimeTarget
     from joinery.spark.real_time.uncommitted import PendingRoots
+    from joinery.vault.door import VaultAddress
 
 _KERNEL = "dev.joinery.kernel.door.Kernel"
 _READING = "dev.joinery.kernel.door.Reading"
@@ -66,12 +67,14 @@ class Kernel:
     Attributes:
         program: What was compiled.
         relations: Those of the program that are read from sources, in its order.
+        vault: Where its tasks ask for keys; without it, personal columns are never decoded.
     """
 
     session: SparkSession
     program: KernelProgram
     relations: Sequence[Relation]
     _jvm_kernel: Any
+    vault: VaultAddress | None = None
 
     def chain(
         self,
@@ -106,7 +109,8 @@ class Kernel:
 
     def reading(self, raw: DataFrame, topics: Sequence[Collection[Topic]]) -> Any:
         """Return what `chain` is given, as the kernel takes it."""
-        return reading_of(self.session, self.program, self.relations, raw, topics)
+        session, sealing = self.session, _sealing(self.vault, topics)
+        return reading_of(session, self.program, self.relations, raw, topics, sealing)
 
     def stage(
         self, batch: DataFrame, folder: Path, label: BatchLabel | None = None
@@ -212,6 +216,7 @@ def reading_of(
     relations: Sequence[Relation],
     raw: DataFrame,
     topics: Sequence[Collection[Topic]],
+    sealing: str = "",
 ) -> Any:
     """Return what the kernel is to read: raw records, and what they say of which relation."""
     return class_of(session, _READING)(
@@ -221,7 +226,16 @@ def reading_of(
         strings(session, [each.topic for each in relations]),
         json.dumps([_readers(relations, each) for each in topics]),
         json.dumps([*map(partial(_clock, program), program.decoded, relations)]),
+        sealing,
     )
+
+
+def _sealing(vault: VaultAddress | None, topics: Sequence[Collection[Topic]]) -> str:
+    """Return where tasks ask for keys, and which topics are erasures, as the kernel takes it."""
+    if vault is None:
+        return ""
+    records = [each for each in topics if all(one.source != ERASURES for one in each)]
+    return json.dumps({"port": vault.port, "token": vault.token, "erasures": len(records)})
 
 
 def _clock(
@@ -235,14 +249,19 @@ def _clock(
     if relation.time is None or not (timed or relation.watermark or relation.clocks):
         return None
     columns = [each.name for each in decoded.columns]
+    ahead_us = _ahead_us(relation)
     if relation.time in columns:
-        return {"column": columns.index(relation.time), "derived": False}
+        return {"column": columns.index(relation.time), "derived": False, "ahead": ahead_us}
     if not program.assemblers:
         return None
     visible = [each.name for each in program.assemblers[decoded.assembler].type.fields]
     if relation.time not in visible:
         return None
-    told: dict[str, object] = {"column": visible.index(relation.time), "derived": True}
+    told: dict[str, object] = {
+        "column": visible.index(relation.time),
+        "derived": True,
+        "ahead": ahead_us,
+    }
     if relation.clocks is not None:
         clocks = relation.clocks
         told["device"] = {
@@ -255,6 +274,12 @@ def _clock(
     return told
 
 
+def _ahead_us(relation: Relation) -> int | None:
+    """Return how far above the log's own a time moves the watermark; None sets no bound."""
+    watermark = relation.watermark
+    return None if watermark is None or watermark.ahead_ms is None else watermark.ahead_ms * 1000
+
+
 def _timed(program: KernelProgram) -> Iterator[int]:
     """Yield the relations of whose watermark a node asks."""
     for node in program.nodes:
@@ -262,14 +287,18 @@ def _timed(program: KernelProgram) -> Iterator[int]:
             yield node.relation
             if isinstance(node, Closing) and node.other is not None:
                 yield node.other
-        elif isinstance(node, Rolling | Seen):
+        elif isinstance(node, Rolling | Seen | PairEvents):
             yield from node.logs
+        elif isinstance(node, Retract) and node.judged is not None:
+            yield node.relation
 
 
 def _readers(relations: Sequence[Relation], topics: Collection[Topic]) -> list[int]:
     """Return the places of the relations that read any of some topics."""
     return [
-        place for place, each in enumerate(relations) if Topic(each.source, each.topic) in topics
+        place
+        for place, each in enumerate(relations)
+        if Topic(each.source, each.topic) in topics or Topic(ERASURES, each.name) in topics
     ]
 
 
@@ -331,6 +360,7 @@ def formats_json(program: KernelProgram, relations: Sequence[Relation]) -> str:
                 "position": relation.position,
                 "timeUnit": relation.time_unit,
                 "told": sorted(_told(program, each.name)),
+                "logged": LOG_TIME if relation.logged else None,
                 "images": relation.images,
                 "registry": _registry_data(relation.registry),
             }

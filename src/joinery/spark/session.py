@@ -29,6 +29,7 @@ from joinery.spark.analyse import SparkAnalyser
 from joinery.spark.jar import connector_jars
 from joinery.spark.kernel import add_jars
 from joinery.spark.launch import Driver, session_settings, start_driver
+from joinery.spark.partitions import PARTITIONS, partitions_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +118,7 @@ def _chosen_java() -> Iterator[None]:
     if java.modules and _SCRIPTS_MODULE not in java.modules:
         raise JavaMissingError(
             f"Spark's own scripts cannot start {java}",
-            detail=f"It lacks the module {_SCRIPTS_MODULE}, which they ask for.",
+            detail=f"It lacks the module {_SCRIPTS_MODULE}, which they need.",
             hint="Install a JDK 17 or newer, or leave out what needs the scripts"
             " (docs/operation.md).",
         )
@@ -186,15 +187,12 @@ def session_for(spec: ProjectSpec) -> SparkSession:
     return made
 
 
-_PARTITIONS = "spark.sql.shuffle.partitions"
-
-
 def clone_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a clone of `spark` with `settings`, those apart that only a new session can have."""
     jvm_clone = spark._jsparkSession.cloneSession()
     chosen = dict(settings)
-    if not jvm_clone.sessionState().conf().contains(_PARTITIONS):
-        chosen.setdefault(_PARTITIONS, str(spark.sparkContext.defaultParallelism))
+    if PARTITIONS not in chosen and not jvm_clone.sessionState().conf().contains(PARTITIONS):
+        chosen[PARTITIONS] = str(partitions_for(spark.sparkContext))
     for name, value in chosen.items():
         if name.startswith("spark.sql.") and jvm_clone.conf().isModifiable(name):
             jvm_clone.conf().set(name, value)

@@ -27,9 +27,10 @@ from joinery.files import write_whole
 from joinery.model.change import Change
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Plan, Relation
-from joinery.plan.stream import Lookup, outputs_of
+from joinery.plan.step import Lookup
+from joinery.plan.stream import outputs_of
 from joinery.project.product import ProjectSpec, SinkSpec
-from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.read_change import change_line
 from joinery.semantics.rows import Findings
 from joinery.solutions.protocol import Sent
@@ -244,7 +245,7 @@ class SparkStreamRunner:
 class _Stores:
     """The tables that lookups query, as their changes leave them."""
 
-    _standing: dict[tuple[str, tuple[object, ...]], Standing] = field(default_factory=dict)
+    _standing: dict[tuple[str, tuple[object, ...]], KeptRow] = field(default_factory=dict)
 
     def apply(self, plan: Plan, batch: Sequence[Change]) -> None:
         """Apply a batch's changes to each table, and write its rows."""
@@ -258,7 +259,7 @@ class _Stores:
 
     def _write(self, database: sqlite3.Connection, table: Relation, change: Change) -> None:
         key = tuple(change.key[name] for name in table.key)
-        standing = self._standing.setdefault((table.name, key), Standing())
+        standing = self._standing.setdefault((table.name, key), KeptRow())
         RowMerge(table, Findings()).apply(standing, change)
         where = " and ".join(f'"{name}" = ?' for name in table.key)
         database.execute(f'delete from "{table.name}" where {where}', key)

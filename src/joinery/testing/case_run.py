@@ -306,7 +306,7 @@ def _product(target: Target, driver: Driver) -> Send:
         if step.until_closed:
             driver.until_closed()
         documents = driver.documents().items()
-        found = [Found(_row(key, target), value) for key, value in documents]
+        found = [Found(_row(key, target.key), value) for key, value in documents]
         return found, driver.dead_letters[known:]
 
     return send
@@ -316,13 +316,19 @@ def _stream(target: Target, driver: StreamDriver) -> Send:
     def send(step: CaseStep) -> tuple[list[Found], list[DeadDocument]]:
         known = len(driver.dead_letters)
         sent: list[Emission] = driver.send(step.changes, after=step.after)
-        found = [Found(_row(each.key, target), each.value or {}) for each in sent]
+        found = [Found(_row(each.key, target.key), each.value or {}) for each in sent]
         return found, driver.dead_letters[known:]
 
     return send
 
 
-def _row(key: Any, target: Target) -> Row:
-    """Return a driver's key by its columns."""
-    names = [each.name for each in target.key.fields]
-    return dict(zip(names, key if len(names) > 1 else (key,), strict=True))
+def _row(key: Any, shape: Struct) -> Row:
+    """Return a driver's key by its columns; a column that is an object has a key of its own."""
+    fields = shape.fields
+    values = key if len(fields) > 1 else (key,)
+    return {
+        each.name: _row(value, each.type)
+        if isinstance(each.type, Struct) and value is not None
+        else value
+        for each, value in zip(fields, values, strict=True)
+    }

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from joinery.errors import JoineryError
+from joinery.expression.convert import micros_of
 from joinery.model.change import Change
-from joinery.model.type import Array, Atomic, DataType, Decimal, Map, Struct
+from joinery.model.type import TIMESTAMP, Array, Atomic, DataType, Decimal, Map, Struct
 from joinery.plan.nodes import Relation
 from joinery.project.kinds import FORMATS
 from joinery.semantics.read_change import typed
@@ -27,6 +28,7 @@ _KINDS: dict[str, type] = {
     "float": float,
     "double": float,
     "string": str,
+    "personal": str,
     "binary": bytes,
     "timestamp": dt.datetime,
     "timestamp_ntz": dt.datetime,
@@ -86,6 +88,7 @@ class RowChange:
     position: int | None = None
     partition: int = 0
     snapshot: bool = False
+    logged_at: str | None = None
 
     def at(self, position: int) -> RowChange:
         """Return the change with the source's own position."""
@@ -94,6 +97,10 @@ class RowChange:
     def within(self, partition: int) -> RowChange:
         """Return the change in another partition of its log; all are in one by default."""
         return replace(self, partition=partition)
+
+    def logged(self, at: str) -> RowChange:
+        """Return the change as one that its log took at a time, in ISO 8601."""
+        return replace(self, logged_at=at)
 
     def as_snapshot(self) -> RowChange:
         """Return the change as one that was read from the table itself."""
@@ -116,7 +123,11 @@ class RowChange:
             partition=self.partition,
             snapshot=self.snapshot,
             ended=self._ended(values, relation),
+            logged_us=self._logged_us(),
         )
+
+    def _logged_us(self) -> int | None:
+        return None if self.logged_at is None else micros_of(typed(self.logged_at, TIMESTAMP))
 
     def _after(self, values: Mapping[str, Any], relation: Relation) -> Mapping[str, Any] | None:
         if self.op == "insert":

@@ -291,6 +291,20 @@ class Driver:
         self.dead_letters.extend(emitted.dead_letters)
         return [self._record(document) for document in emitted.documents]
 
+    def erase(self, relation: str, key: Any) -> list[Emission]:
+        """Erase the subject that is a row of a relation, and return what is sent again.
+
+        Raises:
+            DriverError: The solution is not the reference, or nothing of the relation is personal.
+        """
+        if not isinstance(self._solution, ReferenceSolution):
+            raise DriverError("only the reference can erase")
+        if self._relation(relation).personal is None:
+            raise DriverError(f'relation "{relation}" has no personal columns')
+        self._time_us += BATCH_US
+        emitted = self._solution.erase(relation, key, self._time_us)
+        return [self._record(document) for document in emitted.documents]
+
     def until_closed(self) -> list[Emission]:
         """Treat every partition as ended, and return what that sends: all windows close.
 
@@ -343,6 +357,8 @@ def _solution(
 ) -> Solution:
     if solution == "reference":
         return ReferenceSolution(product)
+    if any(each.personal is not None for each in product.relations):
+        raise DriverError(f'product "{product.name}" has personal columns, only for the reference')
     if solution == "memory":
         return StoreBacked(StoreDriver([product], MemoryState([product])), [product])
     if isinstance(solution, str):

@@ -8,6 +8,7 @@ import pytest
 
 import joinery as jn
 from joinery.errors import ProjectErrors, SpecError
+from joinery.project.form import AggregateSpec
 from joinery.project.load import load_spec
 
 YAML = """\
@@ -88,7 +89,7 @@ def test_a_cell_that_runs_again_replaces_its_groups() -> None:
         )
 
     assert ["page > '2'"] == [
-        each.aggregate.where for each in made.spec.products if each.aggregate is not None
+        each.form.where for each in made.spec.products if isinstance(each.form, AggregateSpec)
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinery.cli import main as module
-from joinery.cli.run import RunArguments, letters_command
+from joinery.cli.run import RunArguments, dead_letters_command
 
 PROJECT = """\
 name: shop
@@ -221,5 +221,5 @@ def test_a_run_names_the_command_that_lists_its_letters() -> None:
     plain = RunArguments(file=Path("joinery.yaml"))
     other = RunArguments(file=Path("my shop.yaml"), real_time=True)
 
-    assert "joinery dlq list" == letters_command(plain)
-    assert "joinery dlq list --file 'my shop.yaml' --real-time" == letters_command(other)
+    assert "joinery dlq list" == dead_letters_command(plain)
+    assert "joinery dlq list --file 'my shop.yaml' --real-time" == dead_letters_command(other)

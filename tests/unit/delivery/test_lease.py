@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,29 @@ def test_renewing_keeps_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         first.check()
 
     first.release()
+
+
+def test_of_two_runs_that_start_at_once_one_writes_two_hundred_times(tmp_path: Path) -> None:
+    for number in range(200):
+        leases = [Lease(tmp_path / f"{number}.lease", "q") for _ in range(2)]
+        together = threading.Barrier(len(leases))
+
+        with ThreadPoolExecutor(len(leases)) as pool:
+            taken = list(pool.map(partial(took, together), leases))
+
+        assert [False, True] == sorted(taken), f"in round {number}"
+        winner, loser = sorted(leases, key=lambda each: not each.epoch)
+        winner.check()
+        with pytest.raises(FencedError):
+            loser.check()
+        winner.release()
+
+
+def took(together: threading.Barrier, lease: Lease) -> bool:
+    """Take a lease once all are about to, and return whether it was given."""
+    together.wait()
+    try:
+        lease.take()
+    except LeaseHeldError:
+        return False
+    return True

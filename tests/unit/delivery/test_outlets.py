@@ -11,6 +11,7 @@ import pytest
 
 from joinery.delivery.hold import GatedOutlet, Hold, SettlingOutlet
 from joinery.delivery.outlet import Delaying, DirectOutlet, SinkResult
+from joinery.delivery.timed import SinkTimes, TimedSink
 from joinery.model.type import Atomic, Field, Struct
 from joinery.sinks.line import StagedRow, read_rows
 from joinery.sinks.protocol import Guarantee, Refusal, SinkError, StagedBatch, Written
@@ -121,6 +122,17 @@ def test_a_batch_without_documents_reaches_no_sink(target: Target, staging: Stag
     assert DirectOutlet([target]).write(staging.batch(1)) == ()
 
     assert target.batches == []
+
+
+def test_what_a_target_takes_is_told_once(target: Target, staging: Staging) -> None:
+    times, clock = SinkTimes(), iter([10.0, 10.25, 20.0, 20.5])
+    outlet = DirectOutlet([TimedSink(target, times, clock=lambda: next(clock))])
+
+    outlet.write(staging.batch(1, row(1, 1)))
+    outlet.write(staging.batch(2, row(1, 2)))
+
+    assert {"target": 750} == times.take()
+    assert {} == times.take()
 
 
 def test_a_gate_sends_the_newest_of_each_key_once_it_opens(

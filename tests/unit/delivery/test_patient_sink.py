@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from joinery.delivery.outlet import PatientSink
+from joinery.delivery.outlet import OneAttempt, PatientSink
 from joinery.model.progress import Waiting
 from joinery.model.type import LONG, Field, Struct
 from joinery.retry import Patience
@@ -129,6 +129,25 @@ def test_an_error_that_waiting_cannot_mend_is_raised_at_once() -> None:
         sink.write(batch())
 
     assert ["open", "write"] == target.calls
+
+
+def test_a_thread_that_makes_one_attempt_waits_for_no_target_while_others_do() -> None:
+    once = OneAttempt()
+    target = Target([None, *[DOWN] * 9])
+    sink = PatientSink(target, "p", ended=lambda: once.is_here, patience=QUICK)
+    sink.open()
+
+    with once.here(), pytest.raises(SinkUnavailableError, match="could not reach the target"):
+        sink.write(batch())
+    tried = [*target.calls]
+    with once.here():
+        other = threading.Thread(target=sink.write, args=(batch(),))
+        other.start()
+        other.join()
+
+    assert ["open", "write"] == tried
+    assert ["open", "write"] == target.calls[-2:]
+    assert not once.is_here
 
 
 def test_a_lost_lease_ends_the_wait_before_the_target_is_opened_again() -> None:

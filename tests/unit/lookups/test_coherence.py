@@ -12,9 +12,9 @@ from joinery.lookups.coherence import Coherence
 from joinery.lookups.protocol import LookupTable
 from joinery.lookups.registry import make_store
 from joinery.model.type import LONG, STRING, Field, Struct
-from joinery.plan.stream import Cache
 from joinery.project.kinds import LOOKUP_STORES, SINKS
 from joinery.project.option import Target
+from joinery.project.stream import Cache
 from joinery.sinks.protocol import Sink, StagedBatch, make_sink
 
 COLUMNS = (Field("id", LONG), Field("name", STRING))

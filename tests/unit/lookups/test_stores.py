@@ -21,8 +21,9 @@ from joinery.lookups.registry import make_asker, make_store, table_of
 from joinery.lookups.whole import WholeStore
 from joinery.model.type import BINARY, LONG, STRING, Field
 from joinery.plan.nodes import Computed, JoinPair, Relation
-from joinery.plan.stream import Lookup, StoreRead
+from joinery.plan.step import Lookup
 from joinery.project.kinds import LOOKUP_STORES, UnknownKindError
+from joinery.project.stream import StoreRead
 
 ID, NAME = Field("id", LONG), Field("name", STRING)
 PERSON = LookupTable("person", (ID,), (ID, NAME))
@@ -91,7 +92,7 @@ def test_an_option_that_is_not_taken_is_told(
 def test_sqlite_cannot_ask_for_a_binary_key(tmp_path: Path) -> None:
     table = LookupTable("person", (Field("id", BINARY),), (NAME,))
 
-    with pytest.raises(LookupOptionError, match='cannot ask for key "id"'):
+    with pytest.raises(LookupOptionError, match='cannot look up key "id"'):
         make_store("sqlite", table, {"path": "x"}, tmp_path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -14,6 +14,7 @@ import pytest
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import BatchProgress, Progress, Waiting
 from joinery.model.watermark import EventTimes
+from joinery.observe.frontier import WaitError, WaitTimeoutError
 from joinery.observe.http import HttpError, RunEndpoints
 
 
@@ -38,8 +39,16 @@ class Served:
 
     def __init__(self) -> None:
         self.progress = Progress()
-        self.endpoints = RunEndpoints("127.0.0.1:0", lambda: self.progress)
+        self.waited: list[tuple[str, Sequence[str], str]] = []
+        self.endpoints = RunEndpoints("127.0.0.1:0", lambda: self.progress, self.wait)
         self.address = self.endpoints.open()
+
+    def wait(self, product: str, positions: Sequence[str], timeout: str) -> None:
+        self.waited.append((product, positions, timeout))
+        if product != "profile":
+            raise WaitError(f'there is no product or stream "{product}" to run', hint="Known: …")
+        if timeout == "1s":
+            raise WaitTimeoutError('"profile" has not come to orders/0/7 within 1s')
 
     def get(self, path: str) -> tuple[int, str]:
         try:
@@ -136,7 +145,7 @@ def test_another_path_names_those_there_are(served: Served) -> None:
 
 def test_an_address_that_is_taken_is_one_clear_error(served: Served) -> None:
     with pytest.raises(HttpError, match="cannot serve metrics") as caught:
-        RunEndpoints(served.address, Progress).open()
+        RunEndpoints(served.address, Progress, served.wait).open()
 
     assert "run.http" in caught.value.hint
 
@@ -163,3 +172,18 @@ def test_metrics_tell_where_answers_of_lookups_came_from_and_their_age(served: S
     assert f'joinery_lookup_age_seconds_bucket{{le="0.1",{place}}} 8.0' in lines
     assert f"joinery_lookup_age_seconds_count{{{place}}} 9.0" in lines
     assert f"joinery_lookup_age_seconds_sum{{{place}}} 4000.5" in lines
+
+
+def test_who_wrote_may_wait_until_it_is_shown(served: Served) -> None:
+    asked = "/wait?product=profile&position=orders/0/7&position=orders/1/2"
+
+    assert (200, '{"status": "shown"}\n') == served.get(asked)
+    assert 504 == served.get(f"{asked}&timeout=1s")[0]
+    assert [("profile", ["orders/0/7", "orders/1/2"], each) for each in ("10s", "1s")] == (
+        served.waited
+    )
+
+
+@pytest.mark.parametrize("query", ["", "?product=profile", "?product=other&position=orders/0/7"])
+def test_what_cannot_be_waited_for_is_a_bad_request(served: Served, query: str) -> None:
+    assert 400 == served.get(f"/wait{query}")[0]

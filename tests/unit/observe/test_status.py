@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from joinery.delivery.control import Action, ControlLog
 from joinery.delivery.query_paths import QueryPaths
 from joinery.model.progress import Waiting
 from joinery.model.status import LastBatch, ProductTotals, QueryStatus
+from joinery.observe.audit_note import AuditNote
 from joinery.observe.status import ProductStatus, project_status
+from joinery.project.expect import Expectations
 from joinery.project.product import ProjectSpec
 from joinery.testing.conformance.runner import load_text
 
@@ -117,6 +120,42 @@ def test_what_is_slow_says_where_the_time_goes(spec: ProjectSpec) -> None:
     ) == found.missed
 
 
+def test_the_target_that_takes_most_is_named(spec: ProjectSpec) -> None:
+    slow = LastBatch(
+        number=7,
+        ended_at=NOW - 1,
+        seconds=1.0,
+        rows=500,
+        durations_ms={"sinks": 880},
+        sinks_ms={"postgres shop": 30, "opensearch items": 850},
+    )
+    status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 41, batch=slow)
+
+    assert "opensearch items takes 850 ms a batch (85% of the batch)" == told(spec, status).because
+
+
+def test_what_is_paused_says_by_whom_and_whether_it_stands_still_yet(spec: ProjectSpec) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    asked = Action.now("pause", "stock-taking")
+    ControlLog(paths.control_file).ask(asked)
+    away = Waiting(product="person", target="redis", reason="refused", attempts=9, since=NOW - 60)
+
+    still = told(spec, replace(CAUGHT_UP, paused=True, caught_up=False))
+    soon = told(spec, CAUGHT_UP)
+    waits = told(spec, replace(CAUGHT_UP, waiting=(away,)))
+
+    assert ("paused", f"paused by {asked.by} at {asked.at}: stock-taking") == (
+        still.state,
+        still.because,
+    )
+    assert "paused" == soon.state
+    assert soon.because.endswith("it stops once the current batch is done")
+    assert ("waiting", True) == (waits.state, waits.wants_attention)
+    assert "gone" == told(spec, CAUGHT_UP, alive=False).state
+    ended = told(spec, replace(CAUGHT_UP, state="ended"), alive=False)
+    assert ("paused", False) == (ended.state, ended.wants_attention)
+
+
 def test_a_batch_that_does_not_end_is_named(spec: ProjectSpec) -> None:
     status = replace(CAUGHT_UP, caught_up=False, caught_up_at=NOW - 100)
     stuck = replace(status, batch=LastBatch(number=7, ended_at=NOW - 90, seconds=1.0, rows=5))
@@ -151,3 +190,48 @@ def test_a_file_cut_short_is_as_none(spec: ProjectSpec) -> None:
     paths.status_file.write_text('{"query": "pers')
 
     assert "never run" == project_status(spec).products[0].state
+
+
+def test_a_control_log_that_cannot_be_read_hides_nothing(spec: ProjectSpec) -> None:
+    paths = QueryPaths.of(spec.path_of(spec.run.checkpoint), "person")
+    paths.control_file.mkdir(parents=True)
+
+    assert "live" == told(spec, CAUGHT_UP).state
+
+
+@pytest.mark.parametrize(
+    ("notes", "missed"),
+    [
+        ([], ("audited: never, expected 1d",)),
+        ([("files out", 1.0, 0, 3600.0)], ()),
+        ([("files out", 0.01, 0, 3600.0)], ("audited: never, expected 1d",)),
+        ([("files out", 1.0, 0, 3 * 86400.0)], ("audited: 3d ago, expected 1d",)),
+        ([("files out", 1.0, 2, 3600.0)], ("audited: 2 differ; see joinery diff",)),
+        (
+            [("files out", 1.0, 2, 7200.0), ("files out", 0.01, 0, 60.0)],
+            ("audited: 2 differ; see joinery diff",),
+        ),
+        ([("files out", 1.0, 0, 60.0), ("another sink", 1.0, 5, 60.0)], ()),
+    ],
+)
+def test_documents_are_expected_to_be_compared(
+    spec: ProjectSpec, notes: list[tuple[str, float, int, float]], missed: tuple[str, ...]
+) -> None:
+    expected = [replace(each, expect=Expectations(audited_ms=86_400_000)) for each in spec.products]
+    for target, share, differ, ago_s in notes:
+        AuditNote(
+            product="person",
+            target=target,
+            ended_at=NOW - ago_s,
+            share=share,
+            compared=90,
+            differ=differ,
+            unsettled=0,
+        ).write(spec.path_of(spec.run.checkpoint))
+    totals = replace(CAUGHT_UP.products["person"], targets=("files out",))
+
+    found = told(
+        replace(spec, products=tuple(expected)), replace(CAUGHT_UP, products={"person": totals})
+    )
+
+    assert missed == found.missed

@@ -96,7 +96,7 @@ def refused(fold: str, relation: str = "append: true") -> list[str]:
         ),
         (
             'sequence: no, state: {event: long}, when: {A: {event: "1"}}',
-            'PLAN_FOLD "event" stands for the event, and cannot be a column of the state',
+            'PLAN_FOLD "event" names the event, and cannot be a column of the state',
         ),
         (
             "sequence: no, state: {account: string}, when: {A: {account: \"'x'\"}}",

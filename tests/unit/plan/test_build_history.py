@@ -83,6 +83,27 @@ products:
             ' or with "within" in an embed',
         ),
         (
+            "valid: since, known_at: true",
+            "key: [id]",
+            'PLAN_LOG_TIME "known_at" of product "tiers" needs the time of the log,'
+            " which files do not have",
+        ),
+        (
+            "valid: since, known_at: snce",
+            "key: [id]",
+            'PLAN_UNKNOWN_FIELD relation "customer" has no field "snce"',
+        ),
+        (
+            "valid: since, known_at: tier",
+            "key: [id]",
+            'PLAN_TYPE_MISMATCH "known_at" needs a timestamp, and "tier" is string',
+        ),
+        (
+            "valid: since, known_at: [since]",
+            "key: [id]",
+            'SPEC_SHAPE "known_at" of product "tiers" needs a text, not a list',
+        ),
+        (
             "valid: valid_to",
             "key: [id], derive: {valid_to: since, is_current: id > 1}",
             'PLAN_DUPLICATE_OUTPUT there are two outputs "is_current":'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from joinery.plan.check import check
 from joinery.plan.explain.text import render_product
 from joinery.plan.support import refusals
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import ProjectSpec
+from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.testing.conformance.runner import load_text
 
 _VIEWS = """
@@ -196,9 +197,49 @@ def test_a_field_cannot_have_the_name_of_what_clocks_tell() -> None:
     ]
 
 
-def test_the_time_of_the_log_is_not_there_yet() -> None:
+def test_files_and_products_have_no_time_of_the_log() -> None:
     assert _problems(_TAP.format(more="", sent="sent", got="$log")) == [
-        'PLAN_NOT_YET the time of the log ("$log") of relation "tap" is not there yet'
+        'PLAN_LOG_TIME "$log" of relation "tap" names the time of the log, which files do not have'
+    ]
+    assert _problems(f"""
+  hourly: {{product: hours, time: window_start, watermark: {{ahead: 1h}}}}
+products:
+  hours: {_HOURS}
+  days: {{root: hourly, group: g}}
+""") == [
+        'PLAN_LOG_TIME "ahead" of relation "hourly" needs the time of the log,'
+        " which a product does not have"
+    ]
+
+
+def _on_kafka(text: str) -> ProjectSpec:
+    spec = _read(text)
+    return replace(spec, sources=(SourceSpec("changes", "kafka", (("bootstrap", "-"),)),))
+
+
+def test_the_time_of_the_log_is_a_column_of_its_own() -> None:
+    spec = _on_kafka(
+        _TAP.format(more="", sent="sent", got="$log").replace(
+            "products: {}",
+            "products: {p: {aggregate: tap, by: [clock], values: {n: max(log_time)}}}",
+        )
+    )
+
+    relation = build_plan(spec).products[0].form.relation
+
+    assert relation.logged
+    assert ("made", "sent", "got", "n", "log_time") == tuple(e.name for e in relation.columns)
+    assert ["clock", "event_time"] == [each.name for each in relation.derived]
+    assert "'$log'" not in dump_spec(spec), "words need no quotes"
+    assert "received: $log" in dump_spec(spec)
+
+
+def test_a_field_cannot_have_the_name_of_the_time_of_the_log() -> None:
+    with pytest.raises(ProjectErrors) as refused:
+        build_plan(_on_kafka(_TAP.format(more=", log_time: timestamp", sent="sent", got="$log")))
+
+    assert ['relation "tap" has a field "log_time" already'] == [
+        each.message for each in refused.value.problems
     ]
 
 

@@ -11,7 +11,8 @@ from joinery.model.type import STRING, DataType
 from joinery.plan.build import examine
 from joinery.plan.check import check
 from joinery.plan.nodes import Plan
-from joinery.plan.stream import Filter, Lookup, Select, Stream, Union, WithColumns
+from joinery.plan.step import Filter, Lookup, Select, Union, WithColumns
+from joinery.plan.stream import Stream
 from joinery.project.load import load_spec
 
 RELATIONS = """\
@@ -23,6 +24,7 @@ relations:
     fields:
       {order_id: long, customer_id: int, sku: string, name: string, quantity: int, at: timestamp}
   clicks: {append: true, fields: {page: string}}
+  returns: {append: true, key: [id], time: at, fields: {id: long, sku: string, at: timestamp}}
   customers: {key: [id], fields: {id: long, name: string, tier: string, address: array<string>}}
   products: {key: [sku], fields: {sku: string, price: double, seller: long}}
   prices:
@@ -34,6 +36,8 @@ streams:
 """
 CUSTOMERS = "lookup: customers, on: {id: customer_id}, fields: [tier]"
 ROLLING = "{rolling: {by: [sku], over: 1m, values: {n: count(*)}}}"
+CUSTOMERS_LOOKUP = f"{{{CUSTOMERS}}}"
+RETURNS = "{join: returns, on: [sku], within: [0s, 1d], fields: {returned: at}}"
 STORE = "read: database, store: {sqlite: {path: app.db}}"
 PRODUCTS = "lookup: products, on: [sku]"
 
@@ -323,6 +327,43 @@ def test_a_lookup_in_state_that_depends_on_a_store_is_refused_with_the_reason(
             f"{{{CUSTOMERS}, {STORE}}}, {ROLLING}",
             'PLAN_STREAM the step rolling comes after the lookup of "customers" in a store',
         ),
+        (
+            "{join: customers, on: {id: customer_id}, within: [0s, 1d]}",
+            'PLAN_STREAM a join needs a log of events, and "customers" is a table',
+        ),
+        (
+            "{join: clicks, on: {page: sku}, within: [0s, 1d]}",
+            'PLAN_STREAM "join" needs a time, and relation "clicks" has none',
+        ),
+        (
+            "{join: retuns, on: [sku], within: [0s, 1d]}",
+            'PLAN_UNKNOWN_RELATION there is no relation "retuns"',
+        ),
+        (
+            "{join: returns, on: {skew: sku}, within: [0s, 1d]}",
+            'PLAN_UNKNOWN_FIELD relation "returns" has no field "skew"',
+        ),
+        (
+            "{join: returns, on: {sku: skew}, within: [0s, 1d]}",
+            'PLAN_UNKNOWN_COLUMN the events of "s" have no column "skew" here',
+        ),
+        (
+            "{join: returns, on: {sku: quantity}, within: [0s, 1d]}",
+            'PLAN_TYPE_MISMATCH "sku" of "returns" (string) cannot equal "quantity" of the event'
+            " (int)",
+        ),
+        (
+            f"{RETURNS}, {CUSTOMERS_LOOKUP}",
+            'PLAN_STREAM a step of stream "s" follows a join, and works with events of one log',
+        ),
+        (
+            f"{ROLLING}, {RETURNS}",
+            'PLAN_STREAM the join with "returns" cannot follow a step that remembers events',
+        ),
+        (
+            f"{{select: [sku]}}, {RETURNS}",
+            'PLAN_STREAM the event no longer has its time "at"',
+        ),
     ],
 )
 def test_what_cannot_hold_is_told(tmp_path: Path, steps: str, problem: str) -> None:
@@ -393,7 +434,7 @@ def test_the_nearest_name_and_the_place_are_told(tmp_path: Path) -> None:
 
     (row,) = check(file)
 
-    assert (20, 17, 'Use "quantity".') == (row.line, row.column, row.hint)
+    assert (21, 17, 'Use "quantity".') == (row.line, row.column, row.hint)
 
 
 def test_a_field_that_replaces_a_column_is_a_warning(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import joinery as jn
 from joinery.plan.build import build_plan
 from joinery.plan.check import check
 from joinery.plan.explain.text import render_product
+from joinery.project.form import OutboxSpec
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import OutboxSpec
 
 PROJECT = """\
 sources: {{changes: {{kafka: {{bootstrap: "h:1"}}}}}}

@@ -10,7 +10,8 @@ import pytest
 from joinery.errors import PlanError
 from joinery.model.type import LONG, STRING, Field
 from joinery.plan.build import build_plan
-from joinery.plan.stream import Lookup, Stream, Union
+from joinery.plan.step import Lookup, Union
+from joinery.plan.stream import Stream
 from joinery.plan.verify import verify_stream
 from joinery.testing.conformance.runner import load_text
 

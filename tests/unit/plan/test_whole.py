@@ -8,15 +8,9 @@ import pytest
 
 from joinery.model.type import DOUBLE, LONG, STRING, DataType, Field
 from joinery.plan.nodes import JoinPair, Relation
-from joinery.plan.stream import (
-    Cache,
-    Lookup,
-    StoreRead,
-    filter_ms,
-    whole_ms,
-    why_no_filter,
-    why_not_whole,
-)
+from joinery.plan.step import Lookup
+from joinery.plan.whole import filter_ms, whole_ms, why_no_filter, why_not_whole
+from joinery.project.stream import Cache, StoreRead
 
 
 def lookup(kind: str = "postgres", type: DataType = LONG) -> Lookup:

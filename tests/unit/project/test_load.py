@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from joinery.errors import ProjectErrors
+from joinery.project.form import OrderSpec
 from joinery.project.load import dump_spec, load_spec
-from joinery.project.product import OrderSpec, ProjectSpec, RunSpec, SinkSpec
+from joinery.project.product import ProjectSpec, RunSpec, SinkSpec
 
 HEAD = """\
 relations:
@@ -419,3 +420,17 @@ run:
 
     assert spec == again
     assert dump_spec(spec) == dump_spec(again)
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/place", "hdfs://name:8020/place"])
+def test_a_path_is_no_address(tmp_path: Path, address: str) -> None:
+    kind = address.partition("://")[0]
+    text = f"run: {{checkpoint: {address}}}\nsources: {{s: {{files: {{path: {address}}}}}}}\n"
+
+    found = [each for each in problems(tmp_path, text) if "SPEC_VALUE" in each]
+
+    why = f"is no path: addresses of {kind}:// are not taken"
+    assert [
+        f'1:19 SPEC_VALUE "checkpoint" of "run" {why}',
+        f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}',
+    ] == found

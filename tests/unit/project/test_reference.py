@@ -13,8 +13,9 @@ from ruamel.yaml import YAML
 
 from joinery.plan.check import check
 from joinery.project import grammar
+from joinery.project.form import OutboxSpec
 from joinery.project.kinds import FORMATS
-from joinery.project.product import OutboxSpec, RunSpec
+from joinery.project.product import RunSpec
 from joinery.project.quantity import duration_ms, size_bytes
 from joinery.project.reference import SECTIONS, sections_of, with_tables
 from joinery.project.stream import LookupSpec

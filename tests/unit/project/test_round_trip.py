@@ -39,6 +39,10 @@ def value_of(shape: Mapping[str, Any]) -> object:
             return not shape.get("default", False)
         case "integer":
             return 7
+        case "array":
+            return [value_of(shape["items"])]
+        case "object" if "properties" in shape:
+            return {name: value_of(each) for name, each in shape["properties"].items()}
         case "object":
             return {"name": "value"}
         case _:

@@ -11,7 +11,7 @@ from joinery.testing.changes import RowChange, delete, insert
 from joinery.testing.driver import Driver, Emission
 
 PROJECT = """
-sources: {c: {files: {path: data}}}
+sources: {c: {SOURCE}}
 relations:
   view:
     append: true
@@ -28,9 +28,14 @@ products:
 """
 
 
-def driver(folder: Path, emit: str = "{}", watermark: str = "{delay: 0s}") -> Driver:
+def driver(
+    folder: Path,
+    emit: str = "{}",
+    watermark: str = "{delay: 0s}",
+    source: str = "files: {path: data}",
+) -> Driver:
     file = folder / "joinery.yaml"
-    text = PROJECT.replace("EMIT", emit).replace("WATERMARK", watermark)
+    text = PROJECT.replace("EMIT", emit).replace("WATERMARK", watermark).replace("SOURCE", source)
     file.write_text(text, encoding="utf-8")
     return Driver(jn.load(file).products["p"])
 
@@ -94,6 +99,21 @@ def test_an_idle_partition_holds_nobody_up(tmp_path: Path) -> None:
 
     assert [] == made.send(view("11:30"))
     assert [(10, 2)] == counts(made.send(view("11:31")))
+
+
+def test_a_time_far_ahead_of_the_log_moves_no_watermark(tmp_path: Path) -> None:
+    made = driver(tmp_path, "{late: drop}", "{ahead: 1h}", source="kafka: {bootstrap: 'b:9092'}")
+
+    sent = made.send(
+        view("10:00", 1).logged("2026-03-01T10:00:01Z"),
+        view("18:00", 2).logged("2026-03-01T10:01:00Z"),
+        view("10:30", 3).logged("2026-03-01T10:30:01Z"),
+        view("11:00", 4).logged("2026-03-01T10:30:02Z"),
+        view("10:59", 5).logged("2026-03-01T11:00:00Z"),
+    )
+
+    assert [(10, 2), (11, 1), (18, 1)] == counts(sent)
+    assert 1 == made.counters["late"]
 
 
 def test_rows_of_a_snapshot_are_never_late_and_move_no_watermark(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from joinery.sinks.key import key_text
         ({"owner": "ada", "number": 7}, '["ada",7]'),
         ({"owner": 'a"b', "amount": Decimal("1.50")}, '["a\\"b",1.50]'),
         ({"name": "naïve 😀"}, "naïve 😀"),
+        ({"id": 1, "of": {"n": Decimal("1.50"), "x": "é"}}, '[1,{"n":1.50,"x":"é"}]'),
     ],
 )
 def test_a_key_is_shown_as_its_value_or_as_the_list_of_its_values(

@@ -111,6 +111,23 @@ def test_an_older_delete_does_not_remove_a_newer_document(
     assert [("ann", 1, '{"title":"a"}', 9)] == rows(tmp_path)
 
 
+def test_an_object_in_a_key_is_its_json_text(tmp_path: Path, stage: Stage) -> None:
+    pair = Struct((Field("id", LONG), Field("click", Struct((Field("n", LONG), Field("a", LONG))))))
+    sink = make_sink("sqlite", "ticket", {"path": "out/documents.db"}, tmp_path)
+    sink.open()
+    one, two = ('{"id":1,"click":{"n":2,"a":3}}', '{"id":1,"click":{"n":4,"a":3}}')
+    lines = [f'{{"key":{each},"value":{{"title":"t"}},"version":5}}' for each in (one, two)]
+    gone = f'{{"key":{one},"value":null,"version":6}}'
+
+    sink.write(stage(*lines, key=pair))
+    assert [one, two] == sorted(sink.keys(stage(batch_id=1, key=pair)))
+    sink.write(stage(gone, batch_id=1, key=pair))
+
+    with sqlite3.connect(tmp_path / "out/documents.db") as database:
+        held = database.execute("SELECT * FROM ticket").fetchall()
+    assert [(1, '{"n":4,"a":3}', '{"title":"t"}', 5)] == held
+
+
 def test_a_batch_written_twice_leaves_what_one_writing_leaves(
     sink: SqliteSink, stage: Stage, tmp_path: Path
 ) -> None:

@@ -315,3 +315,44 @@ def test_a_project_that_is_wrong_is_told_before_its_cases(folder: Path) -> None:
 
     with pytest.raises(ProjectErrors, match="nmae"):
         outcome(folder, "cases: []")
+
+
+OBJECT_KEYS = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+relations:
+  login: {append: true, key: [id], fields: {id: long, who: string, at: timestamp}, time: at}
+  item: {key: [shelf, number], fields: {shelf: string, number: long, price: long}}
+  query: {key: [id], fields: {id: long, condition: string}}
+products:
+  twice: {pattern: login, by: [who], match: "A B", within: 1h, fields: {last: B.id}}
+  cheap: {search: item, queries: query, query: condition, fields: {price: item.price}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("product", "given", "expected"),
+    [
+        (
+            "twice",
+            "login: [{id: 1, who: ann, at: '2026-01-01'}, {id: 2, who: ann, at: '2026-01-01'}]",
+            "{who: ann, start: {id: 1}, last: 2}",
+        ),
+        (
+            "cheap",
+            "item: [{shelf: a, number: 7, price: 3}], query: [{id: 1, condition: price < 5}]",
+            "{query: {id: 1}, document: {shelf: a, number: 7}, price: 3}",
+        ),
+    ],
+)
+def test_a_key_column_that_is_an_object_names_its_document(
+    folder: Path, product: str, given: str, expected: str
+) -> None:
+    (folder / "joinery.yaml").write_text(OBJECT_KEYS)
+
+    found = outcome(
+        folder,
+        f"product: {product}\ncases: [{{name: one, given: {{{given}}}, expect: [{expected}]}}]",
+    )
+
+    assert found.passed, found.differences

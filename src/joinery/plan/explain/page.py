@@ -9,27 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
-from joinery.plan.aggregate import AggregateForm
+from joinery.plan.explain.document import edge_parts
+from joinery.plan.explain.form import shown
 from joinery.plan.explain.picture import stream_svg, svg
-from joinery.plan.explain.text import (
-    edge_parts,
-    fold_text,
-    group_text,
-    history_text,
-    match_text,
-    pattern_text,
-    render_product,
-    render_stream,
-    runs,
-    step_text,
-    switches,
-)
-from joinery.plan.fold import FoldForm
-from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import Node, Product
-from joinery.plan.pattern import PatternForm
-from joinery.plan.search import SearchForm
-from joinery.plan.stream import Lookup, Step, Stream, Union, beside
+from joinery.plan.explain.stream import render_stream, runs, step_text, switches
+from joinery.plan.explain.text import render_product
+from joinery.plan.nodes import DocumentForm, Node, OutboxForm, Product
+from joinery.plan.step import Join, Lookup, Step, Union, beside
+from joinery.plan.stream import Stream
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6b7c; --paper: #fbfbfa;
@@ -112,27 +99,20 @@ class Explanation:
 
 def _flowchart(product: Product) -> Iterator[str]:
     """Yield the boxes of a product and their edges."""
-    form = product.form
-    if isinstance(form, AggregateForm | HistoryForm):
-        text = group_text(form) if isinstance(form, AggregateForm) else history_text(form)
-        yield f"  n0[{label(product.name)}]"
-        yield f"  n1[{label(form.relation.name)}] -->|{label(text)}| n0"
-        return
-    if isinstance(form, SearchForm):
-        yield f"  n0[{label(product.name)}]"
-        yield f"  n1[{label(form.documents.name)}] -->|documents| n0"
-        yield f"  n2[{label(form.queries.name)}] -->|{label(match_text(form))}| n0"
-        return
-    if isinstance(form, FoldForm):
-        yield f"  n0[{label(product.name)}]"
-        yield f"  n1[{label(form.relation.name)}] -->|{label(fold_text(form))}| n0"
-        return
-    if isinstance(form, PatternForm):
-        yield f"  n0[{label(product.name)}]"
-        yield f"  n1[{label(form.relation.name)}] -->|{label(pattern_text(form))}| n0"
-        return
-    names = {node.path: f"n{index}" for index, node in enumerate(product.root.walk())}
-    for node in product.root.walk():
+    match product.form:
+        case DocumentForm(root) | OutboxForm(root):
+            yield from _tree_chart(root)
+        case Stream():
+            yield from _flow(product.form, "n")[0]
+        case flat:
+            yield f"  n0[{label(product.name)}]"
+            for place, (name, text) in enumerate(shown(flat, product.solution).edges, start=1):
+                yield f"  n{place}[{label(name)}] -->|{label(text)}| n0"
+
+
+def _tree_chart(root: Node) -> Iterator[str]:
+    names = {node.path: f"n{index}" for index, node in enumerate(root.walk())}
+    for node in root.walk():
         yield f"  {names[node.path]}{_box(node)}"
         for embed in node.embeds:
             yield f"  {names[embed.path]} -->|{label(_edge(embed))}| {names[node.path]}"
@@ -267,6 +247,8 @@ def _flow(stream: Stream, prefix: str) -> tuple[list[str], str]:
             case Union(other):
                 inner, end = _flow(other, f"{name}_")
                 lines += [*inner, f"{end} --> {name}"]
+            case Join(other):
+                lines.append(f"{name}t([{label(f'{other.name}<br/>events')}]) --> {name}")
             case None:
                 pass
         last = name

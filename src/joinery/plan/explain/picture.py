@@ -15,24 +15,12 @@ from dataclasses import dataclass, field
 from html import escape
 
 from joinery.model.type import LONG, Field
-from joinery.plan.aggregate import AggregateForm
-from joinery.plan.explain.text import (
-    aggregate_text,
-    edge_parts,
-    fold_text,
-    group_text,
-    history_text,
-    match_text,
-    pattern_text,
-    step_text,
-    switches,
-)
-from joinery.plan.fold import FoldForm
-from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import Hot, Node, Product
-from joinery.plan.pattern import PatternForm
-from joinery.plan.search import SearchForm
-from joinery.plan.stream import Lookup, Step, Stream, Union, beside
+from joinery.plan.explain.document import edge_parts
+from joinery.plan.explain.form import Shown, shown
+from joinery.plan.explain.stream import step_text, switches
+from joinery.plan.nodes import DocumentForm, Hot, Node, OutboxForm, Product
+from joinery.plan.step import Join, Lookup, Step, Union, beside
+from joinery.plan.stream import Stream
 
 LINE, PAD = 17, 10
 _CHARACTER = 6.7  # the mean width of a character in pixels, with some to spare
@@ -137,26 +125,21 @@ _LEGEND = (
     ("one", "one: an object or null"),
     ("many", "many: a list or a map"),
 )
-_SEARCH_LEGEND = (("root", "match"), ("many", "documents"), ("one", "stored queries"))
 
 
 def svg(product: Product) -> str:
     """Return the picture of a product as one `svg` element."""
-    if isinstance(product.form, AggregateForm):
-        return _group_svg(product, product.form)
-    if isinstance(product.form, HistoryForm):
-        return _flat_svg(
-            product, product.form.relation.name, (history_text(product.form),), "version"
-        )
-    if isinstance(product.form, FoldForm):
-        told = (fold_text(product.form),)
-        return _flat_svg(product, product.form.relation.name, told, "state")
-    if isinstance(product.form, PatternForm):
-        told = (pattern_text(product.form),)
-        return _flat_svg(product, product.form.relation.name, told, "match")
-    if isinstance(product.form, SearchForm):
-        return _search_svg(product, product.form)
-    cards = list(_cards(product.root, None, 0, PAD))
+    match product.form:
+        case DocumentForm(root) | OutboxForm(root):
+            return _tree_svg(product, root)
+        case Stream():
+            return stream_svg(product.form)
+        case flat:
+            return _flat_svg(product, shown(flat, product.solution))
+
+
+def _tree_svg(product: Product, root: Node) -> str:
+    cards = list(_cards(root, None, 0, PAD))
     parts = [arrow(_way(card, parent)) for card, parent in cards if parent is not None]
     parts += [card.draw() for card, _ in cards]
     bottom = cards[-1][0].bottom + PAD
@@ -165,32 +148,18 @@ def svg(product: Product) -> str:
     return picture(f"The plan of {product.name}", parts, width, bottom + LINE + PAD)
 
 
-def _group_svg(product: Product, form: AggregateForm) -> str:
-    aggregates = tuple(aggregate_text(each) for each in form.aggregates)
-    return _flat_svg(product, form.relation.name, (group_text(form), *aggregates), "group")
-
-
-def _flat_svg(product: Product, relation: str, made: tuple[str, ...], word: str) -> str:
-    """Return the picture of a product that shows no rows of its relation as they are."""
-    told = (*made, typed_names(product.output.fields))
-    end = Card("root", product.name, told, PAD, PAD, _WIDTH)
-    rows = Card("many", relation, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
-    parts = [arrow(_way(rows, end)), end.draw(), rows.draw()]
-    parts += legend((("root", word), ("many", "its rows")), rows.bottom + PAD)
-    height = rows.bottom + LINE + 2 * PAD
-    return picture(f"The plan of {product.name}", parts, rows.right + PAD, height)
-
-
-def _search_svg(product: Product, form: SearchForm) -> str:
-    told = (match_text(form), typed_names(product.output.fields))
-    end = Card("root", product.name, told, PAD, PAD, _WIDTH)
-    first = Card("many", form.documents.name, (), PAD + _INDENT, end.bottom + _GAP, _WIDTH)
-    other = Card("one", form.queries.name, (), PAD + _INDENT, first.bottom + _GAP, _WIDTH)
-    parts = [arrow(_way(each, end)) for each in (first, other)]
-    parts += [each.draw() for each in (end, first, other)]
-    parts += legend(_SEARCH_LEGEND, other.bottom + PAD)
-    height = other.bottom + LINE + 2 * PAD
-    return picture(f"The plan of {product.name}", parts, other.right + PAD, height)
+def _flat_svg(product: Product, form: Shown) -> str:
+    """Return the picture of a product that shows no rows of its relations as they are."""
+    notes = (*form.notes, typed_names(product.output.fields))
+    cards = [Card("root", product.name, notes, PAD, PAD, _WIDTH)]
+    for kind, name, _ in form.cards:
+        cards.append(Card(kind, name, (), PAD + _INDENT, cards[-1].bottom + _GAP, _WIDTH))
+    end, *read = cards
+    parts = [*(arrow(_way(each, end)) for each in read), *(each.draw() for each in cards)]
+    meant = (("root", form.word), *((kind, what) for kind, _, what in form.cards))
+    parts += legend(meant, read[-1].bottom + PAD)
+    height = read[-1].bottom + LINE + 2 * PAD
+    return picture(f"The plan of {product.name}", parts, read[-1].right + PAD, height)
 
 
 def _cards(
@@ -249,9 +218,9 @@ def typed_names(fields: Iterable[Field]) -> str:
     return ", ".join(f"{each.name} {each.type}" for each in fields)
 
 
-_picture_stream_WIDTH, _TABLE, _GAP_X, _GAP_Y, _picture_stream_INDENT = 430, 250, 56, 24, 44
+_WIDE, _TABLE, _GAP_X, _GAP_Y, _SIDE = 430, 250, 56, 24, 44
 _FLOW = 22  # where the way from step to step runs, from a card's left edge
-_picture_stream_LEGEND = (
+_STREAM_LEGEND = (
     ("root", "events in and out"),
     ("many", "lookup"),
     ("one", "table"),
@@ -279,29 +248,27 @@ def stream_svg(stream: Stream) -> str:
     sinks = ", ".join(each.kind for each in stream.sinks)
     notes = (f"to {sinks}" if sinks else "no sink", f"key {_key(stream)}")
     shown = (*notes, typed_names(stream.output.fields))
-    end = drawing.add(Card("root", stream.name, shown, PAD, bottom + _GAP_Y, _picture_stream_WIDTH))
+    end = drawing.add(Card("root", stream.name, shown, PAD, bottom + _GAP_Y, _WIDE))
     drawing.parts.append(_down(last, end))
-    drawing.parts += legend(_picture_stream_LEGEND, end.bottom + PAD)
+    drawing.parts += legend(_STREAM_LEGEND, end.bottom + PAD)
     height = end.bottom + LINE + 2 * PAD
     return picture(f"The plan of {stream.name}", drawing.parts, drawing.right + PAD, height)
 
 
 def _flow(drawing: _Drawing, stream: Stream, x: int, y: int) -> tuple[Card, int]:
     """Draw a log and its steps from a corner down; return the last card and the lower end."""
-    last = drawing.add(
-        Card("root", stream.relation.name, _events(stream), x, y, _picture_stream_WIDTH)
-    )
+    last = drawing.add(Card("root", stream.relation.name, _events(stream), x, y, _WIDE))
     bottom = last.bottom
     for step in stream.steps:
         match beside(step):
-            case None:
+            case Join() | None:
                 last = _step(drawing, step, x, bottom + _GAP_Y, above=(last,))
                 bottom = last.bottom
             case Lookup() as lookup:
                 last = _step(drawing, step, x, bottom + _GAP_Y, above=(last,))
                 bottom = max(last.bottom, _table(drawing, lookup, last))
             case Union(other):
-                end, bottom = _flow(drawing, other, x + _picture_stream_INDENT, bottom + _GAP_Y)
+                end, bottom = _flow(drawing, other, x + _SIDE, bottom + _GAP_Y)
                 last = _step(drawing, step, x, bottom + _GAP_Y, above=(end, last))
                 bottom = last.bottom
     return last, bottom
@@ -311,7 +278,7 @@ def _step(drawing: _Drawing, step: Step, x: int, y: int, *, above: Iterable[Card
     """Draw a step and the ways to it."""
     kind = "many" if isinstance(step, Lookup) else "retract"
     title, *notes = _step_lines(step)
-    card = drawing.add(Card(kind, title, tuple(notes), x, y, _picture_stream_WIDTH))
+    card = drawing.add(Card(kind, title, tuple(notes), x, y, _WIDE))
     drawing.parts += [_down(each, card) for each in above]
     return card
 

@@ -55,7 +55,7 @@ def ensure_table(
         raise store_error(error) from error
 
 
-def table_stands(client: Any, name: str) -> bool:
+def table_exists(client: Any, name: str) -> bool:
     """Return whether the table is there.
 
     Raises:

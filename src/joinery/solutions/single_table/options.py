@@ -46,7 +46,7 @@ class DynamoOptions:
                 THREADS,
                 ensure_table,
                 open_client,
-                table_stands,
+                table_exists,
             )
             from joinery.solutions.key_value.dynamodb_table import DynamoTable
             from joinery.solutions.single_table.state import (
@@ -64,7 +64,7 @@ class DynamoOptions:
         needs = needs_of(products)
         table = DynamoTable(client, name, threads=THREADS)
         try:
-            if table_stands(client, name):
+            if table_exists(client, name):
                 check_owner(products, table, place.query, place.owner)
             slots = give_slots(needs, registry, table, lambda new: ensure_table(client, name, new))
         except BaseException:

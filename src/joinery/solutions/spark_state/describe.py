@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from joinery.model.type import Field
 from joinery.project.window import AS_CHANGED, Span
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot, Sql
+from joinery.solutions.spark_state.event_fold_program import EventFold
 from joinery.solutions.spark_state.group_program import (
     Closing,
+    Cuts,
     Group,
     SessionProgram,
     SlidingProgram,
     WindowProgram,
 )
+from joinery.solutions.spark_state.interval_program import Judged
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     Arm,
     Branch,
@@ -48,6 +52,7 @@ from joinery.solutions.spark_state.stream_program import (
     CurrentLookup,
     MapEvents,
     Onward,
+    PairEvents,
     Rolling,
     Seen,
     StreamNode,
@@ -118,8 +123,10 @@ def _relation(program: KernelProgram, relation: RelationProgram) -> Iterator[Par
     title = f'relation "{relation.name}"'
     view = program.assemblers[relation.assembler]
     yield f"{title}: key", ", ".join(relation.columns[each].name for each in relation.key)
-    for column in relation.columns:
-        yield f'{title}: column "{column.name}"', str(column.type)
+    for place, column in enumerate(relation.columns):
+        personal = relation.sealed is not None and place in relation.sealed.columns
+        told = "sealed" if personal else str(column.type)
+        yield f'{title}: column "{column.name}"', told
     derived = view.type.fields[len(relation.columns) :]
     for field, step in zip(derived, view.steps, strict=True):
         yield f'{title}: derived column "{field.name}"', _sql(step)
@@ -167,6 +174,10 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
     match node:
         case Retract():
             yield f'relation "{node.name}": level of its rows', str(node.level)
+            over = None if node.judged is None else kept_rows(node.judged)
+            if over is not None:
+                told = f"{_micros(over)} after they are decided"
+                yield f'relation "{node.name}": forgotten', told
             for use in node.uses:
                 yield from _use(program, node, use)
         case Versions():
@@ -186,19 +197,39 @@ def _node(program: KernelProgram, node: KernelNode) -> Iterator[Part]:
                     f"{title}: parents are assembled in place",
                     _upward(program, row, node.merge.upward),
                 )
-        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling() | Seen():
+        case CurrentLookup() | AsOf() | Claim() | MapEvents() | Rolling() | Seen() | PairEvents():
             yield from _stream_node(program, node)
         case Group():
             yield from _group(program, node)
         case History():
             yield f"{title}: kept by", f"a History at level {node.level}"
             yield f"{title}: versions", history_text(program, node)
+        case EventFold():
+            yield f"{title}: kept by", f"an EventFold at level {node.level}"
+            yield f"{title}: folds", event_fold_text(program, node)
+            for each in node.when:
+                yield f"{title}: {each.kind}", _assigned(program.assemblers[each.assembler])
+            yield f"{title}: at first", _assigned(program.assemblers[node.initial])
+        case Pattern():
+            yield f"{title}: kept by", f"a Pattern at level {node.level}"
+            yield f"{title}: rows", pattern_text(program, node)
+            retention = kept_retention(program, node)
+            if retention is not None:
+                yield f"{title}: forgotten", f"{_micros(retention)} after its end"
+        case Rule():
+            yield f"{title}: kept by", f"a Rule at level {node.level}"
+            kept = (
+                "never" if node.kept_micros < 0 else f"{_micros(node.kept_micros)} after its rows"
+            )
+            yield f"{title}: who sees it is forgotten", kept
         case Search():
             yield f"{title}: kept by", f"a Search at level {node.level}, in {node.buckets} shares"
             yield f"{title}: queries", search_text(program, node)
         case Closing():
-            told = "told how far it has slid" if slides(program, node) else "sent once closed"
+            told = "notified how far it has slid" if slides(program, node) else "sent once closed"
             yield f"{title}: {told}", _closing(program, node)
+        case Cuts():
+            yield f"{title}: cuts sent by", f"a Cuts at level {node.level}"
         case Match():
             for arm in node.arms:
                 yield from _arm(node, arm)
@@ -243,7 +274,7 @@ def _group(program: KernelProgram, node: Group) -> Iterator[Part]:
         yield f"{title}: forgotten", f"{_micros(retention)} after its end"
 
 
-def kept_retention(program: KernelProgram, node: Group) -> int | None:
+def kept_retention(program: KernelProgram, node: Group | Pattern) -> int | None:
     """Return after how many microseconds a window is forgotten, where its state must know.
 
     That is where rows change: what they take back from a window that is gone is not there, so a
@@ -258,17 +289,62 @@ def kept_retention(program: KernelProgram, node: Group) -> int | None:
     return None if known else late.retention_micros
 
 
+def kept_rows(judged: Judged) -> int | None:
+    """Return for how many microseconds rows of intervals still count, where state must know.
+
+    As that of windows, a retention must not grow; the default is none that must be known.
+    """
+    retention = judged.late.retention_micros
+    known = judged.counts_micros < 0 or retention == AS_CHANGED.retention_us
+    return None if known else retention
+
+
 def history_text(program: KernelProgram, node: History | Versions) -> str:
-    """Return what versions go by: `by since, ended by deletes that tell since`."""
+    """Return what versions go by: `by since, ended by deletes that have since`."""
     told = [program.relations[node.relation].columns[each].name for each in node.told]
-    ended = f", ended by deletes that tell {', '.join(told)}" if told else ""
-    return f"by {visible_row(program, node.relation)[node.valid_from].name}{ended}"
+    ended = f", ended by deletes that have {', '.join(told)}" if told else ""
+    row = visible_row(program, node.relation)
+    known = node.known if isinstance(node, History) else None
+    kept = "" if known is None else f", known by {row[known].name}"
+    return f"by {row[node.valid_from].name}{kept}{ended}"
+
+
+def event_fold_text(program: KernelProgram, node: EventFold) -> str:
+    """Return what is kept of events, in words."""
+    row = visible_row(program, node.relation)
+    input_ = program.assemblers[node.input]
+    number = input_.steps[node.by].scope[0].name
+    state = ", ".join(each.name for each in program.assemblers[node.initial].type.fields)
+    return (
+        f"{', '.join(slot.name for slot in row)} by {number}, of kinds by"
+        f" {row[node.event_kind].name}; {state}, also at every 100th"
+    )
+
+
+def _assigned(assembler: Assembler) -> str:
+    """Return what a state is made of: `sum = sum + event.x`."""
+    given = len(assembler.own) + len(assembler.inputs)
+    made = zip(assembler.output, assembler.type.fields, strict=True)
+    told = [
+        f"{each.name} {each.type} = {_sql(assembler.steps[place - given])}"
+        for place, each in made
+        if place >= given
+    ]
+    return ", ".join(told) or "nothing"
 
 
 def _closing(program: KernelProgram, node: Closing) -> str:
     """Return which deadlines are told, in words."""
-    target = f"told by a Closing at level {node.level}, in {node.buckets} shares"
+    target = f"notified by a Closing at level {node.level}, in {node.buckets} shares"
     return f"{target}, {closing_text(program, node)}"
+
+
+def pattern_text(program: KernelProgram, node: Pattern) -> str:
+    """Return what is kept of rows, and how they stand: `c0 string, c1 timestamp; by time, key`."""
+    kept = program.assemblers[node.input]
+    order = ", ".join((*(["time"] if node.by_time else []), order_text(kept)))
+    within = f", {_micros(node.within_micros)} long at most" if node.within_micros >= 0 else ""
+    return f"{_types(kept.type.fields)}; by {order}; matches{within}"
 
 
 def search_text(program: KernelProgram, node: Search) -> str:
@@ -290,7 +366,7 @@ def closing_text(program: KernelProgram, node: Closing) -> str:
     behind = f" ({_micros(node.delay_micros)} behind)" if node.delay_micros else ""
     if slides(program, node):
         return f"once the watermark{behind} reaches a row, and once it leaves it behind"
-    if not isinstance(program.nodes[node.target], Group):
+    if not isinstance(program.nodes[node.target], Group | Pattern):
         after = _micros(node.allowed_micros - 1)
         return f"once the watermark{behind} is more than {after} past its time"
     past = f"{_micros(node.allowed_micros)} past" if node.allowed_micros else "at"
@@ -359,10 +435,19 @@ def _stream_node(program: KernelProgram, node: StreamNode) -> Iterator[Part]:
             for number, aggregate in enumerate(node.aggregates):
                 yield f"{title}: aggregate {number}", aggregate_text(aggregate)
             onwards = node.onward
+        case PairEvents():
+            yield f"{title}: pairs events", pairing_text(node)
+            onwards = node.onward
         case MapEvents():
             onwards = node.onward
     for number, onward in enumerate(onwards):
         yield f"{title}: goes on {number}", onward_text(program, onward, kept_title)
+
+
+def pairing_text(node: PairEvents) -> str:
+    """Return how far the times of a pair may be apart, and what is kept for that."""
+    ends = f"{node.from_micros / 1000:g} to {node.to_micros / 1000:g} ms apart"
+    return f"{ends}, up to {node.retention_micros / 1000:g} ms below the watermark"
 
 
 def rolling_text(node: Rolling) -> str:

@@ -20,9 +20,11 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
-from joinery.solutions.spark_state.describe import FIRST_KINDS, kept_retention, parts_of
+from joinery.solutions.spark_state.describe import FIRST_KINDS, kept_retention, kept_rows, parts_of
 from joinery.solutions.spark_state.group_program import Group, LateProgram
-from joinery.solutions.spark_state.program import KernelNode, KernelProgram
+from joinery.solutions.spark_state.interval_program import Judged
+from joinery.solutions.spark_state.pattern_program import Pattern
+from joinery.solutions.spark_state.program import Fold, Interval, KernelNode, KernelProgram, Retract
 from joinery.solutions.spark_state.search_program import Search
 from joinery.solutions.spark_state.stream_program import AsOf
 
@@ -81,8 +83,14 @@ def _shaping(node: KernelNode, program: KernelProgram) -> KernelNode:
     match node:
         case Group():
             return replace(node, late=_known_late(node, program))
+        case Pattern():
+            return replace(node, late=_known_late(node, program), most_tests=0)
         case Search():
             return replace(node, functions=(), most_characters=0)
+        case Retract() if node.judged is not None:
+            return replace(node, judged=_known_judged(node.judged), kept=None)
+        case Fold() | Interval():
+            return replace(node, kept=None)
         case _:
             return node
 
@@ -93,10 +101,16 @@ def _format(program: KernelProgram) -> int:
     return STREAM_STATE_FORMAT if program.entries else STATE_FORMAT
 
 
-def _known_late(group: Group, program: KernelProgram) -> LateProgram | None:
+def _known_late(node: Group | Pattern, program: KernelProgram) -> LateProgram | None:
     """Return what state knows of late rows."""
-    retention = kept_retention(program, group)
+    retention = kept_retention(program, node)
     return None if retention is None else LateProgram("correct", 0, 0, 0, retention)
+
+
+def _known_judged(judged: Judged) -> Judged | None:
+    """Return what state knows of rows that are over: a retention that is not the default."""
+    kept = kept_rows(judged)
+    return None if kept is None else Judged(0, LateProgram("correct", 0, 0, 0, kept), 0, 0, 0)
 
 
 def claim_checkpoint(

@@ -14,22 +14,23 @@ from dataclasses import dataclass, replace
 
 from joinery.model.type import Field
 from joinery.plan.nodes import Relation
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
     Step,
-    Stream,
     Union,
     WithColumns,
 )
+from joinery.plan.stream import Stream
 
 # What one assembler does with others, what has a node of its own, and either of the two.
 ShapingStep = Filter | Select | WithColumns
-NodeStep = Lookup | MapRows | Rolling | SeenFilter
+NodeStep = Lookup | MapRows | Rolling | SeenFilter | Join
 FlowStep = ShapingStep | NodeStep
 
 
@@ -76,17 +77,26 @@ def live(steps: Sequence[ShapingStep], needed: Iterable[str]) -> tuple[ShapingSt
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The way of one relation's events through a stream, the streams it unites left out."""
+    """The way of one relation's events through a stream, the streams it unites left out.
+
+    Attributes:
+        joins: Where its events make pairs with those of the stream's own log, which alone go
+            on by `steps`.
+    """
 
     relation: Relation
     stream: Stream
     steps: tuple[FlowStep, ...]
+    joins: Join | None = None
 
 
 def flows_of(stream: Stream) -> Iterator[Flow]:
     """Yield the ways of all events that a stream sends, its own first."""
     for relation, steps in _flows(stream.relation, stream.steps):
         yield Flow(relation, stream, steps)
+    for step in stream.steps:
+        if isinstance(step, Join):
+            yield Flow(step.other, stream, (), step)
 
 
 def _flows(
@@ -115,6 +125,7 @@ def _worked(steps: Sequence[Step]) -> tuple[FlowStep, ...]:
                 | MapRows()
                 | Rolling()
                 | SeenFilter()
+                | Join()
             ):
                 worked.append(step)
     return tuple(worked)
@@ -129,7 +140,7 @@ def split(
         match step:
             case Filter() | Select() | WithColumns():
                 before.append(step)
-            case Lookup() | MapRows() | Rolling() | SeenFilter():
+            case Lookup() | MapRows() | Rolling() | SeenFilter() | Join():
                 return tuple(before), step, steps[index + 1 :]
     return tuple(before), None, ()
 
@@ -144,14 +155,30 @@ def needed_relations(flows: Sequence[Flow]) -> dict[str, tuple[Relation, frozens
 
     for flow in flows:
         columns = flow.relation.row.fields
+        if flow.joins is not None:
+            add(flow.relation, _read_of_other(flow.joins))
+            continue
         add(flow.relation, needed_before(flow.stream, columns, flow.steps))
         for step in flow.steps:
             match step:
                 case Lookup():
                     add(step.table, _read_of(step))
-                case Filter() | Select() | WithColumns() | MapRows() | Rolling() | SeenFilter():
+                case (
+                    Filter()
+                    | Select()
+                    | WithColumns()
+                    | MapRows()
+                    | Rolling()
+                    | SeenFilter()
+                    | Join()
+                ):
                     pass
     return needed
+
+
+def _read_of_other(join: Join) -> frozenset[str]:
+    read = frozenset(pair.child for pair in join.on) | {join.other_time, *join.other.key}
+    return read.union(*(each.expression.references for each in join.fields))
 
 
 def _read_of(lookup: Lookup) -> frozenset[str]:

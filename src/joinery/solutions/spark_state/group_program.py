@@ -112,6 +112,7 @@ class Closing:
         buckets: How many addresses the target's are shared among.
         idles: Whether partitions of the relation's log may be idle, by the clock.
         other: Whose watermark counts while all of them are; None for none.
+        other_behind_micros: How far below it what is asked for stands; None for not at all.
     """
 
     name: str
@@ -124,3 +125,20 @@ class Closing:
     idles: bool
     kind: Literal["closing"] = "closing"
     other: int | None = None
+    other_behind_micros: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Remembers when rows of sessions come; tells the Closing before a Group where these are cut.
+
+    Attributes:
+        target: The Group.
+        closing: The Closing.
+    """
+
+    name: str
+    level: int
+    target: int
+    closing: int
+    kind: Literal["cuts"] = "cuts"

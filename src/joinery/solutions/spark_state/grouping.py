@@ -5,7 +5,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from joinery.expression.group_aggregate import MOST_VALUES
@@ -13,17 +13,20 @@ from joinery.expression.sketch import bloom_of, precision_of, steps_of
 from joinery.expression.typed import Aggregate, Expression
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import FINAL, WINDOW_SECONDS, AggregateForm
-from joinery.plan.nodes import Relation
+from joinery.plan.nodes import Node, Relation
+from joinery.plan.pattern import PatternForm
 from joinery.project.window import Cumulative, Hopping, Session, Sliding, Tumbling, Window
 from joinery.solutions.spark_state.assembler import AggregateColumn, Assembler, ScopeName, Slot, Sql
-from joinery.solutions.spark_state.embedding import expressions_of, sql_over, time_read
+from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.group_program import (
     Closing,
+    Cuts,
     LateProgram,
     SessionProgram,
     SlidingProgram,
     WindowProgram,
 )
+from joinery.solutions.spark_state.needed import expressions_of, time_read
 
 # Over rows that go, the values themselves are kept.
 BY_VALUE = frozenset(
@@ -165,7 +168,7 @@ def group_assembler(name: str, form: AggregateForm) -> Assembler:
     )
 
 
-def late_program(form: AggregateForm, *, time: int | None) -> LateProgram | None:
+def late_program(form: AggregateForm | PatternForm, *, time: int | None) -> LateProgram | None:
     """Return what becomes of rows that come late; None where that is not told.
 
     The rows of a product are never late: what they are made of was judged.
@@ -177,25 +180,31 @@ def late_program(form: AggregateForm, *, time: int | None) -> LateProgram | None
     relation, emit = form.relation, form.emit
     if time is None or relation.product is not None:
         return None
-    retention_us = -1 if form.window is None else emit.retention_us
+    forgets = isinstance(form, PatternForm) or form.window is not None
+    retention_us = emit.retention_us if forgets else -1
     return LateProgram(emit.late, time, relation.delay_ms * 1000, emit.allowed_us, retention_us)
 
 
-def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) -> Closing | None:
+def closing_of(
+    name: str, form: AggregateForm | PatternForm, place: int, *, relation: int, target: int
+) -> tuple[Closing | Cuts, ...]:
     """Return what tells a Group that its windows are closed, or how far they have slid.
 
-    It is None where a Group sends its windows as they stand and no time alters them.
+    There is none where a Group sends its windows as they stand and no time alters them. A Pattern
+    is told that the time of a match is over.
 
     Args:
         name: The product.
         form: What it is.
+        place: Of the first that is returned.
         relation: The place of the relation whose times tell the watermark.
-        target: The place of its Group.
+        target: The place of its Group or Pattern.
     """
-    slides = isinstance(form.window, Sliding)
-    if form.emit.when != "closed" and not slides:
-        return None
-    return Closing(
+    slides = isinstance(form, AggregateForm) and isinstance(form.window, Sliding)
+    waits = form.waits if isinstance(form, PatternForm) else form.emit.when == "closed"
+    if not waits and not slides:
+        return ()
+    closing = Closing(
         name=name,
         level=0,
         relation=relation,
@@ -204,6 +213,33 @@ def closing_of(name: str, form: AggregateForm, *, relation: int, target: int) ->
         allowed_micros=0 if slides else form.emit.allowed_us,
         buckets=CLOSING_BUCKETS,
         idles=idles(form.relation),
+    )
+    return (closing, Cuts(name, 0, target, place)) if _is_cut(form) else (closing,)
+
+
+def decider_of(
+    root: Node,
+    relation: Relation,
+    after_us: int,
+    relations: Mapping[str, int],
+    *,
+    target: int,
+) -> Closing:
+    """Return what tells a root's Fold which documents the watermark of a relation decides."""
+    clock, behind_ms = relation.clock
+    other, other_ms = root.relation.clock
+    behind_us = (other_ms - other.delay_ms) * 1000
+    return Closing(
+        name=root.path,
+        level=0,
+        relation=relations[clock.name],
+        target=target,
+        delay_micros=behind_ms * 1000,
+        allowed_micros=after_us + 1,  # the watermark is to be past it, not at it
+        buckets=CLOSING_BUCKETS,
+        idles=idles(relation),
+        other=relations[other.name] if idles(relation) else None,
+        other_behind_micros=(behind_us or None) if idles(relation) else None,
     )
 
 
@@ -243,6 +279,12 @@ def session_program(form: AggregateForm) -> SessionProgram | None:
         return None
     divides = not form.relation.append or window.max_us is not None
     return SessionProgram(window.gap_us, window.max_us or 0, divides)
+
+
+def _is_cut(form: AggregateForm | PatternForm) -> bool:
+    """Return whether sessions are cut where they are too long."""
+    window = form.window if isinstance(form, AggregateForm) else None
+    return isinstance(window, Session) and window.max_us is not None
 
 
 def sliding_program(window: Window | None) -> SlidingProgram | None:

@@ -9,7 +9,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ChildUse,
     DocumentNode,
@@ -49,9 +51,14 @@ def leveled(
         readers[read.product] += [each.node for each in routes if each.relation == read.relation]
     waits: dict[int, list[int]] = defaultdict(list)
     for index, each in enumerate(nodes):
-        if isinstance(each, Closing):
+        if isinstance(each, Closing | Cuts):
             waits[each.target].append(index)
-    targets = [_all_targets(each, readers, waits) for each in nodes]
+    rules: dict[int, list[int]] = {
+        index: [use.target for use in each.rules.uses]
+        for index, each in enumerate(nodes)
+        if isinstance(each, Pattern) and each.rules is not None
+    }
+    targets = [_all_targets(each, readers, waits, rules) for each in nodes]
     depths: dict[int, int] = {}
 
     def depth(index: int) -> int:
@@ -64,19 +71,23 @@ def leveled(
 
 
 def _all_targets(
-    node: DocumentNode, readers: Mapping[int, list[int]], waits: Mapping[int, list[int]]
+    node: DocumentNode,
+    readers: Mapping[int, list[int]],
+    waits: Mapping[int, list[int]],
+    rules: Mapping[int, list[int]],
 ) -> list[int]:
     """Return all nodes that one sends to.
 
     Args:
         node: The one.
         readers: The first nodes that read a product.
-        waits: The Closings before a node: who sends to it tells them its deadlines, too.
+        waits: The Closings and Cuts before a node: who sends to it tells them, too.
+        rules: The Rules before a node: who sends rows to it asks them, too.
     """
     targets = _targets(node)
-    if not isinstance(node, Closing):
-        targets += [one for each in targets for one in waits.get(each, ())]
-    if isinstance(node, Fold | Group | History):
+    if not isinstance(node, Closing | Cuts | Rule):
+        targets += [one for each in targets for one in (*waits.get(each, ()), *rules.get(each, ()))]
+    if isinstance(node, Fold | Group | History | EventFold):
         targets += readers.get(node.product, [])
     return targets
 
@@ -89,14 +100,16 @@ def _targets(node: DocumentNode) -> list[int]:
             return [node.merge.upward.target if node.merge else node.fold]
         case Match() | Interval() | Valid() | Gather():
             return [node.fold]
-        case FanOut():
+        case FanOut() | Rule():
             return [node.target]
         case Fold():
             return [node.upward.target] if node.upward else []
-        case Group() | History() | Search():
+        case Group() | History() | Search() | EventFold() | Pattern():
             return []
         case Closing():
             return [node.target]
+        case Cuts():
+            return [node.closing]
 
 
 def _of_use(use: Use) -> list[int]:

@@ -18,16 +18,17 @@ from functools import reduce
 from joinery.model.type import BOOLEAN, DataType, Field, Struct
 from joinery.plan.nodes import Computed
 from joinery.plan.seen import SEEN
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
-    Stream,
     WithColumns,
 )
+from joinery.plan.stream import Stream
 from joinery.solutions.spark_state.assembler import Address, Assembler, ScopeName, Slot, Sql
 from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import (
@@ -44,11 +45,14 @@ from joinery.solutions.spark_state.stream_node import (
     Place,
     Relations,
     added_by,
+    columns_of_other,
     event_address,
     leveled,
     make_claim,
     make_node,
     node_name,
+    nulls_of,
+    other_address,
     own_after,
     slots_of,
     struct_of,
@@ -58,6 +62,7 @@ from joinery.solutions.spark_state.stream_program import (
     Entry,
     MapEvents,
     Onward,
+    PairEvents,
     Seen,
     StreamNode,
 )
@@ -192,7 +197,7 @@ def lower_streams(
                 lowered.maps[index] = step
             case Lookup(read="database"):
                 lowered.asked[index] = step
-            case Lookup() | Rolling() | SeenFilter():
+            case Lookup() | Rolling() | SeenFilter() | Join():
                 pass
     return lowered
 
@@ -223,6 +228,7 @@ class _Lowering:
         self._nodes: list[StreamNode] = []
         self._known: list[tuple[object, int]] = []
         self._claims: dict[int, int | None] = {}
+        self._joins: dict[int, Join] = {}
         self._routes: list[Route] = []
         self.steps: list[NodeStep] = []
 
@@ -243,14 +249,30 @@ class _Lowering:
         )
 
     def _entries(self) -> Iterator[Entry]:
+        made: dict[int, tuple[Onward, ...]] = {}
         for rows in list(self._relations.rows.values()):
             tails = [
                 _Tail(flow.stream, flow.steps)
                 for flow in self._flows
-                if flow.relation == rows.relation
+                if flow.relation == rows.relation and flow.joins is None
             ]
             if tails:
-                yield Entry(rows.index, self._onwards(tails, _Given(rows.row)))
+                made[rows.index] = self._onwards(tails, _Given(rows.row))
+        for node, step in self._joins.items():
+            rows = self._relations.rows[step.other.name]
+            made[rows.index] = (*made.get(rows.index, ()), self._other(node, step, rows.row))
+        return (Entry(relation, made[relation]) for relation in sorted(made))
+
+    def _other(self, node: int, step: Join, row: tuple[Slot, ...]) -> Onward:
+        """Return the way of the other log's events to a join."""
+        into = self._nodes[node]
+        event = slots_of(into.event)
+        told = columns_of_other(step)
+        own = nulls_of(event[: len(event) - len(told)])
+        shape = Shape(f"{into.name}/other", row, ())
+        shape.take((Select((*own, *told)),))
+        assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
+        return Onward(assembler, node, _NOWHERE, other_address(step, event))
 
     def _onwards(self, tails: Sequence[_Tail], given: _Given) -> tuple[Onward, ...]:
         """Return what follows on an event, once for tails that go on alike."""
@@ -293,12 +315,16 @@ class _Lowering:
         columns = reduce(lambda had, each: each.columns_after(had), passed, columns)
         event = _event(columns, _needed(tails, columns, (step,)))
         shape.take(live(passed, [each.name for each in event]))
+        if isinstance(step, Join):
+            nulls = nulls_of(columns_of_other(step))
+            shape.take((WithColumns(nulls),))
+            event = (*event, *(Slot(each.name, each.type) for each in nulls))
         assembler = self._relations.assembler(shape.assembler([each.name for each in event]))
         node = self._node(name, step, event, tails)
         match step:
             case MapRows():
                 return Onward(assembler, node, _NOWHERE, None)
-            case SeenFilter():
+            case SeenFilter() | Join():
                 return Onward(assembler, node, _NOWHERE, event_address(step, event))
             case Lookup() | Rolling():
                 address = event_address(step, event)
@@ -311,7 +337,9 @@ class _Lowering:
         """Return the claim before a node that remembers events, once; None where none is."""
         if lookup not in self._claims:
             node = self._nodes[lookup]
-            assert not isinstance(node, Claim | MapEvents | Seen)  # as `make_node` says
+            assert not isinstance(
+                node, Claim | MapEvents | Seen | PairEvents
+            )  # as `make_node` says
             made = make_claim(node, lookup, on)
             self._claims[lookup] = None if made is None else len(self._nodes)
             if made is not None:
@@ -341,6 +369,9 @@ class _Lowering:
             case Lookup():
                 if step.read == "state":
                     self._route(step, index)
+                given = _Given(own_after(step, place), added_by(step, place))
+            case Join():
+                self._joins[index] = step
                 given = _Given(own_after(step, place), added_by(step, place))
             case Rolling():
                 given = _Given(own_after(step, place), added_by(step, place))

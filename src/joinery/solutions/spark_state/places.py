@@ -14,7 +14,20 @@ from joinery.model.type import DataType, Field
 from joinery.plan.nodes import Computed, Hot, Named, Node, Relation, Total
 from joinery.solutions.spark_state.assembler import Address, Slot
 from joinery.solutions.spark_state.embedding import aggregate_columns, is_total_used, shape_of
-from joinery.solutions.spark_state.program import Arm, GroupUse, Use
+from joinery.solutions.spark_state.interval_program import Judged, Kept
+from joinery.solutions.spark_state.program import (
+    Arm,
+    ChildUse,
+    DocumentNode,
+    GroupUse,
+    OwnUse,
+    ParentUse,
+    Sealed,
+    ThroughUse,
+    ToOne,
+    Use,
+)
+from joinery.solutions.spark_state.search_program import QueryUse, SearchedUse
 
 
 @dataclass(slots=True)
@@ -29,7 +42,10 @@ class RelationUses:
     groups: list[int] = field(default_factory=list)
     apart: list[GroupUse] = field(default_factory=list)
     histories: list[int] = field(default_factory=list)
+    folds: list[int] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
+    judged: Judged | None = None
+    kept: Kept | None = None
 
     def ordinal(self, column: str) -> int:
         """Return the place of a column in a row as products see it."""
@@ -44,6 +60,21 @@ class RelationUses:
         """The place of a row's time; None where none is needed."""
         names = [slot.name for slot in self.row]
         return names.index(self.relation.time) if self.relation.time in names else None
+
+    @property
+    def sealed(self) -> Sealed | None:
+        """Which decoded columns are personal; None where the relation has no such columns."""
+        personal = self.relation.personal
+        if personal is None:
+            return None
+        names = [slot.name for slot in self.columns]
+        fields = [each for each in personal.fields if each in names]
+        indexes = [personal.index_of(each) for each in fields]
+        return Sealed(
+            names.index(personal.subject),
+            tuple(names.index(each) for each in fields),
+            tuple(names.index(each) if each in names else -1 for each in indexes),
+        )
 
     def key_address(self) -> Address:
         """Return the relation's key as an address."""
@@ -93,3 +124,28 @@ def arm_of(node: Node, embed: Node) -> Arm:
         aggregates=aggregate_columns(node, embed),
         branch=node.embeds.index(embed),
     )
+
+
+def rows_stay(uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:
+    """True where no row of the relation ever changes an address it is sent to."""
+    return all(_is_raw(use, uses, nodes) for use in uses.uses)
+
+
+def _is_raw(use: Use, uses: RelationUses, nodes: Sequence[DocumentNode]) -> bool:
+    match use:
+        case OwnUse():
+            return use.time is None
+        case GroupUse() | ThroughUse() | SearchedUse() | QueryUse():
+            return False
+        case ChildUse() | ParentUse() if uses.relation.product is not None:
+            return False  # A group's key may be null, which a ToOne must not be asked for.
+        case ChildUse():
+            target = nodes[use.upward.target]
+            return isinstance(target, ToOne)
+        case ParentUse():
+            target = nodes[use.target]
+            if not use.merged or not isinstance(target, ToOne) or target.merge is None:
+                return False
+            key = {uses.ordinal(each) for each in uses.relation.key}
+            up = target.merge.upward.address
+            return key.issuperset(use.address.ordinals) and key.issuperset(up.ordinals)

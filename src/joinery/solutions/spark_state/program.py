@@ -7,13 +7,17 @@ from 0. What each kind of node remembers and sends stands in docs/design/kernel.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from joinery.model.type import DataType, Struct
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.interval_program import Judged, Kept
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.search_program import QueryUse, Search, SearchedUse
 from joinery.solutions.spark_state.stream_program import Entry, StreamNode
 from joinery.solutions.spark_state.versioning import History
@@ -32,13 +36,33 @@ class Upward:
 
 
 @dataclass(frozen=True, slots=True)
+class Sealed:
+    """The personal columns of a relation, by their places among those that are decoded.
+
+    Attributes:
+        subject: The column that says whose they are.
+        columns: Those that are sealed.
+        indexes: For each of them the column with its blind index, -1 for none.
+    """
+
+    subject: int
+    columns: tuple[int, ...]
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RelationProgram:
-    """The columns that are decoded, and the assembler that gives the row products see."""
+    """The columns that are decoded, and the assembler that gives the row products see.
+
+    Attributes:
+        sealed: Which of them are personal; None where the relation has no such columns.
+    """
 
     name: str
     columns: tuple[Slot, ...]
     key: tuple[int, ...]
     assembler: int
+    sealed: Sealed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +112,7 @@ class ChildUse:
 
 @dataclass(frozen=True, slots=True)
 class GroupUse:
-    """The row is counted in the groups of a Group."""
+    """The row is counted in the groups of a Group, or stands in the order of a Pattern."""
 
     target: int
     use: Literal["group"] = "group"
@@ -109,12 +133,19 @@ Use = OwnUse | ParentUse | ChildUse | GroupUse | ThroughUse | SearchedUse | Quer
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """Remembers a relation's row; sends removes and puts to its uses."""
+    """Remembers a relation's row; sends removes and puts to its uses.
+
+    Attributes:
+        judged: Which rows come late for the product whose it is; None where none does.
+        kept: How long a row is kept; None for until it is deleted.
+    """
 
     name: str
     level: int
     relation: int
     uses: tuple[Use, ...]
+    judged: Judged | None = None
+    kept: Kept | None = None
     kind: Literal["retract"] = "retract"
 
 
@@ -239,6 +270,7 @@ class Interval:
     branch: int
     from_micros: int
     to_micros: int
+    kept: Kept | None = None
     kind: Literal["interval"] = "interval"
 
 
@@ -314,6 +346,7 @@ class Fold:
     assembler: int
     product: int
     upward: Upward | None
+    kept: Kept | None = None
     kind: Literal["fold"] = "fold"
 
 
@@ -329,8 +362,12 @@ DocumentNode = (
     | Fold
     | Group
     | Closing
+    | Cuts
     | History
     | Search
+    | EventFold
+    | Pattern
+    | Rule
 )
 KernelNode = DocumentNode | StreamNode
 
@@ -398,7 +435,9 @@ class KernelProgram:
 
 
 _DATA_TYPES = DataType.__args__
-_ADDED = frozenset({"hot", "other", "within", "time", "valid"})
+_ADDED = frozenset(
+    "hot known other other_behind_micros rules within time valid judged kept sealed".split()
+)
 """What parts had not at first: where it says nothing, programs read as they did before."""
 
 
@@ -407,8 +446,8 @@ def _plain(value: Any) -> Any:
         return value.ddl
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    if hasattr(value, "__dataclass_fields__"):
-        found = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if dataclasses.is_dataclass(value):
+        found = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
         told = ((name, each) for name, each in found.items() if not _is_left_out(name, each))
         return {name: _plain(each) for name, each in told}
     return value

@@ -15,6 +15,7 @@ from joinery.solutions.spark_state.describe import (
     aggregate_text,
     closing_text,
     columns_of,
+    event_fold_text,
     event_memory,
     grouped_by,
     history_text,
@@ -22,6 +23,8 @@ from joinery.solutions.spark_state.describe import (
     node_title,
     onward_text,
     order_text,
+    pairing_text,
+    pattern_text,
     rolling_text,
     search_text,
     session_text,
@@ -29,7 +32,9 @@ from joinery.solutions.spark_state.describe import (
     visible_row,
     window_text,
 )
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     ROLE_PARENT,
     Arm,
@@ -60,6 +65,7 @@ from joinery.solutions.spark_state.stream_program import (
     CurrentLookup,
     MapEvents,
     Onward,
+    PairEvents,
     Rolling,
     Seen,
 )
@@ -92,7 +98,7 @@ def arrows(program: KernelProgram, index: int) -> tuple[Arrow, ...]:
 
 def _read_arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
     """Yield where the documents of a node go as changes of a relation."""
-    if not isinstance(node, Fold | Group):
+    if not isinstance(node, Fold | Group | EventFold):
         return
     read = [each.relation for each in program.reads if each.product == node.product]
     for route in program.routes:
@@ -121,10 +127,18 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
         case Retract() | Versions() | Fold() | History():
             relation = program.relations[node.relation]
             return ", ".join(relation.columns[each].name for each in relation.key)
+        case EventFold():
+            made = program.products[node.product].key
+            return ", ".join(each.name for each in made.fields)
+        case Pattern():
+            partitioned = program.products[node.product].key.fields[: node.by]
+            return ", ".join(each.name for each in partitioned)
         case Search():
             return f"a share of {program.relations[node.documents].name}"
         case Closing():
             return f"a share of {node_title(program.nodes[node.target])}"
+        case Cuts():
+            return _own_key(program, program.nodes[node.target])
         case Group():
             columns = [each.name for each in grouped_by(program, node)]
             return ", ".join(columns if node.window is None else [*columns, "window"])
@@ -133,6 +147,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             | Match()
             | FanOut()
             | Gather()
+            | Rule()
             | Interval()
             | Valid()
             | CurrentLookup()
@@ -141,6 +156,7 @@ def _own_key(program: KernelProgram, node: KernelNode) -> str:
             | MapEvents()
             | Rolling()
             | Seen()
+            | PairEvents()
         ):
             return ""  # what comes to it says by what
 
@@ -159,6 +175,8 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
             yield _answer(program, node.fold, [arm.branch for arm in node.arms])
         case FanOut():
             yield Arrow("first rows", node.target)
+        case Rule():
+            yield Arrow("the row", node.target)
         case Gather() | Interval() | Valid():
             yield _answer(program, node.fold, [node.branch])
         case ToOne(merge=merge):
@@ -168,16 +186,20 @@ def _arrows(program: KernelProgram, node: KernelNode) -> Iterator[Arrow]:
         case Claim():
             event = [Slot(each.name, each.type) for each in node.event.fields]
             yield Arrow("events", node.target, columns_of(event, node.on))
-        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen() | PairEvents():
             yield from (_onward(program, each) for each in node.onward)
         case Group():
             yield Arrow("groups", SINKS)
         case History():
             yield Arrow("versions", SINKS)
-        case Search():
+        case EventFold():
+            yield Arrow("states", SINKS)
+        case Search() | Pattern():
             yield Arrow("matches", SINKS)
         case Closing():
             yield Arrow("that they are closed", node.target)
+        case Cuts():
+            yield Arrow("where sessions end", node.closing)
         case Fold():
             if node.upward is None:
                 yield Arrow("documents", SINKS)
@@ -244,6 +266,9 @@ def _routes(program: KernelProgram) -> Iterator[str]:
         if isinstance(program.nodes[route.node], Group):
             yield f"{relation.name} -> {target}, summed up by the task that reads it"
             continue
+        if isinstance(program.nodes[route.node], EventFold):
+            yield f"{relation.name} -> {target} by {keys(program)[route.node] or 'nothing'}"
+            continue
         role = " (as parent)" if route.role & ROLE_PARENT else ""
         yield f"{relation.name} -> {target} by {columns_of(relation.columns, route.address)}{role}"
 
@@ -276,9 +301,9 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
             for arm in node.arms:
                 yield from _window(program, arm, named=len(node.arms) > 1)
         case Interval():
-            yield f"keeps rows by time, and tells those {near_text(node)} from one to the other"
+            yield f"keeps rows by time, and sends those {near_text(node)} from one to the other"
         case Valid():
-            yield "keeps versions, and tells those that were valid at the time asked for"
+            yield "keeps versions, and sends those that were valid at the time of the row above"
         case ToOne():
             kept = (node.child_relation, node.parent_relation)
             names = [program.relations[each].name for each in kept if each >= 0]
@@ -299,20 +324,30 @@ def node_facts(program: KernelProgram, node: KernelNode) -> Iterator[str]:
                 yield f"is hot above {node.hot_above} rows that lead here"
         case Gather():
             first = f"the first {node.limit} rows" if node.limit else "all rows"
-            yield f"tells {first} of all that it is led to"
+            yield f"sends {first} of all that it is led to"
         case Group():
             yield from _group_facts(node)
         case History():
             columns = ", ".join(slot.name for slot in visible_row(program, node.relation))
             yield f"keeps every version of {columns}, {history_text(program, node)}"
+        case EventFold():
+            yield f"keeps {event_fold_text(program, node)}"
+        case Pattern():
+            yield f"keeps {pattern_text(program, node)}"
+        case Rule():
+            yield "keeps the row, and the keys whose rows see it"
         case Search():
             yield f"keeps {search_text(program, node)}"
         case Closing():
-            yield f"tells its addresses {closing_text(program, node)}"
+            yield f"notifies its addresses {closing_text(program, node)}"
+        case Cuts():
+            yield "keeps the times of rows"
         case Claim():
             yield "remembers where each event is kept, as it may come again"
         case Seen():
             yield f"keeps times that are less than {node.for_micros / 1000:g} ms apart as one"
+        case PairEvents():
+            yield f"keeps events of two logs, and pairs those {pairing_text(node)}"
         case Rolling():
             yield f"looks back {rolling_text(node)}"
             yield f"keeps events, and {', '.join(map(aggregate_text, node.aggregates))}"

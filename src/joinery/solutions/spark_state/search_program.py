@@ -36,6 +36,7 @@ class Search:
         text: Where the query is in what is kept.
         query_on: The columns of what is kept that a document must have, too.
         document_on: Those of the document.
+        language: What a query is written in.
         functions: What conditions may call.
         retroactive: Whether documents are kept.
         assembler: The object of a match, over the two rows.
@@ -50,6 +51,7 @@ class Search:
     text: int
     query_on: Address
     document_on: Address
+    language: Literal["sql", "lucene"]
     functions: tuple[str, ...]
     most_characters: int
     retroactive: bool

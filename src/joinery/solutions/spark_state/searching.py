@@ -5,7 +5,7 @@ Everything here follows from the plan alone; nothing depends on the rest of a pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from joinery.expression.condition import LENGTHENING, MOST_CHARACTERS
 from joinery.expression.functions import AGGREGATES, FUNCTIONS
@@ -115,15 +115,26 @@ def _key_sql(relation: Relation, slot: Slot, place: int) -> Sql:
     return Sql(f"named_struct({', '.join(told)})", scope, key_of(relation))
 
 
-def search_node(name: str, form: SearchForm, documents: Sequence[Slot], stored: Struct) -> Search:
-    """Return a Search whose places in its program are still to be set.
+def search_node(
+    name: str,
+    form: SearchForm,
+    rows: tuple[Sequence[Slot], Sequence[Slot]],
+    *,
+    product: int,
+    add: Callable[[Assembler], int],
+) -> Search:
+    """Return a Search; its level and the places of its relations are still to be set.
 
     Args:
         name: The product.
         form: What the product is.
-        documents: The columns of a document.
-        stored: What is kept of a query.
+        rows: The columns of a document, and those of the queries, as products see them.
+        product: The product's place in the program.
+        add: Adds an assembler to the program and returns its place.
     """
+    documents, queries = rows
+    assembler = stored_assembler(name, queries, form)
+    stored = assembler.type
     kept = [each.name for each in stored.fields]
     searched = [slot.name for slot in documents]
     types = tuple(pair.type for pair in form.on)
@@ -132,14 +143,15 @@ def search_node(name: str, form: SearchForm, documents: Sequence[Slot], stored: 
         level=0,
         documents=0,
         queries=0,
-        stored=0,
+        stored=add(assembler),
         text=kept.index(form.query),
         query_on=Address(tuple(kept.index(pair.child) for pair in form.on), types),
         document_on=Address(tuple(searched.index(pair.parent) for pair in form.on), types),
+        language=form.language,
         functions=condition_functions(),
         most_characters=MOST_CHARACTERS,
         retroactive=form.retroactive,
-        assembler=0,
-        product=0,
+        assembler=add(match_assembler(name, documents, stored, form)),
+        product=product,
         buckets=SEARCH_BUCKETS,
     )

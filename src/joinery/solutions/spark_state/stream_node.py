@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from joinery.expression.group_aggregate import WINDOW_SECONDS
-from joinery.expression.typed import Aggregate
-from joinery.model.type import DOUBLE, DataType, Field, Struct
-from joinery.plan import stream as plan
-from joinery.plan.nodes import Relation
-from joinery.plan.stream import PLACE, Lookup, MapRows, Stream
+from joinery.expression.typed import Aggregate, Expression, column_expression
+from joinery.model.type import BOOLEAN, DOUBLE, DataType, Field, Struct
+from joinery.plan import step as plan
+from joinery.plan.nodes import Computed, Relation
+from joinery.plan.step import Lookup, MapRows
+from joinery.plan.stream import PLACE, Stream, key_of
 from joinery.solutions.spark_state.assembler import Address, AggregateColumn, Assembler, Slot
-from joinery.solutions.spark_state.embedding import closed_columns, sql_over
+from joinery.solutions.spark_state.embedding import sql_over
 from joinery.solutions.spark_state.flow import Flow, NodeStep, needed_relations
 from joinery.solutions.spark_state.grouping import BY_VALUE, ORDERED, kept_as, kernel_numbers
+from joinery.solutions.spark_state.needed import closed_columns
 from joinery.solutions.spark_state.program import RelationProgram
 from joinery.solutions.spark_state.stream_program import (
     AsOf,
@@ -29,6 +31,7 @@ from joinery.solutions.spark_state.stream_program import (
     CurrentLookup,
     Entry,
     MapEvents,
+    PairEvents,
     Rolling,
     Seen,
     StreamNode,
@@ -139,10 +142,12 @@ class Place:
     needed: frozenset[str]
 
 
-def added_by(step: Lookup | plan.Rolling, place: Place) -> tuple[Slot, ...]:
+def added_by(step: Lookup | plan.Rolling | plan.Join, place: Place) -> tuple[Slot, ...]:
     """Return the columns that a node gives events: those that are needed, or tell a correction."""
     if isinstance(step, plan.Rolling):
         return tuple(Slot(each.name, each.expression.type) for each in step.values)
+    if isinstance(step, plan.Join):
+        return tuple(Slot(each.name, each.expression.type) for each in step.fields)
     keeps = step.on_change == "keep" and step.late == "hold"
     return tuple(
         Slot(each.name, each.expression.type)
@@ -151,7 +156,7 @@ def added_by(step: Lookup | plan.Rolling, place: Place) -> tuple[Slot, ...]:
     )
 
 
-def own_after(step: Lookup | plan.Rolling, place: Place) -> tuple[Slot, ...]:
+def own_after(step: Lookup | plan.Rolling | plan.Join, place: Place) -> tuple[Slot, ...]:
     """Return the columns of an event that a node passes on.
 
     One that the step replaces keeps its place, under no name.
@@ -172,26 +177,30 @@ def node_name(step: NodeStep) -> str:
             return f"rolling_{'_'.join(each.name for each in step.values)}"
         case plan.SeenFilter(column):
             return f"seen_{column}"
+        case plan.Join(other):
+            return f"join_{other.name}"
         case MapRows():
             return step.name
 
 
 def make_node(
     step: NodeStep, place: Place, relations: Relations
-) -> CurrentLookup | AsOf | MapEvents | Rolling | Seen:
+) -> CurrentLookup | AsOf | MapEvents | Rolling | Seen | PairEvents:
     """Return the node of a step, without what follows on it."""
     match step:
         case MapRows(_, output):
             event, owner = struct_of(place.event), place.stream.name
-            return MapEvents(place.name, 0, owner, place.stream.key, event, output, ())
+            return MapEvents(place.name, 0, owner, place.stream.event_key, event, output, ())
         case plan.Rolling():
             return _rolling(step, place, relations)
+        case plan.Join():
+            return _pairing(step, place, relations)
         case plan.SeenFilter():
             return Seen(
                 name=place.name,
                 level=0,
                 owner=place.stream.name,
-                key=place.stream.key,
+                key=place.stream.event_key,
                 event=struct_of(place.event),
                 by=event_address(step, place.event),
                 event_time=[slot.name for slot in place.event].index(step.time),
@@ -212,7 +221,7 @@ def _current_lookup(step: Lookup, place: Place, relations: Relations) -> Current
         level=0,
         owner=place.stream.name,
         relation=rows.index,
-        key=place.stream.key,
+        key=place.stream.event_key,
         event=struct_of(place.event),
         fields=_fields(step, place, rows, relations),
         miss=step.on_miss,
@@ -235,7 +244,7 @@ def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:
         level=0,
         owner=place.stream.name,
         relation=rows.index,
-        key=place.stream.key,
+        key=place.stream.event_key,
         event=struct_of(place.event),
         fields=_fields(step, place, rows, relations),
         miss=step.on_miss,
@@ -248,6 +257,58 @@ def _as_of(step: Lookup, place: Place, relations: Relations) -> AsOf:
         history_micros=NEVER if step.history_ms is None else step.history_ms * 1000,
         corrects=step.late == "correct",
         buckets=_BUCKETS,
+        onward=(),
+    )
+
+
+OTHER = "__other"
+_OTHER_TIME, _OTHER_ON, _OTHER_FIELD = f"{OTHER}_time", f"{OTHER}_on_", f"{OTHER}_field_"
+
+
+def columns_of_other(step: plan.Join) -> tuple[Computed, ...]:
+    """Return what an event of the other log tells a join, over its row."""
+    time = column_expression(step.other_time, step.other.type_of(step.other_time))
+    on = [column_expression(each.child, step.other.type_of(each.child)) for each in step.on]
+    return (
+        Computed(OTHER, Expression("true", BOOLEAN, frozenset())),
+        Computed(_OTHER_TIME, time),
+        *(Computed(f"{_OTHER_ON}{number}", each) for number, each in enumerate(on)),
+        *(Computed(f"{_OTHER_FIELD}{each.name}", each.expression) for each in step.fields),
+    )
+
+
+def nulls_of(columns: Sequence[Slot | Computed]) -> tuple[Computed, ...]:
+    """Return columns of the same names and types that are null."""
+    return tuple(
+        Computed(e.name, Expression(f"cast(null as {e.type})", e.type, frozenset()))
+        for e in columns
+    )
+
+
+def other_address(step: plan.Join, event: Sequence[Slot]) -> Address:
+    """Return the other's side of a join's value."""
+    places = {slot.name: index for index, slot in enumerate(event)}
+    ordinals = (places[f"{_OTHER_ON}{number}"] for number in range(len(step.on)))
+    return Address(tuple(ordinals), tuple(pair.type for pair in step.on))
+
+
+def _pairing(step: plan.Join, place: Place, relations: Relations) -> PairEvents:
+    places = {slot.name: index for index, slot in enumerate(place.event)}
+    return PairEvents(
+        name=place.name,
+        level=0,
+        owner=place.stream.name,
+        key=place.stream.event_key,
+        other_key=key_of(step.other),
+        event=struct_of(place.event),
+        other=places[OTHER],
+        event_time=places[step.time],
+        other_time=places[_OTHER_TIME],
+        from_micros=step.within.from_us,
+        to_micros=step.within.to_us,
+        retention_micros=step.retention_us,
+        first=len(place.event) - len(step.fields),
+        logs=tuple(relations.rows[each.name].index for each in step.logs),
         onward=(),
     )
 
@@ -281,7 +342,7 @@ def _rolling(step: plan.Rolling, place: Place, relations: Relations) -> Rolling:
         name=place.name,
         level=0,
         owner=place.stream.name,
-        key=place.stream.key,
+        key=place.stream.event_key,
         event=struct_of(place.event),
         by=event_address(step, place.event),
         event_time=slots[step.time][0],
@@ -350,10 +411,12 @@ def _kept_micros(lookup: CurrentLookup) -> int:
     return waits + lasts
 
 
-def event_address(step: Lookup | plan.Rolling | plan.SeenFilter, event: Sequence[Slot]) -> Address:
+def event_address(
+    step: Lookup | plan.Rolling | plan.SeenFilter | plan.Join, event: Sequence[Slot]
+) -> Address:
     """Return the event's side of a lookup's join value, or what its rolling columns count by."""
     places = {slot.name: index for index, slot in enumerate(event)}
-    if not isinstance(step, Lookup):
+    if isinstance(step, plan.Rolling | plan.SeenFilter):
         names = step.by if isinstance(step, plan.Rolling) else (step.column,)
         by = [places[each] for each in names]
         return Address(tuple(by), tuple(event[each].type for each in by))
@@ -431,7 +494,7 @@ def _asks(node: StreamNode) -> bool:
     match node:
         case CurrentLookup():
             return node.asked
-        case AsOf() | Claim() | MapEvents() | Rolling() | Seen():
+        case AsOf() | Claim() | MapEvents() | Rolling() | Seen() | PairEvents():
             return False
 
 
@@ -440,7 +503,7 @@ def _calls(node: StreamNode) -> bool:
     match node:
         case MapEvents():
             return True
-        case CurrentLookup() | AsOf() | Claim() | Rolling() | Seen():
+        case CurrentLookup() | AsOf() | Claim() | Rolling() | Seen() | PairEvents():
             return False
 
 
@@ -448,5 +511,5 @@ def _targets(node: StreamNode) -> list[int]:
     match node:
         case Claim():
             return [node.target]
-        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen():
+        case CurrentLookup() | AsOf() | MapEvents() | Rolling() | Seen() | PairEvents():
             return [each.target for each in node.onward]

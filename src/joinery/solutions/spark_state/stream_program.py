@@ -196,4 +196,39 @@ class Seen:
     kind: Literal["seen"] = "seen"
 
 
-StreamNode = CurrentLookup | AsOf | Claim | MapEvents | Rolling | Seen
+@dataclass(frozen=True, slots=True)
+class PairEvents:
+    """Remembers the events of two logs with one join value; sends the pairs whose times are near.
+
+    Attributes:
+        key: What identifies an event that the stream brings.
+        other_key: What identifies one of the other log.
+        event: The columns of both sides: an event of one has nulls in those of the other.
+        other: The place in `event` of what tells the other's; before it stand the stream's.
+        event_time: The place of the event's time in `event`.
+        other_time: That of the other's.
+        from_micros: The least that the other's time is above the event's.
+        to_micros: The most.
+        retention_micros: How far an event may be below the watermark of `logs`.
+        first: The place in `event` of the first column that is added.
+    """
+
+    name: str
+    level: int
+    owner: str
+    key: Struct
+    other_key: Struct
+    event: Struct
+    other: int
+    event_time: int
+    other_time: int
+    from_micros: int
+    to_micros: int
+    retention_micros: int
+    first: int
+    logs: tuple[int, ...]
+    onward: tuple[Onward, ...]
+    kind: Literal["pair_events"] = "pair_events"
+
+
+StreamNode = CurrentLookup | AsOf | Claim | MapEvents | Rolling | Seen | PairEvents

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from joinery.model.type import BOOLEAN, TIMESTAMP, Field, Struct
-from joinery.plan.history import VALID_FROM, VALID_TO, HistoryForm
+from joinery.plan.history import (
+    IS_CURRENT,
+    KNOWN_FROM,
+    KNOWN_TO,
+    VALID_FROM,
+    VALID_TO,
+    HistoryForm,
+)
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.assembler import Assembler, ScopeName, Slot, Sql
 
@@ -22,7 +29,9 @@ class History:
         told: What a delete has to tell beside its key to end a version, over decoded columns;
             empty where no delete can.
         assembler: A version's document, over a row as products see it, the time from which it is
-            valid and the time until which it is.
+            valid and the time until which it is; then those between which it was known.
+        known: Over a row as products see it, the time at which a change became known; None where
+            that is not kept.
     """
 
     name: str
@@ -32,7 +41,43 @@ class History:
     told: tuple[int, ...]
     assembler: int
     product: int
+    known: int | None = None
     kind: Literal["history"] = "history"
+
+
+def history_node(
+    name: str,
+    form: HistoryForm,
+    row: Sequence[Slot],
+    columns: Sequence[Slot],
+    *,
+    relation: int,
+    assembler: int,
+    product: int,
+) -> History:
+    """Return the node that keeps the versions of rows; its level is still to be set.
+
+    Args:
+        name: The product.
+        form: What the product is.
+        row: The relation's columns as products see them.
+        columns: The same as decoded.
+        relation: The relation's place in the program.
+        assembler: The place of what makes a version's document.
+        product: The product's.
+    """
+    told = form.columns_of_deletes
+    places = {slot.name: index for index, slot in enumerate(row)}
+    return History(
+        name=name,
+        level=0,
+        relation=relation,
+        valid_from=places[form.valid],
+        told=tuple(i for i, each in enumerate(columns) if each.name in told),
+        assembler=assembler,
+        product=product,
+        known=None if form.known is None else places[form.known],
+    )
 
 
 def version_assembler(name: str, row: Sequence[Slot], form: HistoryForm) -> Assembler:
@@ -44,22 +89,27 @@ def version_assembler(name: str, row: Sequence[Slot], form: HistoryForm) -> Asse
         form: What the product is.
     """
     places = {slot.name: index for index, slot in enumerate(row)}
-    from_, until, current = (len(row) + each for each in range(3))
-    ends = ScopeName(VALID_TO.name, until, TIMESTAMP)
+    ends = (
+        [VALID_FROM, VALID_TO]
+        if form.known is None
+        else [VALID_FROM, VALID_TO, KNOWN_FROM, KNOWN_TO]
+    )
+    places |= {each.name: len(row) + place for place, each in enumerate(ends)}
+    asked = [each for each in ends if each in (VALID_TO, KNOWN_TO)]
+    current = Sql(
+        " and ".join(f"{each.name} is null" for each in asked),
+        tuple(ScopeName(each.name, places[each.name], TIMESTAMP) for each in asked),
+        BOOLEAN,
+    )
+    places[IS_CURRENT.name] = len(row) + len(ends)
     return Assembler(
         name=name,
         own=tuple(row),
-        inputs=(Slot(VALID_FROM.name, TIMESTAMP), Slot(VALID_TO.name, TIMESTAMP)),
-        steps=(Sql(f"{VALID_TO.name} is null", (ends,), BOOLEAN),),
+        inputs=tuple(Slot(each.name, each.type) for each in ends),
+        steps=(current,),
         where=None,
         order=(),
-        output=(
-            *(places[each] for each in form.relation.key),
-            from_,
-            *(places[each] for each in form.track),
-            until,
-            current,
-        ),
+        output=tuple(places[each.name] for each in form.output.fields),
         type=form.output,
     )
 

@@ -26,7 +26,7 @@ from joinery.expression.order import is_ordered_itself, row_key
 from joinery.model.change import Change, Key, Row
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
-from joinery.semantics.merge import RowMerge, Standing
+from joinery.semantics.merge import KeptRow, RowMerge
 from joinery.semantics.render import key_reader, key_values
 from joinery.semantics.rows import Findings, JoinValue, join_reader
 from joinery.solutions.stored.crew import Team
@@ -328,7 +328,7 @@ class _Table:
         visible = self._merge.visible(row)
         return StoredRow(row, visible, change.position, False, timestamp_us, change.place)
 
-    def _stored(self, standing: Standing, timestamp_us: int) -> StoredRow:
+    def _stored(self, standing: KeptRow, timestamp_us: int) -> StoredRow:
         row = None if standing.row is None else self._merge.derived(standing.row)
         visible = row is not None and self._merge.visible(row)
         return StoredRow(
@@ -336,10 +336,10 @@ class _Table:
         )
 
 
-def _standing(stored: StoredRow | None) -> Standing:
+def _standing(stored: StoredRow | None) -> KeptRow:
     if stored is None:
-        return Standing()
-    return Standing(stored.row, stored.position, stored.after_delete, stored.place)
+        return KeptRow()
+    return KeptRow(stored.row, stored.position, stored.after_delete, stored.place)
 
 
 def _seen(stored: StoredRow | None) -> Row | None:

@@ -37,7 +37,7 @@ class PatientSolution(WrappingSolution):
         target: What is waited for, in words.
         check: Raises once another run has taken over.
         ended: True once the run is to end; a wait ends then.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
         patience: How it waits.
 
     Raises:

@@ -187,6 +187,15 @@ class Forwarding:
         """Note a call that was made."""
 
 
+class RowFinder(Protocol):
+    """Finds rows by values of their columns."""
+
+    def matching(
+        self, relation: str, columns: tuple[str, ...], values: Collection[JoinValue]
+    ) -> Sequence[Row]:
+        """Return rows as `JoinState.matching`."""
+
+
 class JoinState(Protocol):
     """Keeps the rows of some relations and the documents of some products, for one writer.
 

@@ -24,7 +24,7 @@ from joinery.semantics.document import Built, judged
 from joinery.semantics.rows import Findings
 from joinery.solutions.stored.column import join_values
 from joinery.solutions.stored.fold import Find, Fold
-from joinery.solutions.stored.state import JoinState
+from joinery.solutions.stored.state import JoinState, RowFinder
 
 Image = tuple[Row | None, Row | None]
 """A row as products saw it before a batch, and as they see it afterwards."""
@@ -163,7 +163,7 @@ class RowTactic:
         """Return the affected roots, level by level."""
         return self._climb.roots(images, state)
 
-    def documents(self, keys: Sequence[Key], state: JoinState) -> Mapping[Key, Built]:
+    def documents(self, keys: Sequence[Key], state: RowFinder) -> Mapping[Key, Built]:
         """Return the documents of some roots, from the rows below them."""
         self._made.update(dict.fromkeys(keys))
         relation = self._root.relation

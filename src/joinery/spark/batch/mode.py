@@ -57,6 +57,10 @@ class RunMode(Protocol):
                 or positions of other sources.
         """
 
+    @property
+    def sends_between(self) -> bool:
+        """Whether documents may go out between two batches, since somebody asks for them."""
+
     def needs_ends(self, products: Sequence[Product]) -> bool:
         """Return whether products wait for the ends of their sources."""
 
@@ -73,6 +77,7 @@ class KeepCurrent:
     """
 
     root: Path
+    sends_between = True
 
     def paths(self, query: str) -> QueryPaths:
         """Return the query's own paths."""
@@ -126,6 +131,7 @@ class Rebuild:
     """
 
     root: Path
+    sends_between = False
 
     def paths(self, query: str) -> QueryPaths:
         """Return the paths of the query's rebuild."""

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinery.errors import JoineryError
-from joinery.model.progress import BatchProgress, Progress, Waiting
+from joinery.model.progress import BatchProgress, Counts, Progress, Waiting
 from joinery.model.warning import RunWarning, Warnings
+from joinery.observe.frontier import wait_for
 from joinery.observe.http import RunEndpoints
 from joinery.observe.lineage import Dataset, Job, Lineage
 from joinery.plan.nodes import Plan, Product, Sink
@@ -67,6 +68,11 @@ class ProgressBoard:
     def progress(self) -> Progress:
         """The run as it stands."""
         return replace(self._progress, warnings=self._warnings.known)
+
+    def begin(self, partitions: Counts) -> None:
+        """Tell in how many partitions queries keep their state."""
+        with self._mutex:
+            self._progress = replace(self._progress, partitions=partitions)
 
     def add(self, batch: BatchProgress) -> None:
         """Count a batch whose documents the sinks have."""
@@ -133,9 +139,9 @@ class BatchTimes:
 
     Args:
         spark: The session whose queries are heard.
-        board: Told of them.
+        board: Notified of them.
         reads: What each query reads, in the order of its streams.
-        groups: Told the read positions.
+        groups: Called with the read positions.
     """
 
     def __init__(
@@ -200,7 +206,9 @@ class RunObserver:
     ) -> None:
         self._spec = spec
         self._queries = queries
-        self._endpoints = RunEndpoints(spec.run.http, progress) if spec.run.http else None
+        self._progress = progress
+        address = spec.run.http
+        self._endpoints = RunEndpoints(address, progress, self._wait) if address else None
         self._lineage = Lineage(dict(spec.run.lineage)) if spec.run.lineage else None
 
     def open(self) -> None:
@@ -213,9 +221,15 @@ class RunObserver:
             address = self._endpoints.open()
             log.info("endpoints are served", extra={"address": address})
 
+    def _wait(self, product: str, positions: Sequence[str], timeout: str) -> None:
+        planned = [each for products in self._queries.values() for each in products]
+        wait_for(self._spec, planned, product, positions, timeout=timeout)
+
     def started(self) -> None:
         """Tell that all queries have started."""
-        log.info("run started", extra={"project": self._spec.name, "queries": [*self._queries]})
+        facts = {"project": self._spec.name, "queries": [*self._queries]}
+        partitions = dict(self._progress().partitions)
+        log.info("run started", extra={**facts, "partitions": partitions})
         if self._endpoints is not None:
             self._endpoints.started.set()
         if self._lineage is not None:
@@ -237,9 +251,8 @@ class RunObserver:
     def close(self, failure: Exception | None) -> None:
         """Tell how the run ended, and stop serving."""
         if failure is not None:
-            log.error(
-                "run failed", extra={"code": getattr(failure, "code", ""), "why": str(failure)}
-            )
+            code = failure.code if isinstance(failure, JoineryError) else ""
+            log.error("run failed", extra={"code": code, "why": str(failure)})
         else:
             log.info("run ended", extra={"project": self._spec.name})
         if self._lineage is not None:
@@ -256,9 +269,11 @@ def _dead_letters(batch: BatchProgress) -> dict[str, object]:
 
 def _job(spec: ProjectSpec, query: str, products: Sequence[Product]) -> Job:
     folder = spec.path_of(".")
+    declared = {each.name: each for each in spec.sources}
     inputs = [
-        _dataset(each.source, topic, SOURCES, folder)
+        _dataset(declared[each.source.name], topic, SOURCES, folder)
         for each in sources_of(spec, products)
+        if each.source.name in declared
         for topic in each.relations
     ]
     outputs = [

@@ -14,10 +14,12 @@ import tempfile
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +27,28 @@ from pyspark.sql import DataFrame
 
 from joinery.dead_letters.folder import DeadLetterWriter, PatientDeadLetters
 from joinery.delivery.lease import Lease
-from joinery.delivery.outlet import Delaying, Outlet, PatientSink, SinkLetters, SinkResult
+from joinery.delivery.outlet import (
+    Delaying,
+    OneAttempt,
+    Outlet,
+    PatientSink,
+    SinkDeadLetters,
+    SinkResult,
+)
+from joinery.delivery.repair import Outcome, Request
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import SpoolingSink, SpoolPlace
-from joinery.errors import JoineryError, RunError
+from joinery.delivery.task_sink import SinkMaker, Tasks, TaskWrittenSink
+from joinery.delivery.timed import SinkTimes, TimedSink
+from joinery.errors import FencedError, JoineryError, RunError
 from joinery.model.progress import BatchProgress, Counts, split_columns, with_ages
 from joinery.model.watermark import EventTimes
 from joinery.plan.nodes import Product
+from joinery.sinks.line import StagedRow
 from joinery.sinks.protocol import Sink, SinkUnavailableError, StagedBatch
 from joinery.solutions.stored.state import StoreUnavailableError
 from joinery.spark.batch.progress import ProgressBoard
+from joinery.spark.batch.repairs import Repairs
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import BatchLabel
@@ -62,11 +76,20 @@ class BatchUnfinishedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class ProductSinks:
-    """A product and where its documents go; `spools` is empty, or has a place or None a sink."""
+    """A product and where its documents go.
+
+    Attributes:
+        product: The product.
+        sinks: Its sinks, not yet opened.
+        spools: The spool of each sink, None for one without; empty where none has.
+        makers: What tasks make each sink from, None for one that the driver writes to; empty
+            where it writes to all.
+    """
 
     product: Product
     sinks: tuple[Sink, ...]
     spools: tuple[SpoolPlace | None, ...] = ()
+    makers: tuple[SinkMaker | None, ...] = ()
 
 
 class QueryRun:
@@ -79,17 +102,20 @@ class QueryRun:
         lease: Taken before the first batch.
         dead_letters: Where its dead letters go.
         staging: A folder that is this query's own.
-        board: Told of each batch, and of what is waited for.
+        board: Notified of each batch, and of what is waited for.
         tombstone_retention_ms: How long sinks remember a delete.
         wait_for_letters: Wait while the place of dead letters is not there; else end.
         times: Keeps how far the event times of its relations have come.
         sent: Remembers where its products' documents were sent.
         attempts: Remembers batches whose own work failed.
         outlets: Makes the outlets of its products, which may wait before they send.
+        repairs: Documents that somebody asks to be sent again; None where none can be.
+        tasks: Write to the sinks that tasks may write to.
         lookups: Makes what asks the stores of its streams, where they have some.
 
     Attributes:
         lost: By relation, records that the log lost before the run; told with the next batch.
+        pausing: Set while no batch may begin, because somebody paused the query.
     """
 
     def __init__(
@@ -108,6 +134,8 @@ class QueryRun:
         sent: SentMark,
         attempts: Attempts,
         outlets: OutletMaker,
+        repairs: Repairs | None,
+        tasks: Tasks,
         lookups: Callable[[QueryRun], StreamLookups | None],
     ) -> None:
         self.name = name
@@ -118,12 +146,16 @@ class QueryRun:
         self.failure: Exception | None = None
         self.lost: Counts = {}
         self.ending = threading.Event()
+        self.pausing = threading.Event()
         self.replaced = threading.Event()
-        lease.when_asked(self._give_way)
+        lease.on_request(self._give_way)
         self._staging = staging
         self._board = board
         self._sent = sent
         self._attempts = attempts
+        self._repairs = repairs
+        self._sending = threading.Lock()
+        self._one_attempt = OneAttempt()
         self._keeping = threading.Lock()
         self._dead_letters = (
             PatientDeadLetters(
@@ -136,7 +168,9 @@ class QueryRun:
         )
         self._retention_ms = tombstone_retention_ms
         self._make_outlet = outlets
+        self._tasks = tasks
         self._spools: list[SpoolingSink] = []
+        self._sink_times = SinkTimes()
         self._outlets = tuple((each, self._outlet(each)) for each in self.members)
         self.lookups = lookups(self)
 
@@ -150,12 +184,31 @@ class QueryRun:
             end=self.ending.set,
             warn=self._board.warn,
         )
-        places = member.spools or (None,) * len(member.sinks)
+        none = (None,) * len(member.sinks)
         sinks = [
-            self._patient(member.product.name, sink, place, delaying)
-            for sink, place in zip(member.sinks, places, strict=True)
+            TimedSink(self._patient(member.product.name, sink, place, delaying), self._sink_times)
+            for sink, place in zip(self._writers(member), member.spools or none, strict=True)
         ]
         return self._make_outlet(member.product, sinks, delaying)
+
+    def _writers(self, member: ProductSinks) -> Iterator[Sink]:
+        """Yield the sinks of a product, those that tasks write to as such."""
+        for sink, maker in zip_longest(member.sinks, member.makers):
+            if maker is None:
+                yield sink
+            else:
+                yield TaskWrittenSink(sink, maker, self._tasks, lambda: self.lease.watch)
+
+    @property
+    def needs_tasks(self) -> bool:
+        """Whether a project says that tasks are to write."""
+        makers = (maker for each in self.members for maker in each.makers if maker is not None)
+        return any(each.options.get("parallel") == "tasks" for each in makers)
+
+    @property
+    def wants_tasks(self) -> bool:
+        """Whether tasks write to a sink where they can."""
+        return any(maker is not None for each in self.members for maker in each.makers)
 
     def _patient(
         self, product: str, sink: Sink, place: SpoolPlace | None, delaying: Delaying
@@ -163,7 +216,7 @@ class QueryRun:
         """Return a sink that waits for its target, behind its spool where it has one."""
         tell = partial(self._board.wait, sink.target)
         if place is None:
-            return PatientSink(sink, product, ended=self.ended, tell=tell)
+            return PatientSink(sink, product, ended=self._waits_no_more, tell=tell)
         closing = threading.Event()
         patient = PatientSink(
             sink, product, ended=lambda: closing.is_set() or self.ended(), tell=tell
@@ -188,6 +241,9 @@ class QueryRun:
         """Return whether the query is to end, or may not go on."""
         return self.ending.is_set() or self.lease.lost is not None
 
+    def _waits_no_more(self) -> bool:
+        return self._one_attempt.is_here or self.ended()
+
     @property
     def died_of(self) -> str:
         """Why the batch at hand could not be worked off; empty where it could, so far."""
@@ -198,6 +254,11 @@ class QueryRun:
     def products(self) -> tuple[Product, ...]:
         """The products of this query."""
         return tuple(each.product for each in self.members)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it reads personal columns."""
+        return any(each.personal is not None for each in self.lowered.relations)
 
     @property
     def targets(self) -> dict[str, tuple[str, ...]]:
@@ -242,11 +303,57 @@ class QueryRun:
                 shutil.rmtree(self._staging, ignore_errors=True)
             self.lease.release()
 
+    def repair(self) -> None:
+        """Send again what somebody asked for, unless a batch is under way, which does it itself."""
+        if self._repairs is not None and self._sending.acquire(blocking=False):
+            try:
+                self._serve_repairs()
+            finally:
+                self._sending.release()
+
+    def _serve_repairs(self) -> None:
+        """Serve all requests; a sink that is away is tried once, since the watch must go on."""
+        with self._one_attempt.here():
+            for request in self._repairs.pending() if self._repairs is not None else ():
+                self._serve_repair(request)
+
+    def _serve_repair(self, request: Request) -> None:
+        """Answer one request; what is away is tried again, what cannot be done is said."""
+        assert self._repairs is not None  # it has told of the request
+        try:
+            outcome = self._repairs.serve(
+                request,
+                self.products,
+                self._send_again,
+                remembered_us=self._retention_ms * 1000,
+            )
+        except (SinkUnavailableError, FencedError):
+            return
+        except (JoineryError, OSError) as error:
+            outcome = Outcome(failed=str(error))
+        self._repairs.answer(request, outcome)
+
+    def _send_again(self, request: Request, rows: Sequence[StagedRow]) -> int:
+        """Send documents as a batch of their own; return how many were refused."""
+        assert self._repairs is not None  # it has told of the request
+        member, outlet = next(
+            each for each in self._outlets if each[0].product.name == request.product
+        )
+        with tempfile.TemporaryDirectory(prefix="joinery-repair-") as folder:
+            part = Path(folder, "part-00000.jsonl")
+            part.write_text("".join(each.line() for each in rows), encoding="utf-8")
+            query_id, batch_id = self._repairs.stood_at()
+            batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=(part,))
+            outcomes = outlet.write(replace(batch, after=round(time.time() * 1000)))
+            self._tell_flushed(request.product, outcomes)
+        return sum(len(each.written.refused) for each in outcomes)
+
     def run_batch(self, kernel: BatchKernel, frame: DataFrame, batch_id: int) -> None:
         """Take one batch through to the sinks; Spark calls this."""
-        with self._noting_failure():
+        with self._noting_failure(), self._sending:
             started = time.monotonic()
             self.lease.check()
+            self._serve_repairs()
             folder = self._staging / f"{self.lease.epoch}-{batch_id}"
             shutil.rmtree(folder, ignore_errors=True)
             query_id = _query_id(frame)
@@ -254,7 +361,8 @@ class QueryRun:
             summary = self._stage(kernel, frame, folder, label)
             staged = time.monotonic()
             counters = {name: dict(each) for name, each in summary.get("counters", {}).items()}
-            letters = SinkLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
+            letters = SinkDeadLetters(folder / _DEAD_LETTERS / "part-sinks.jsonl")
+            by_tasks: Counter[str] = Counter()
             for member, outlet in self._outlets:
                 files = _parts(folder / member.product.name)
                 batch = self._batch_of(member, query_id=query_id, batch_id=batch_id, files=files)
@@ -263,13 +371,20 @@ class QueryRun:
                     mine = counters.setdefault(batch.product, {})
                     _count(mine, "refused", len(written.refused))
                     _count(mine, "older", written.older)
+                    by_tasks[batch.product] += written.by_tasks
             dead = _parts(folder / _DEAD_LETTERS)
             self._keep(dead, query_id=query_id, batch_id=batch_id)
             reached = self.times.end(batch_id, summary)
             times = (started, staged, time.monotonic())
             self._sent.note(summary.get("documents", {}), self.targets)
             self._count_batch(
-                summary, counters, dead, batch_id=batch_id, times=times, reached=reached
+                summary,
+                counters,
+                dead,
+                batch_id=batch_id,
+                times=times,
+                reached=reached,
+                through_driver=self._through_driver(summary.get("documents", {}), by_tasks),
             )
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -279,6 +394,8 @@ class QueryRun:
         try:
             if self.ending.is_set():
                 raise BatchRefusedError(f'query "{self.name}" is ending')
+            if self.pausing.is_set():
+                raise BatchRefusedError(f'query "{self.name}" is paused')
             yield
         except (SinkUnavailableError, StoreUnavailableError) as error:
             if not self.ending.is_set():
@@ -296,7 +413,7 @@ class QueryRun:
         if self.replaced.is_set():
             return BatchRefusedError(f'query "{self.name}" gave way while it waited')
         return BatchUnfinishedError(
-            f"asked to end before its batch was finished: {error.message}",
+            f"stopped before its batch was finished: {error.message}",
             detail=error.detail,
             hint="Start the run again once it is there: the batch runs again.",
         )
@@ -310,6 +427,7 @@ class QueryRun:
         batch_id: int,
         times: tuple[float, float, float],
         reached: Mapping[str, EventTimes],
+        through_driver: Counts,
     ) -> None:
         """Tell the board of a batch; `times` are when it began, was staged and was sent."""
         started, staged, written = times
@@ -330,10 +448,20 @@ class QueryRun:
                     "stage": round((staged - started) * 1000),
                     "sinks": round((written - staged) * 1000),
                 },
+                sinks_ms=self._sink_times.take(),
                 lookups=summary.get("lookups", {}),
                 event_times=reached,
+                through_driver=through_driver,
             )
         )
+
+    def _through_driver(self, documents: Mapping[str, Counts], by_tasks: Counts) -> Counts:
+        """Return by product how many documents the driver wrote or held, once a sink."""
+        return {
+            each.product.name: _documents(documents.get(each.product.name, {})) * len(each.sinks)
+            - by_tasks.get(each.product.name, 0)
+            for each in self.members
+        }
 
     def _stage(
         self, kernel: BatchKernel, frame: DataFrame, folder: Path, label: BatchLabel
@@ -377,7 +505,7 @@ class QueryRun:
             return
         with tempfile.TemporaryDirectory(prefix="joinery-letters-") as folder:
             part = Path(folder, "part-00000.jsonl")
-            letters = SinkLetters(part)
+            letters = SinkDeadLetters(part)
             for target, each in refused:
                 letters.add(product, target, each)
             self._keep((part,), query_id=f"{product}-{uuid.uuid4()}", batch_id=0)
@@ -404,6 +532,10 @@ def _query_id(frame: DataFrame) -> str:
 def _count(counts: dict[str, int], name: str, more: int) -> None:
     if more:
         counts[name] = counts.get(name, 0) + more
+
+
+def _documents(counts: Counts) -> int:
+    return counts.get("upserts", 0) + counts.get("tombstones", 0)
 
 
 def _micros(seconds: float) -> int:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from joinery.dead_letters.open import dead_letter_reader
+from joinery.delivery.control import ControlLog, PauseSwitch
 from joinery.delivery.sent_mark import SentMark, emptied, emptied_warning, new_warning
 from joinery.errors import RunError
 from joinery.model.progress import BatchProgress, Phase, Phases, Progress, Waiting
@@ -21,7 +24,9 @@ from joinery.plan.nodes import Plan
 from joinery.plan.stream import Stream, outputs_of
 from joinery.plan.support import refuse_unsupported
 from joinery.project.product import ProjectSpec
+from joinery.spark.batch.captures import Captures
 from joinery.spark.batch.mode import KeepCurrent, Rebuild, RunMode
+from joinery.spark.batch.pause import Pauses
 from joinery.spark.batch.progress import (
     BatchTimes,
     ProgressBoard,
@@ -46,16 +51,22 @@ from joinery.spark.batch.stores import (
     open_store,
     solution_of,
 )
+from joinery.spark.batch.tasks import SparkTasks
 from joinery.spark.batch.watch import WaitedTooLongError, WaitLimit, Watch
 from joinery.spark.launch import RUN_SETTINGS
+from joinery.spark.partitions import PARTITIONS, choose_partitions, partitions_warning
 from joinery.spark.real_time.rules import RealTimeRefusedError
 from joinery.spark.real_time.run import RealTimeRun
+from joinery.spark.recovery.checkpoint import partitions_of
 from joinery.spark.recovery.isolate import Suspect, isolate
 from joinery.spark.session import clone_session
 from joinery.spark.source.files import FileWatch
 from joinery.spark.source.kafka_watch import KafkaGroups, KafkaWatch
 from joinery.spark.source.source import sources_of
+from joinery.spark.source.spool_readers import note_readers
 from joinery.spark.source.warning import ColumnWatch
+from joinery.vault.door import VaultDoor, check_one_machine
+from joinery.vault.tables import open_vault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,6 +101,7 @@ class RunOptions:
         until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
         rebuild: Read everything anew beside what is there, then take its place and end.
+        bulk: Read the tables of databases in bulk, where they were not read yet.
         wait_ms: The longest wait for any one thing that is away; None waits for ever.
         patient: Wait for a store of join state that is not there; else that ends the run.
         on_batch: Called for each batch once it is through.
@@ -102,6 +114,7 @@ class RunOptions:
     until_closed: bool = False
     products: tuple[str, ...] = ()
     rebuild: bool = False
+    bulk: bool = False
     wait_ms: int | None = None
     patient: bool = True
     on_batch: Callable[[BatchProgress], None] = lambda batch: None
@@ -142,11 +155,15 @@ class Run:
             else None
         )
         self._stores: dict[str, StoreThread] = {}
+        self._door: VaultDoor | None = None
         refuse_unsupported(spec, plan)
         chosen = select_queries(outputs_of(plan), options.products)
         if options.rebuild:
             check_rebuildable(chosen)
-        self._queries = make_queries(spec, plan, chosen, self._mode, self._board)
+        self._tasks = SparkTasks()
+        self._queries = make_queries(spec, plan, chosen, self._mode, self._board, self._tasks)
+        read = [each.product for query in self._queries for each in query.members]
+        self._captures = Captures(spec, read, self._board.wait, self._board.warn, bulk=options.bulk)
         if self._real_time:
             for name, members in chosen.items():
                 self._real_time.add(name, members, sources_of(spec, members))
@@ -185,6 +202,8 @@ class Run:
 
         Raises:
             LeaseHeldError: Another run has one of the queries.
+            CaptureError: A spool has changes of another slot, or of other tables, or no longer
+                all that a query needs that begins.
             StateMismatchError: A checkpoint holds state that another plan wrote.
             SinkError: A sink cannot be opened.
             HttpError: The address of `run.http` cannot be used.
@@ -194,17 +213,20 @@ class Run:
         try:
             for query in self._queries:
                 query.lease.take()
+            self._captures.start()
             for query in self._queries:
                 reads = sources_of(self._spec, query.products)
                 solution = solution_of(query.products)
                 self._mode.claim(query.name, query.lowered.program, solution, reads)
                 checkpoint = self._mode.paths(query.name).checkpoint
-                isolate(
-                    self._spec, Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
-                )
+                note_readers(self._spec, query.name, checkpoint, reads)
+                if not query.is_personal:  # A search copies records, as they are.
+                    suspect = Suspect(query=query.name, root=self._root, checkpoint=checkpoint)
+                    isolate(self._spec, suspect)
                 self._open_store(query)
                 if not self._rebuild:
                     self._warn_of_targets(query, checkpoint)
+            self._open_door()
             for query in self._queries:
                 query.open()
             self._observer.open()
@@ -212,6 +234,18 @@ class Run:
         except BaseException:
             self._close()
             raise
+
+    def _open_door(self) -> None:
+        """Open the door to the vault, where a query has personal columns."""
+        if not any(each.is_personal for each in self._queries):
+            return
+        vault = open_vault(self._spec)
+        self._door = VaultDoor(
+            vault,
+            retention=timedelta(milliseconds=self._spec.run.tombstone_retention_ms),
+            ended=self._asked.is_set,
+            tell=partial(self._board.wait, f"vault: {vault.target}"),
+        )
 
     def _warn_of_targets(self, query: QueryRun, checkpoint: Path) -> None:
         """Warn of targets that lack what a kept checkpoint takes for sent."""
@@ -248,6 +282,10 @@ class Run:
     def start(self, spark: SparkSession) -> None:
         """Start all queries in `spark`, once the run is prepared."""
         try:
+            if self._door is not None:
+                check_one_machine(spark.sparkContext.master or "")
+            if self._once or self._rebuild:  # whose ends are those of the spools
+                self._captures.reach_end(self._asked.is_set)
             watch, times = self._begin(spark)
             self._observer.started()
         except BaseException as error:
@@ -297,6 +335,9 @@ class Run:
         self._close()
 
     def _begin(self, spark: SparkSession) -> tuple[Watch, BatchTimes]:
+        if any(each.wants_tasks for each in self._queries) and self._real_time is None:
+            self._attach_tasks(spark)
+        self._board.begin(self._partitions(spark))
         process = _jvm_process(spark)
         for query in self._queries:
             query.lease.add_process(process)
@@ -311,6 +352,7 @@ class Run:
             memory_share=1 / max(1, len(self._queries)),
             once=self._once,
             warn=self._board.warn,
+            vault=self._door,
         )
         checkpoints = {each: self._mode.paths(each).checkpoint for each in reads}
         topics = KafkaWatch(spark, self._spec, reads, checkpoints, self._board.warn)
@@ -334,15 +376,44 @@ class Run:
             files,
             overdue,
             ended,
+            Pauses(self._switches(), ends=self._once),
         )
         times = BatchTimes(spark, self._board, reads, groups)
         try:
-            watch.begin(starter.start_all(self._queries))
+            going = [each for each in self._queries if not watch.begins_paused(each)]
+            watch.begin(starter.start_all(going))
         except BaseException:
             watch.close()
             times.close()
             raise
         return watch, times
+
+    def _partitions(self, spark: SparkSession) -> dict[str, int]:
+        """Return in how many partitions each query keeps state, chosen for fresh checkpoints."""
+        checkpoints = {each.name: self._mode.paths(each.name).checkpoint for each in self._queries}
+        standing = {name: partitions_of(each) for name, each in checkpoints.items()}
+        if None in standing.values():
+            choose_partitions(spark)
+        asked = int(str(spark.conf.get(PARTITIONS)))
+        for name, found in standing.items():
+            said = dict(self._spec.run.spark).get(PARTITIONS)
+            if found is not None and said is not None and int(said) != found:
+                self._board.warn(partitions_warning(name, found, int(said)))
+        return {name: found or asked for name, found in standing.items()}
+
+    def _attach_tasks(self, spark: SparkSession) -> None:
+        """See whether executors can write; where they cannot and need not, the driver does."""
+        self._tasks.attach(spark, needed=any(each.needs_tasks for each in self._queries))
+        if self._tasks.missing:
+            self._board.warn(self._tasks.warning)
+
+    def _switches(self) -> dict[str, PauseSwitch]:
+        """Return what tells whether a query is paused; real time and a rebuild are never."""
+        if self._real_time is not None or self._rebuild:
+            return {}
+        names = (each.name for each in self._queries)
+        logs = {name: ControlLog(self._mode.paths(name).control_file) for name in names}
+        return {name: PauseSwitch(log) for name, log in logs.items()}
 
     def _has_timers(self, query: QueryRun) -> bool:
         """Return whether a query has work when a time comes; in real time it always goes on."""
@@ -355,8 +426,11 @@ class Run:
             while watch.running():
                 times.take()
                 caught_up = watch.caught_up
+                if (broken := self._captures.error) is not None:
+                    watch.broke_off(broken)
+                    self.request_stop()
                 phases.note(bool(caught_up) and all(caught_up.values()))
-                self._status.look(caught_up)
+                self._status.look(caught_up, watch.paused)
                 self._ended.wait(_POLL_S)
             if self._once and watch.error is None:
                 self._drain()
@@ -387,6 +461,7 @@ class Run:
 
     def _note_batch(self, batch: BatchProgress) -> None:
         self._observer.batch(batch)
+        self._status.note(batch)
         self._on_batch(batch)
         noticed = (*batch_warnings(batch), *stale_warnings(self.progress))
         for warning in (*noticed, *self._columns.warnings(batch)):
@@ -394,9 +469,12 @@ class Run:
 
     def _close(self) -> None:
         try:
+            self._captures.close()
             for query in self._queries:
                 query.close()
         finally:
+            if self._door is not None:
+                self._door.close()
             while self._stores:
                 self._stores.popitem()[1].close()
 
@@ -408,6 +486,7 @@ def run(
     once: bool = False,
     until_closed: bool = False,
     products: Sequence[str] = (),
+    rebuild: bool = False,
     on_batch: Callable[[BatchProgress], None] = lambda batch: None,
     on_warning: Callable[[RunWarning], None] = lambda warning: None,
 ) -> Run:
@@ -420,6 +499,7 @@ def run(
         once: Read what there is, then end; else go on as files arrive.
         until_closed: With `once`: treat every log as ended then, and send what is open.
         products: The products to run; empty means all.
+        rebuild: Read everything anew beside what is there, then take its place and end.
         on_batch: Called for each batch once it is through.
         on_warning: Called with each warning, once; the log `joinery.warning` has it, too, and
             `progress.warnings` of the run.
@@ -431,6 +511,7 @@ def run(
         once=once,
         until_closed=until_closed,
         products=tuple(products),
+        rebuild=rebuild,
         on_batch=on_batch,
         warnings=Warnings(on_warning),
     )

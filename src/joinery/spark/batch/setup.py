@@ -10,24 +10,21 @@ from __future__ import annotations
 import difflib
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from joinery.dead_letters.open import dead_letter_writer
 from joinery.delivery.sent_mark import SentMark
 from joinery.delivery.spool import DEFAULT_MAX_BYTES, SpoolPlace
+from joinery.delivery.task_sink import SinkMaker, Tasks, writes_by_tasks
 from joinery.errors import SpecError
-from joinery.lookups.coherence import Coherence
-from joinery.lookups.registry import target_asked
+from joinery.lookups.coherence import Coherence, TellingSink
+from joinery.lookups.registry import lookup_target
 from joinery.plan import nodes
-from joinery.plan.aggregate import AggregateForm
-from joinery.plan.fold import FoldForm
-from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import DocumentForm, OutboxForm, Plan, Product, Relation
-from joinery.plan.pattern import PatternForm
-from joinery.plan.search import SearchForm
-from joinery.plan.stream import Stream
+from joinery.plan.nodes import Plan, Product
+from joinery.plan.watermark import watched
 from joinery.project.kinds import SINKS
 from joinery.project.product import ProjectSpec
 from joinery.project.quantity import size_bytes
@@ -38,9 +35,12 @@ from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import ProductSinks, QueryRun
 from joinery.spark.batch.query_kernel import lookups_of, lower_query
 from joinery.spark.batch.ready import Ends
+from joinery.spark.batch.repairs import Repairs
+from joinery.spark.batch.stores import is_store_backed
 from joinery.spark.batch.watermarks import QueryTimes
 from joinery.spark.recovery.attempt import Attempts
 from joinery.spark.source.source import sources_of
+from joinery.vault.sink import opening_sink
 
 if TYPE_CHECKING:
     from joinery.delivery.query_paths import QueryPaths
@@ -148,6 +148,7 @@ def make_queries(
     chosen: Mapping[str, Sequence[Product]],
     mode: RunMode,
     board: ProgressBoard,
+    tasks: Tasks,
 ) -> list[QueryRun]:
     """Return the queries of a run, which have taken nothing yet; needs no Spark.
 
@@ -156,10 +157,13 @@ def make_queries(
         plan: Its plan, whose lookups tell which sinks must report the keys they write.
         chosen: The products to run, by query.
         mode: Where the queries are kept, and when they send.
-        board: Told of what is counted and waited for.
+        board: Notified of what is counted and waited for.
+        tasks: Write to the sinks that tasks may write to.
     """
-    sinks = _ProductSinks(spec, plan)
-    return [_query(spec, name, products, mode, board, sinks) for name, products in chosen.items()]
+    sinks = _ProductSinks(spec, plan, mode)
+    return [
+        _query(spec, name, products, mode, board, sinks, tasks) for name, products in chosen.items()
+    ]
 
 
 def _query(
@@ -169,6 +173,7 @@ def _query(
     mode: RunMode,
     board: ProgressBoard,
     sinks: _ProductSinks,
+    tasks: Tasks,
 ) -> QueryRun:
     paths, lowered = mode.paths(name), lower_query(products, spec.run)
     ends = Ends(paths.checkpoint, sources_of(spec, products))
@@ -183,13 +188,17 @@ def _query(
         staging=paths.staging,
         times=QueryTimes(
             lowered.relations,
-            watched=[log for each in products for log in _watched(each)],
+            watched=[log for each in products for log in watched(each.form)],
             checkpoint=paths.checkpoint,
         ),
         sent=SentMark(paths.checkpoint, spec.path_of(".")),
         board=board,
         tombstone_retention_ms=spec.run.tombstone_retention_ms,
         outlets=mode.outlets(name, products, ends),
+        repairs=Repairs(paths, spec.path_of("."))
+        if mode.sends_between and not spec.run.real_time
+        else None,
+        tasks=tasks,
         lookups=lambda query: lookups_of(lowered, spec, query.ended, board.wait, sinks.coherence),
     )
 
@@ -197,11 +206,12 @@ def _query(
 class _ProductSinks:
     """Makes the sinks of products; those whose table a lookup asks for report its keys."""
 
-    def __init__(self, spec: ProjectSpec, plan: Plan) -> None:
+    def __init__(self, spec: ProjectSpec, plan: Plan, mode: RunMode) -> None:
         self._spec = spec
+        self._rebuilds = not mode.sends_between
         self.coherence = Coherence()
         self._asked = {
-            target_asked(each, spec.path_of("."))
+            lookup_target(each, spec.path_of("."))
             for stream in plan.streams
             for each in stream.lookups
         } - {None}
@@ -212,33 +222,42 @@ class _ProductSinks:
         if product.outbox:
             declared, sinks = (), (outbox_sink_of(product, self._spec, paths.checkpoint),)
         else:
-            sinks = tuple(self._sink(each, product.name) for each in declared)
+            sinks = tuple(self._sink(each, product) for each in declared)
         spools = spool_places(product.name, sinks, declared, paths.checkpoint)
-        return ProductSinks(product, sinks, spools)
+        makers = tuple(map(partial(self._maker, product), sinks, declared))
+        return ProductSinks(product, sinks, spools, makers)
 
-    def _sink(self, declared: nodes.Sink, name: str) -> Sink:
-        options, folder = dict(declared.options), self._spec.path_of(".")
+    def _maker(self, product: Product, sink: Sink, declared: nodes.Sink) -> SinkMaker | None:
+        """Return what tasks make a sink from; None where the driver writes to it."""
+        options = dict(declared.options)
+        what = f'sink "{declared.kind}" of product "{product.name}"'
+        holds = [*holds_of(product, sink, options)]
+        if not writes_by_tasks(sink, options.get("parallel"), holds, what) or self._rebuilds:
+            return None
+        return SinkMaker(declared.kind, product.name, options, self._spec.path_of("."))
+
+    def _sink(self, declared: nodes.Sink, product: Product) -> Sink:
+        options, folder, name = dict(declared.options), self._spec.path_of("."), product.name
         sink = make_sink(declared.kind, name, options, folder)
+        sink = opening_sink(self._spec, product, declared, sink)
         target = SINKS.target(declared.kind, options, name, folder)
         return self.coherence.heard(sink, target) if target in self._asked else sink
 
 
-def _watched(product: Product) -> tuple[Relation, ...]:
-    """Return the relations by whose watermark something goes."""
-    match product.form:
-        case AggregateForm() | PatternForm():
-            return (product.form.relation.clock[0],)
-        case Stream():
-            return product.form.watched
-        case DocumentForm():
-            waits = product.form.waits
-            return tuple(each.clock[0] for each in (*waits, product.form.relation) if waits)
-        case FoldForm():
-            return (product.form.relation,) if product.form.waits_by_watermark else ()
-        case OutboxForm() | SearchForm() | HistoryForm():
-            return ()
-        case _:
-            assert_never(product.form)
+def holds_of(product: Product, sink: Sink, options: Mapping[str, object]) -> Iterator[str]:
+    """Yield what of a product has the driver hold or read the documents of one of its sinks."""
+    if any(each.personal is not None for each in product.relations):
+        yield "personal columns"
+    if options.get("spool") is True:
+        yield "spool: true"
+    if product.settle_ms is not None:
+        yield "emit: {settle: …}"
+    if product.ready:
+        yield "ready"
+    if is_store_backed([product]):
+        yield f"solution: {product.solution}"
+    if isinstance(sink, TellingSink):
+        yield "the lookup of the same table"
 
 
 def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> OutboxSink:
@@ -257,7 +276,7 @@ def outbox_sink_of(product: Product, spec: ProjectSpec, checkpoint: Path) -> Out
         value=outbox.value,
         headers=outbox.headers or (),
     )
-    files = kinds.get(relation.source) == "files"
+    files = kinds.get(relation.source) in ("files", "postgres")
     return outbox_sink(options, shape, checkpoint / _MARKS, one_log=files)
 
 

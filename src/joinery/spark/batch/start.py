@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 from joinery.model.warning import RunWarning
 from joinery.plan.stream import Stream
 from joinery.project.product import ProjectSpec
-from joinery.solutions.spark_state.group_program import Closing, Group
+from joinery.solutions.spark_state.event_fold_program import EventFold
+from joinery.solutions.spark_state.group_program import Closing, Cuts, Group
+from joinery.solutions.spark_state.pattern_program import Pattern, Rule
 from joinery.solutions.spark_state.program import (
     FanOut,
     Fold,
@@ -39,6 +41,7 @@ from joinery.solutions.spark_state.stream_program import (
     Claim,
     CurrentLookup,
     MapEvents,
+    PairEvents,
     Rolling,
     Seen,
 )
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from joinery.spark.kernel import BatchKernel
+    from joinery.vault.door import VaultDoor
 
 TICK_MS = 1000
 _STORE_ROWS = 200_000
@@ -89,6 +93,7 @@ class QueryStarter:
         memory_share: Of the memory of Spark's tasks, what one query may count on.
         once: Whether a query ends at the end that its logs have when it starts.
         warn: Takes what someone should look at.
+        vault: The door at which tasks ask for keys; None where nothing is personal.
     """
 
     spark: SparkSession
@@ -99,6 +104,7 @@ class QueryStarter:
     memory_share: float
     once: bool
     warn: Callable[[RunWarning], None]
+    vault: VaultDoor | None = None
 
     def start_all(self, queries: Sequence[QueryRun]) -> dict[str, StreamingQuery]:
         """Start all queries, or none."""
@@ -165,6 +171,8 @@ class QueryStarter:
         pending = RealTimeMark(checkpoint).pending(spark, kafka_topics(documents))
         quarantine = Quarantine(spec.path_of(spec.run.checkpoint), query.name)
         records = quarantine.apply(raw.frame, raw.topics)
+        if self.vault is not None and isinstance(kernel, Kernel):
+            kernel = replace(kernel, vault=self.vault.address)
         ended = ended_batch(checkpoint)
         if ended is not None and isinstance(kernel, Kernel):
             chain = kernel.chain_to(records, raw.topics, ended)
@@ -208,11 +216,16 @@ def _has_timer(node: KernelNode) -> bool:
             | Versions()
             | Fold()
             | Group()
+            | Cuts()
             | History()
             | Search()
+            | EventFold()
+            | Pattern()
+            | Rule()
             | Claim()
             | MapEvents()
             | Rolling()
+            | PairEvents()
             | Seen()
         ):
             return False

@@ -104,7 +104,7 @@ class StoreWait:
     Attributes:
         check: Raises once another run has taken over.
         ended: True once the run is to end; a wait ends then.
-        tell: Told by target what is waited for, and None once that is over.
+        tell: Called by target with what is waited for, and None once that is over.
     """
 
     check: Callable[[], None]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from joinery.errors import JoineryError, RunError
 from joinery.model.progress import Progress, Waiting
 from joinery.project.quantity import duration_text
+from joinery.spark.batch.pause import Pauses, paused_warning
 from joinery.spark.batch.progress import ProgressBoard
 from joinery.spark.batch.query import BatchRefusedError, QueryRun
 from joinery.spark.batch.start import LogsEnded, OverdueTimers
@@ -44,6 +45,7 @@ _OUTAGE = re.compile(
     r"|LeaderNotAvailable|NotLeaderOrFollower|CoordinatorNotAvailable)Exception"
     r"|Cannot fetch record for offset"
 )
+_INTERRUPT = re.compile(r"\b(ClosedByInterrupt|InterruptedIO|Interrupted)Exception\b")
 _AGAIN_S = 2.0
 _FRUITLESS = 5
 
@@ -55,7 +57,7 @@ class Outage:
     Attributes:
         query: The query's name.
         target: What is waited for, in words.
-        tell: Told what is waited for, and None once that is over.
+        tell: Called with what is waited for, and None once that is over.
         fruitless: How often the query began again since its last batch.
     """
 
@@ -136,6 +138,14 @@ def is_outage(failure: Exception) -> bool:
     return any(_OUTAGE.search(each) for each in reasons_of(failure))
 
 
+def is_interrupt(failure: Exception) -> bool:
+    """Return whether a query ended because its stop broke off what it was reading or writing.
+
+    Spark takes such a failure for a stop itself, but only where nothing has wrapped it.
+    """
+    return any(_INTERRUPT.search(each) for each in reasons_of(failure))
+
+
 _LOOK_EVERY_S = 1.0
 
 
@@ -146,11 +156,12 @@ class Watch:
         queries: The queries.
         start: Starts one again after an outage.
         real_time: The real-time side of the run, if it has one; an outage ends it.
-        board: Told of what is waited for.
+        board: Notified of what is waited for.
         topics: Tells what the sources of a query have lost for good; closed with this.
         files: Compares change files with what was read of them; closed with this.
         overdue: By query, what came due before it was started, where something can.
         ended: By query, the end of its logs, where the run is to close what is open then.
+        pauses: Tells which queries somebody paused.
 
     Attributes:
         error: Why the run failed, once it has.
@@ -166,7 +177,9 @@ class Watch:
         files: FileWatch,
         overdue: Mapping[str, OverdueTimers],
         ended: Mapping[str, LogsEnded],
+        pauses: Pauses,
     ) -> None:
+        self._pauses = pauses
         self._overdue = overdue
         self._ended = ended
         self._topics = topics
@@ -184,6 +197,19 @@ class Watch:
     def begin(self, started: Mapping[str, StreamingQuery]) -> None:
         """Watch all queries from now on, as they were started."""
         self._active.update(started)
+
+    def begins_paused(self, query: QueryRun) -> bool:
+        """Return whether a query is not to be started with the others; warn of it."""
+        if (asked := self._pauses.asked(query.name)) is None:
+            return False
+        self._pauses.rest(query)
+        self._board.warn(paused_warning(query, asked))
+        return True
+
+    @property
+    def paused(self) -> frozenset[str]:
+        """The queries that stand still because somebody paused them."""
+        return self._pauses.resting
 
     def close(self) -> None:
         """Look after nothing any more."""
@@ -224,18 +250,31 @@ class Watch:
         return bool(running)
 
     def _still_running(self, query: QueryRun) -> bool:
-        active = self._active[query.name]
         if (lost := self._topics.found(query.name)) is not None:
             self._fail(lost)
+        if query.name in self._pauses.resting:
+            return self._still_resting(query)
+        active = self._active[query.name]
+        self._pauses.heed(query)
+        query.repair()
         if active.isActive:
             self._outages[query.name].seen(self._topics.unreachable(query.name))
-            if query.lease.lost or (query.ending.is_set() and self._may_stop(query, active)):
+            leaves = query.ending.is_set() or query.pausing.is_set()
+            if query.lease.lost or (leaves and self._may_stop(query, active)):
                 active.stop()
             elif self._missed_timers(query, active):
                 active.stop()
                 self._begin_overdue(query)
             return True
         failure = query.lease.lost or query.failure or active.exception()
+        leaves = query.ending.is_set() or query.pausing.is_set()
+        if failure is not None and leaves and is_interrupt(failure):
+            failure = None
+        if query.pausing.is_set() and (failure is None or isinstance(failure, BatchRefusedError)):
+            del self._active[query.name]
+            self._has_read_all = {}
+            self._pauses.rest(query)
+            return self._still_resting(query)
         if failure is not None and not isinstance(failure, BatchRefusedError):
             if self._waits(query, failure):
                 return not query.ending.is_set() and self._begin_again(query)
@@ -251,6 +290,32 @@ class Watch:
         elif query.name in self._ended and not query.ending.is_set():
             return self._end_logs(query)
         return False
+
+    def _still_resting(self, query: QueryRun) -> bool:
+        """Look after a paused query; start it once it is to go on."""
+        if query.lease.lost is not None:
+            self._fail(failed_query(query.name, query.lease.lost))
+            return False
+        if query.ending.is_set():
+            return False
+        query.repair()
+        if self._pauses.asked(query.name) is not None:
+            return not self._pauses.ends
+        if not self._outages[query.name].due():
+            return True
+        query.failure = None
+        query.pausing.clear()
+        try:
+            self._active[query.name] = self._start(query)
+        except KafkaUnreachableError as error:
+            self._outages[query.name].note(error)
+            return True
+        except JoineryError as error:
+            self._fail(error)
+            return False
+        self._outages[query.name].seen(None)
+        self._pauses.end(query)
+        return True
 
     def _end_logs(self, query: QueryRun) -> bool:
         """Start a query that has read its logs for what is open then; return whether there is."""

@@ -6,20 +6,21 @@ needs. Invariant: the user's session, its settings and what is active stay as th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.fold import FoldForm
 from joinery.plan.history import HistoryForm
-from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Relation
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
 from joinery.plan.stream import Stream, product_of
 from joinery.project.product import ProjectSpec, RunSpec
+from joinery.project.window import Emit, Sliding
 from joinery.solutions.spark_state.lower import lower
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.batch.query_kernel import lowered_streams
@@ -74,31 +75,16 @@ def documents(
     require_classic(spark)
     if product.outbox:
         raise FrameError(f'product "{product.name}" has an outbox, and no documents')
-    if isinstance(product.form, AggregateForm):
-        raise FrameError(f'product "{product.name}" keeps groups, which DataFrames cannot do yet')
-    if isinstance(product.form, HistoryForm):
-        raise FrameError(f'product "{product.name}" keeps versions, which DataFrames cannot do yet')
-    if isinstance(product.form, SearchForm):
-        raise FrameError(f'product "{product.name}" searches, which DataFrames cannot do yet')
-    if isinstance(product.form, FoldForm):
-        raise FrameError(f'product "{product.name}" folds events, which DataFrames cannot do yet')
-    if isinstance(product.form, PatternForm):
-        raise FrameError(f'product "{product.name}" finds patterns, which DataFrames cannot do yet')
-    if any(each.as_of is not None for each in product.root.walk()):
-        message = f'product "{product.name}" embeds versions, which DataFrames cannot do yet'
-        raise FrameError(message)
-    if isinstance(product.form, DocumentForm) and product.form.waits:
-        message = f'product "{product.name}" waits for a watermark, which DataFrames cannot do yet'
-        raise FrameError(message)
-    if product.reads:
-        read = product.reads[-1].name
-        message = f'product "{product.name}" reads product "{read}", which DataFrames cannot do yet'
-        raise FrameError(message)
+    if any(each.personal is not None for each in product.relations):
+        message = f'product "{product.name}" has personal columns, which DataFrames cannot seal'
+        raise FrameError(message, hint="Run the project: joinery run.")
+    for reason in _form_against(product):
+        raise FrameError(f'product "{product.name}" {reason}, which DataFrames cannot do yet')
     if format not in _FORMATS:
         raise FrameError(f'documents have no format "{format}"', hint='Use "struct" or "json".')
     limits = run or RunSpec()
     program = lower(
-        [product],
+        [product, *product.reads],
         tombstone_retention_micros=limits.tombstone_retention_ms * 1000,
         max_document_bytes=limits.max_document_bytes,
     )
@@ -112,6 +98,41 @@ def documents(
     clone = clone_session(spark, STATE_SETTINGS)
     kernel = open_kernel(clone, program, product.relations)
     return _chain(kernel, given, json=format == "json", dead_letters=dead_letters)
+
+
+def _form_against(product: Product) -> Iterator[str]:
+    """Yield what of a product, or of one that it reads, waits for a watermark.
+
+    Watermarks are kept with the logs of a run; frames are in none.
+    """
+    for form in (each.form for each in (product, *product.reads)):
+        match form:
+            case AggregateForm():
+                if isinstance(form.window, Sliding):
+                    yield "has sliding windows"
+                yield from _emit_against(form.emit)
+            case PatternForm():
+                if form.absent is not None:
+                    yield "waits for what does not happen (not)"
+                yield from _emit_against(form.emit)
+            case FoldForm():
+                if form.wait_us > 0:
+                    yield "waits for missing numbers (wait)"
+            case DocumentForm():
+                if any(each.as_of is not None for each in form.root.walk()):
+                    yield "embeds versions"
+                yield from _emit_against(form.emit)
+            case HistoryForm() | SearchForm() | OutboxForm() | Stream():
+                pass
+            case _:
+                assert_never(form)
+
+
+def _emit_against(emit: Emit) -> Iterator[str]:
+    if emit.when == "closed":
+        yield "waits for a watermark (emit: when)"
+    if emit.late != "correct":
+        yield "leaves out late rows (emit: late)"
 
 
 def _chain(
@@ -143,7 +164,7 @@ def _chain(
 
 def _pairs(program: KernelProgram, product: Product) -> list[tuple[RelationProgram, Relation]]:
     by_name = {each.name: each for each in product.relations}
-    return [(each, by_name[each.name]) for each in program.relations]
+    return [(each, by_name[each.name]) for each in program.decoded]
 
 
 def _check_names(product: Product, frames: Mapping[str, Any]) -> None:

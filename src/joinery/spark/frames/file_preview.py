@@ -1,4 +1,4 @@
-"""What a product or a stream makes of its change files, on the reference solution: no Spark.
+"""What a product or a stream makes of its logs, on the reference solution: no Spark.
 
 All that is read is one batch: the documents that would stand, or the events that would be
 sent. Nothing of the project's own is written.
@@ -16,13 +16,13 @@ from joinery.model.change import Change, DocumentChange
 from joinery.model.warning import RunWarning
 from joinery.plan.nodes import Product, Relation
 from joinery.plan.stream import Stream
-from joinery.project.kinds import FORMATS
 from joinery.project.product import ProjectSpec
 from joinery.project.source_warning import source_warnings
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.stream_reference import StreamReference
 from joinery.solutions.protocol import DeadDocument, Emissions
 from joinery.spark.source.feed import FileChanges, read_files
+from joinery.spark.source.log_order import in_written_order, unreadable
 from joinery.spark.source.warning import column_warnings
 
 MOST = 50_000
@@ -64,23 +64,34 @@ class FilePreview:
 
 
 def preview_files(
-    spec: ProjectSpec, plan: Product | Stream, *, most: int = MOST, until_closed: bool = False
+    spec: ProjectSpec,
+    plan: Product | Stream,
+    *,
+    most: int = MOST,
+    until_closed: bool = False,
+    as_of: str = "",
 ) -> FilePreview:
-    """Return what a product or a stream makes of its change files.
+    """Return what a product or a stream makes of its logs.
 
     Args:
         spec: The project, whose sources name the folders.
         plan: Of the product or stream; its expressions are portable.
         most: How many records of a topic are read, the first ones.
         until_closed: Whether all logs end with them, so that no window stays open.
+        as_of: Only what was written up to then, a moment as `in_written_order` takes it; empty
+            for all.
 
     Raises:
-        PreviewError: A source is no folder of change files.
-        RunError: Java is missing, or the files cannot be read.
+        PreviewError: A log cannot be read without a run.
+        MomentError: `as_of` is no moment of the logs.
+        RunError: Java is missing, or the records cannot be read.
     """
     started_at = time.monotonic()
     relations = _readable(spec, plan)
     records = read_files(spec, relations, most=most)
+    if as_of:
+        _, written = in_written_order(spec, relations, records, as_of)
+        records = replace(records, changes=tuple(written))
     time_us = time.time_ns() // 1000
     if isinstance(plan, Product):
         solution = ReferenceSolution(plan, max_document_bytes=spec.run.max_document_bytes)
@@ -118,21 +129,19 @@ def _readable(spec: ProjectSpec, plan: Product | Stream) -> tuple[Relation, ...]
     """Return the relations that are read; those of stores too, where a source has them."""
     stores = () if isinstance(plan, Product) else plan.stored_tables
     relations = tuple(dict.fromkeys((*plan.relations, *stores)))
-    kinds = {each.name: each.kind for each in spec.sources}
     for each in relations:
-        kind = kinds.get(each.source)
-        if kind != "files" or FORMATS[each.format].registry:
-            what = f'from "{kind}"' if kind != "files" else f'in format "{each.format}"'
+        if reason := unreadable(spec, each):
             raise PreviewError(
-                f'a preview reads change files only, and relation "{each.name}" is read {what}',
+                f'a preview cannot read relation "{each.name}", which {reason}',
                 hint="Run it: joinery run --once; or give rows by hand: joinery test.",
             )
     return relations
 
 
 def _missing(spec: ProjectSpec, relations: Sequence[Relation]) -> tuple[Path, ...]:
-    sources = {each.name: dict(each.options) for each in spec.sources}
-    folders = (spec.path_of(str(sources[each.source]["path"])) / each.topic for each in relations)
+    paths = {each.name: dict(each.options).get("path") for each in spec.sources}
+    listed = [(paths[each.source], each.topic) for each in relations]
+    folders = (spec.path_of(str(path)) / topic for path, topic in listed if path is not None)
     return tuple(each for each in dict.fromkeys(folders) if not each.is_dir())
 
 

@@ -26,6 +26,7 @@ from joinery.model.warning import RunWarning, Warnings, warn
 from joinery.plan.nodes import Relation
 from joinery.solutions.spark_state.program import RelationProgram
 from joinery.spark.kernel import Kernel
+from joinery.spark.source.kafka import logged_us
 from joinery.spark.source.warning import frame_warning
 
 OP, POSITION = "__op", "__position"
@@ -74,7 +75,7 @@ class TypedFrame:
 
 @dataclass(frozen=True, slots=True)
 class RawFrame:
-    """Columns major, minor, file, key, value and error."""
+    """Columns major, minor, file, key, value, error and logged."""
 
     frame: DataFrame
 
@@ -165,6 +166,8 @@ def _records(numbered: DataFrame, names: Sequence[str], *, place: tuple[str, str
         found = F.col(f"c{list(names).index(name)}") if name in names else F.lit(None)
         return found.cast(kind).alias(name)
 
+    told = names.index("timestamp") if set(_KAFKA) <= set(names) else None
+    logged = None if told is None else logged_us(f"c{told}")
     stands = all(each in names for each in place)
     major, minor = (
         column(each, "bigint") if stands else F.lit(None).cast("bigint") for each in place
@@ -176,6 +179,7 @@ def _records(numbered: DataFrame, names: Sequence[str], *, place: tuple[str, str
         column("key", "binary"),
         column("value", "binary"),
         column("error", "string"),
+        column("logged", "bigint") if logged is None else logged,
     )
 
 

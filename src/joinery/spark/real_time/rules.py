@@ -22,20 +22,22 @@ from joinery.plan.history import HistoryForm
 from joinery.plan.nodes import DocumentForm, OutboxForm, Product, Sink
 from joinery.plan.pattern import PatternForm
 from joinery.plan.search import SearchForm
-from joinery.plan.stream import (
+from joinery.plan.step import (
     Filter,
+    Join,
     Lookup,
     MapRows,
     Rolling,
     SeenFilter,
     Select,
-    Stream,
     Union,
     WithColumns,
 )
+from joinery.plan.stream import Stream
+from joinery.project.form import Pairs
 from joinery.project.option import plain
-from joinery.project.product import Pairs, ProjectSpec
-from joinery.project.window import Session, Sliding
+from joinery.project.product import ProjectSpec
+from joinery.project.window import Sliding
 from joinery.spark.source.source import SourceRead
 
 _SINK_OPTIONS = frozenset(
@@ -190,28 +192,26 @@ def _form_against(product: Product) -> Iterator[str]:
                 yield f'product "{product.name}" embeds versions, which real time does not run yet'
             if product.form.waits:
                 yield f'product "{product.name}" is sent once it is decided, known by batch'
+            if product.form.emit.late != "correct":
+                yield f'product "{product.name}" leaves out late rows (emit: late), known by batch'
         case OutboxForm():
             yield f'product "{product.name}" has an outbox, which needs batches'
         case Stream():
             yield from _steps_against(product.form)
         case AggregateForm():
             yield from _groups_against(product.name, product.form)
-        case HistoryForm():
-            yield f'product "{product.name}" keeps versions, which real time does not run yet'
         case SearchForm():
-            yield f'product "{product.name}" searches, which real time does not run yet'
-        case FoldForm():
-            yield f'product "{product.name}" folds events, which real time does not run yet'
-        case PatternForm():
-            yield f'product "{product.name}" finds patterns, which real time does not run yet'
+            if not product.form.retroactive:
+                name = product.name
+                yield f'product "{name}" keeps no documents (retroactive: false) to send again'
+        case HistoryForm(does=does) | FoldForm(does=does) | PatternForm(does=does):
+            yield f'product "{product.name}" {does}, which real time does not run yet'
         case _:
             assert_never(product.form)
 
 
 def _groups_against(name: str, form: AggregateForm) -> Iterator[str]:
     """Yield what of groups waits for a watermark, which batches alone keep."""
-    if isinstance(form.window, Session):
-        yield f'product "{name}" has sessions, which real time does not run yet'
     if isinstance(form.window, Sliding):
         yield f'product "{name}" has sliding windows, which move by batch'
     if form.emit.when == "closed":
@@ -235,7 +235,9 @@ def _steps_against(stream: Stream) -> Iterator[str]:
             case Union(other):
                 yield from _steps_against(other)
             case SeenFilter():
-                yield f'stream "{stream.name}" asks what was seen, which needs batches'
+                yield f'stream "{stream.name}" filters by what was seen, which needs batches'
+            case Join():
+                yield f'stream "{stream.name}" joins "{step.other.name}", which needs batches'
             case Rolling():
                 yield f'stream "{stream.name}" has rolling columns, which need batches'
             case Lookup() | Filter() | Select() | WithColumns():

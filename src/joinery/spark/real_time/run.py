@@ -73,7 +73,7 @@ class RealTimeQuery:
         counts: Tells what real-time mode has counted since it began.
         close_counts: Ends the counting.
         times: Knows how far event times had come in batches.
-        board: Told of the counts.
+        board: Notified of the counts.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Ticker:
         query: The query's name.
         counts: Tells what was counted since the query began.
         times: Knows how far event times had come before.
-        board: Told of what came since.
+        board: Notified of what came since.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class RealTimeRun:
 
     Args:
         spec: The project.
-        board: Told of what is counted.
+        board: Notified of what is counted.
     """
 
     def __init__(self, spec: ProjectSpec, board: ProgressBoard) -> None:

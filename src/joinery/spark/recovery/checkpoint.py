@@ -14,6 +14,7 @@ from typing import Any
 
 from joinery.errors import StateMismatchError
 from joinery.files import write_whole
+from joinery.spark.partitions import PARTITIONS
 from joinery.spark.source.source import SourceRead
 
 FILE_NAME = "joinery.sources.json"
@@ -54,6 +55,15 @@ def batch_time_ms(checkpoint: Path) -> int:
     """Return when the last batch was that was begun, in milliseconds since 1970; else 0."""
     begun = _batches(checkpoint / "offsets")
     return int(_settings(checkpoint, max(begun))[_TIME]) if begun else 0
+
+
+def partitions_of(checkpoint: Path) -> int | None:
+    """Return in how many partitions a checkpoint keeps state; None before its first batch."""
+    begun = _batches(checkpoint / "offsets")
+    if not begun:
+        return None
+    noted = _settings(checkpoint, max(begun)).get("conf", {}).get(PARTITIONS)
+    return int(noted) if noted else None
 
 
 def begin_empty_batch(checkpoint: Path, now_ms: int) -> None:
@@ -115,14 +125,23 @@ def claim_sources(checkpoint: Path, query: str, reads: Sequence[SourceRead]) -> 
     Raises:
         StateMismatchError: The positions there are those of other sources.
     """
-    ours = [{"name": each.source.name, "kind": each.source.kind} for each in reads]
+    ours = [_named(each) for each in reads]
     file = checkpoint / FILE_NAME
     if _batches(checkpoint / "offsets") and file.exists():
         stored = json.loads(file.read_text(encoding="utf-8"))
         if stored != ours:
+            if _names(stored) == _names(ours):
+                raise _read_anew(query)
             raise _mismatch(checkpoint, query, _names(stored), _names(ours))
         return
     write_whole(file, json.dumps(ours), synced=True)
+
+
+def _named(read: SourceRead) -> dict[str, str]:
+    """Return what tells a source's log from others; a database's is another once read anew."""
+    spool = dict(read.source.options).get("spool")
+    log = {"spool": str(spool)} if spool else {}
+    return {"name": read.source.name, "kind": read.source.kind, **log}
 
 
 def _batches(folder: Path) -> set[int]:
@@ -132,6 +151,14 @@ def _batches(folder: Path) -> set[int]:
 
 def _names(sources: Sequence[dict[str, str]]) -> str:
     return ", ".join(f"{each['name']} ({each['kind']})" for each in sources)
+
+
+def _read_anew(query: str) -> StateMismatchError:
+    return StateMismatchError(
+        f'the checkpoint of query "{query}" belongs to a spool that is gone',
+        detail="The tables of its database were read anew since. Nothing was read or written.",
+        hint="Run joinery run --rebuild: it reads them whole, then takes the place of this one.",
+    )
 
 
 def _mismatch(checkpoint: Path, query: str, stored: str, ours: str) -> StateMismatchError:

@@ -17,6 +17,7 @@ from joinery.delivery.query_paths import QueryPaths
 from joinery.errors import JoineryError
 from joinery.model.progress import BatchProgress
 from joinery.plan.nodes import Plan
+from joinery.project.form import OutboxSpec
 from joinery.project.kinds import with_solution
 from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.solutions.spark_state.fingerprint import SPARK_STATE
@@ -124,7 +125,7 @@ def _run(spark: SparkSession, spec: ProjectSpec, how: Measurement, measured: Mea
     def note(batch: BatchProgress) -> None:
         if batch.read:
             measured.batches.append((batch.read, batch.seconds))
-        measured.store.update(asked_of_store(batch))
+        measured.store.update(store_requests(batch))
         measured.documents += sum(each.get("upserts", 0) for each in batch.documents.values())
         how.on_batch(batch)
         if measured.changes >= how.sample.changes:
@@ -141,7 +142,7 @@ def _run(spark: SparkSession, spec: ProjectSpec, how: Measurement, measured: Mea
     runs[0].await_termination()
 
 
-def asked_of_store(batch: BatchProgress) -> dict[str, int]:
+def store_requests(batch: BatchProgress) -> dict[str, int]:
     """Return what a batch asked of its store; a service that bills requests counts its own."""
     billed: Counter[str] = Counter()
     for counts in batch.counters.values():
@@ -171,6 +172,6 @@ def _beside(spec: ProjectSpec, folder: Path, sample: Sample) -> ProjectSpec:
     products = tuple(
         replace(each, sinks=sinks, settle_ms=None, ready=())
         for each in spec.products
-        if each.outbox is None
+        if not isinstance(each.form, OutboxSpec)
     )
     return replace(spec, run=run, products=products, streams=())

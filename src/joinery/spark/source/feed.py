@@ -19,16 +19,19 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.artifact import java
+from joinery.dead_letters.open import source_brokers
 from joinery.errors import RunError
 from joinery.model.change import Change
 from joinery.model.progress import Counts, split_columns
 from joinery.plan.nodes import Relation
+from joinery.project.postgres import as_files
 from joinery.project.product import ProjectSpec, SourceSpec
 from joinery.semantics.read_change import read_changes
 from joinery.solutions.spark_state.assembler import Slot
 from joinery.solutions.spark_state.program import KernelProgram, RelationProgram
 from joinery.spark.jar import kernel_jar, spark_home
 from joinery.spark.kernel import class_of, formats_json, load_jar, reading_of
+from joinery.spark.source.hand_over import HandedOver
 from joinery.spark.source.source import BatchLabel, Topic
 
 if TYPE_CHECKING:
@@ -129,7 +132,7 @@ class FileFeedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What change files tell.
+    """What change files, or topics in Kafka, tell.
 
     Attributes:
         changes: In log order.
@@ -137,6 +140,9 @@ class FileChanges:
         counts: By relation: `read`, `dead`, and what a format counts.
         left: By relation, how many records of its topic were not read.
         columns: By relation, what its rows had, as `column_warnings` takes it.
+        files: By relation, the files of its topic by the first part of a change's place.
+        logged_s: By relation of a topic in Kafka, when that took each record, by its place, in
+            seconds since 1970.
     """
 
     changes: Sequence[Change]
@@ -144,23 +150,31 @@ class FileChanges:
     counts: Mapping[str, Mapping[str, int]]
     left: Mapping[str, int]
     columns: Mapping[str, Counts]
+    files: Mapping[str, Mapping[int, Path]]
+    logged_s: Mapping[str, Mapping[tuple[int, int], float]]
 
 
 def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -> FileChanges:
-    """Return what the change files of some relations tell.
+    """Return what the change files, or the topics in Kafka, of some relations tell.
 
     Args:
-        spec: The project, which names the folders.
-        relations: Their sources are of kind `files`.
+        spec: The project, which names the folders and the brokers.
+        relations: Their sources are folders, databases whose spool is one, or in Kafka.
         most: How many records of a topic are read.
 
     Raises:
-        RunError: Java is missing, or the files cannot be read.
+        RunError: Java is missing, or the records cannot be read.
     """
-    folders = _folders(spec, relations)
-    topics = [(name, topic) for name, listed in folders.items() for topic in listed]
+    listed = _topics(relations)
+    brokers = {name: each for name, each in listed.items() if _source(spec, name).kind == "kafka"}
+    folders = {name: each for name, each in listed.items() if name not in brokers}
+    topics = [(name, each) for part in (folders, brokers) for name in part for each in part[name]]
     readers = [_readers(relations, *each) for each in topics]
     with tempfile.TemporaryDirectory(prefix="joinery-") as output:
+        handed = HandedOver(Path(output, "records"))
+        for place, (name, topic) in enumerate(topics):
+            if name in brokers:
+                handed.take(source_brokers(_source(spec, name)), topic, place, most=most)
         told = _ask(
             {
                 "program": feed_program(relations).to_json(),
@@ -168,9 +182,10 @@ def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -
                 "sources": [each.source for each in relations],
                 "topics": [each.topic for each in relations],
                 "folders": [
-                    {"path": str(_path(spec, name)), "topics": listed}
-                    for name, listed in folders.items()
+                    {"path": str(_path(spec, name)), "topics": named}
+                    for name, named in folders.items()
                 ],
+                "records": str(handed.file) if handed.logged_s else None,
                 "read": readers,
                 "maxRecords": most,
                 "maxRecordBytes": spec.run.max_record_bytes,
@@ -179,17 +194,23 @@ def read_files(spec: ProjectSpec, relations: Sequence[Relation], *, most: int) -
         )
         changes = read_changes(_lines(Path(output, ".changes")), relations)
         letters = [json.loads(each) for each in _lines(Path(output, "dead_letters"))]
-    left = {
-        relations[place].name: count
-        for places, count in zip(readers, told["left"], strict=True)
-        for place in places
-        if count
-    }
     counts, columns = split_columns(told["counts"].get("relations", {}))
-    return FileChanges(changes, letters, counts, left, columns)
+    left, files, logged_s = {}, {}, {}
+    for topic_place, places in enumerate(readers):
+        source, topic = topics[topic_place]
+        for each in (relations[place].name for place in places):
+            if more := told["left"][topic_place] + handed.left.get(topic_place, 0):
+                left[each] = more
+            if source in folders:
+                named = told["files"][topic_place].items()
+                root = _path(spec, source) / topic
+                files[each] = {int(number): root / file for number, file in named}
+            else:
+                logged_s[each] = handed.logged_s[topic_place]
+    return FileChanges(changes, letters, counts, left, columns, files, logged_s)
 
 
-def _folders(spec: ProjectSpec, relations: Sequence[Relation]) -> dict[str, list[str]]:
+def _topics(relations: Sequence[Relation]) -> dict[str, list[str]]:
     """Return the topics that are read, by source."""
     found: dict[str, list[str]] = {}
     for each in relations:
@@ -200,8 +221,12 @@ def _folders(spec: ProjectSpec, relations: Sequence[Relation]) -> dict[str, list
 
 
 def _path(spec: ProjectSpec, name: str) -> Path:
-    source: SourceSpec = next(each for each in spec.sources if each.name == name)
-    return spec.path_of(str(dict(source.options)["path"]))
+    return spec.path_of(str(dict(_source(spec, name).options)["path"]))
+
+
+def _source(spec: ProjectSpec, name: str) -> SourceSpec:
+    found = next(each for each in spec.sources if each.name == name)
+    return as_files(spec, found) if found.kind == "postgres" else found
 
 
 def _readers(relations: Sequence[Relation], source: str, topic: str) -> list[int]:

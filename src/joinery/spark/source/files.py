@@ -72,6 +72,7 @@ def open_files(
         .load()
     )
     named = frame.withColumn("name", F.lit(None).cast("string"))
+    named = named.withColumn("logged", F.lit(None).cast("bigint"))
     return RawStream(named, tuple((each,) for each in topics))
 
 

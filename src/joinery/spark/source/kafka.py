@@ -239,7 +239,14 @@ def _records(frame: DataFrame, topics: Sequence[str], max_record_bytes: int) -> 
         F.col("value"),
         F.when(key + value > max_record_bytes, F.lit("too_large")).alias("error"),
         own.cast("string").alias("name"),
+        logged_us("timestamp"),
     )
+
+
+def logged_us(timestamp: str) -> Column:
+    """Return the column `logged` of records: their time, but where Kafka gives -1 for none."""
+    micros = F.unix_micros(timestamp)
+    return F.when(micros >= 0, micros).alias("logged")
 
 
 def _placed(frame: DataFrame) -> DataFrame:
@@ -262,6 +269,7 @@ def _placed(frame: DataFrame) -> DataFrame:
         F.when(placed, minor).otherwise(F.col("offset")).alias("minor"),
         F.when(placed, key).otherwise(F.col("key")).alias("key"),
         F.col("value"),
+        F.col("timestamp"),
     )
 
 

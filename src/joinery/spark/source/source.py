@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from joinery.capture.spool import SpoolFolder
 from joinery.errors import SpecError
 from joinery.model.progress import BatchLimit, Bound, Counts
 from joinery.model.warning import RunWarning
-from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import Product, Relation
+from joinery.plan.watermark import ordered
 from joinery.project.kafka import is_named
+from joinery.project.postgres import as_files, spool_of
 from joinery.project.product import ProjectSpec, RunSpec, SourceSpec
+from joinery.vault.erasure import erasures_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,8 +42,9 @@ class RawStream:
 
     Attributes:
         frame: Columns topic (a number), major and minor (the place in the log), file, key,
-            value, error (why the record is a dead letter, else null) and name (the topic's
-            own, where the number does not tell it).
+            value, error (why the record is a dead letter, else null), name (the topic's own,
+            where the number does not tell it) and logged (when the log took it, in microseconds
+            since 1970, else null).
         topics: For each number, the topics it stands for, as relations name them.
         lost: By topic, the records that the log lost before they were read.
         warnings: What someone should look at.
@@ -52,7 +56,7 @@ class RawStream:
     warnings: tuple[RunWarning, ...] = ()
 
 
-KINDS = ("files", "kafka")
+KINDS = ("files", "kafka", "postgres")
 
 
 class SourceNotThereError(SpecError):
@@ -89,20 +93,21 @@ def sources_of(spec: ProjectSpec, products: Sequence[Product]) -> tuple[SourceRe
     """
     relations = tuple(dict.fromkeys(each for one in products for each in one.relations))
     names = sorted({each.source for each in relations})
-    ordered = [
-        each.form.relation
-        for each in products
-        if isinstance(each.form, AggregateForm) and _goes_by_order(each.form)
-    ]
-    return tuple(_source_read(spec, name, relations, ordered) for name in names)
+    by_order = [relation for each in products for relation in ordered(each.form)]
+    reads = tuple(_source_read(spec, name, relations, by_order) for name in names)
+    personal = [each.name for each in relations if each.personal is not None]
+    return (*reads, _erasures_read(spec, personal)) if personal else reads
 
 
-def _goes_by_order(form: AggregateForm) -> bool:
-    """Return whether a row counts or not by the times before it in its log.
+ERASURES = "erasures (joinery)"
+"""The source of what was erased; its topics are relations."""
 
-    It does where late rows are left out, and where windows are forgotten.
-    """
-    return form.emit.late != "correct" or form.window is not None
+
+def _erasures_read(spec: ProjectSpec, relations: Sequence[str]) -> SourceRead:
+    """Return the source of erasures, which come last and are no records of their relations."""
+    folder = erasures_folder(spec.path_of(spec.run.checkpoint))
+    source = SourceSpec(ERASURES, "files", (("path", str(folder)),))
+    return SourceRead(source, dict.fromkeys(relations, ()))
 
 
 def _source_read(
@@ -123,7 +128,15 @@ def _source_read(
         if relation.source == name:
             read[relation.topic] = (*read.get(relation.topic, ()), relation.name)
     in_order = dict.fromkeys(each.topic for each in ordered if each.source == name)
+    if source.kind == "postgres":
+        source = _spooled(spec, source)
     return SourceRead(source, read, tuple(in_order))
+
+
+def _spooled(spec: ProjectSpec, source: SourceSpec) -> SourceSpec:
+    """Return the files that a database's changes are captured into, and which spool they are."""
+    files, spool = as_files(spec, source), SpoolFolder(spool_of(spec, source)).identity
+    return replace(files, options=(*files.options, ("spool", spool.id if spool else "")))
 
 
 _SETTINGS = 1  # the second line of an entry in Spark's offset log

@@ -15,13 +15,13 @@ from typing import Any
 from joinery.lookups.asker import Asker
 from joinery.lookups.coherence import Coherence
 from joinery.lookups.protocol import Answer, Key, LookupTable, Unfit
-from joinery.lookups.registry import make_asker, table_of, target_asked
+from joinery.lookups.registry import lookup_target, make_asker, table_of
 from joinery.lookups.value import RowReader
 from joinery.lookups.whole import Whole
 from joinery.model.lookup import LookupProgress
 from joinery.model.progress import Waiting
 from joinery.model.type import Struct
-from joinery.plan.stream import Lookup
+from joinery.plan.step import Lookup
 from joinery.semantics.render import renderer
 
 _JSON = json.JSONDecoder(parse_float=Decimal)
@@ -36,7 +36,7 @@ class StreamLookups:
         names: What each is called: stream and table.
         folder: Where relative paths begin.
         ended: True once the run is to end.
-        tell: Told the place of a store and what is waited for, None once that is over.
+        tell: Called with the place of a store and what is waited for, None once that is over.
         coherence: Tells the askers which rows the run's own sinks have written anew.
     """
 
@@ -58,7 +58,7 @@ class StreamLookups:
         heard = coherence or Coherence()
         for node, lookup in lookups.items():
             store = self._stores[node]
-            heard.add(target_asked(lookup, folder), store.asker, store.table)
+            heard.add(lookup_target(lookup, folder), store.asker, store.table)
 
     def open(self) -> None:
         """Open all stores; wait for one that is not there, for a while.

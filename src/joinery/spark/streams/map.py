@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from joinery.lookups.protocol import Unfit
 from joinery.lookups.value import RowReader
 from joinery.model.type import Struct
-from joinery.plan.stream import MapRows
+from joinery.plan.step import MapRows
 from joinery.semantics.stream_reference import function_of
 
 

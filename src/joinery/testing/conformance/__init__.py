@@ -44,6 +44,7 @@ from joinery.testing.conformance.stream_suite import (
     check_streams,
 )
 from joinery.testing.conformance.suite import ConformanceError, Outcome, check, examine
+from joinery.testing.conformance.task_writing import by_tasks
 from joinery.testing.conformance.within_cases import closed_within_cases, within_cases
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "all_cases",
     "as_of_cases",
     "batch",
+    "by_tasks",
     "case",
     "check",
     "check_lookup",

@@ -82,6 +82,9 @@ products:
 """
 
 
+_HIGHEST = 2**63 - 1
+
+
 def _event(
     number: int | None,
     type_: str,
@@ -345,6 +348,19 @@ _CASES = (
             counts={"expression_errors": 1},
         ),
         when(_reading(3, "Paid", cents=1)),
+    ),
+    case(
+        "nothing comes after the highest number of all, and everything before it",
+        _TYPES,
+        when(
+            _reading(_HIGHEST, "Read", x=1.0),
+            then=[_device(1, count=1, most=1.0, last={"x": 1.0, "n": _HIGHEST})],
+        ),
+        when(
+            _reading(4, "Read", x=2.0),
+            then=[_device(1, count=2, most=2.0, last={"x": 1.0, "n": _HIGHEST})],
+        ),
+        when(_reading(4, "Read", x=2.0), _reading(_HIGHEST, "Read", x=1.0)),
     ),
     case(
         "a log without times needs none where nothing is waited for",

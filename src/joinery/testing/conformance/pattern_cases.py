@@ -54,6 +54,25 @@ def _gone(id: int, who: str = "u") -> Emission:
 _ENDS = 'fields: {first: "first(A.id)", last: last(B.id), n: count(*)}'
 _DEFINE_ANY = """{A: "kind = 'a'"}"""
 
+_RULED = """
+relations:
+  limit: {key: [kind], fields: {kind: string, least: long, most: long}}
+"""
+
+
+def _ruled(more: str = "", *, append: bool = False) -> str:
+    declared = _only("A -> B", '{A: x >= r.least, B: "x > r.most or x > sum(A.r.most)"}', more)
+    declared = declared.replace("\nrelations:\n", _RULED)
+    declared = declared.replace(
+        "    define:", "    rules: {r: {one: limit, on: [kind]}}\n    define:"
+    )
+    return declared.replace("key: [id]", "append: true\n    key: [id]") if append else declared
+
+
+def _limit(kind: str, least: int | None, most: int | None) -> RowChange:
+    return insert("limit", kind=kind, least=least, most=most)
+
+
 CASES: tuple[Case, ...] = (
     case(
         "the very next row of the key, whatever comes of others",
@@ -278,6 +297,33 @@ CASES: tuple[Case, ...] = (
         when(_e(4, "x", 20)),
         when(_e(2, "x", 2)),
     ),
+    case(
+        "a rule that changes makes, changes and takes back matches of rows told before",
+        _ruled("fields: {x: B.x, most: B.r.most}", append=True),
+        when(_e(1, "a", 1, x=5), _e(2, "b", 2, x=7), _limit("a", 5, 9)),
+        when(_limit("b", 9, 6), then=[_match(1, x=7, most=6)]),
+        when(update("limit", kind="b", most=4), then=[_match(1, x=7, most=4)]),
+        when(update("limit", kind="b", least=1)),
+        when(_e(3, "a", 3, "v", x=1), update("limit", kind="a", least=6), then=[_gone(1)]),
+    ),
+    case(
+        "rows see their own rule, and without one nulls",
+        _ruled("fields: {least: A.r.least}"),
+        when(_limit("a", 1, 1), _e(1, "a", 1, x=2), _e(2, "b", 2, x=9), then=[_match(1, least=1)]),
+        when(delete("limit", kind="a"), then=[_gone(1)]),
+        when(_e(3, "b", 3, x=8), _limit("b", 0, None)),
+        when(_limit("b", 0, 7), then=[_match(2, least=0)]),
+        when(update("e", id=3, kind="c")),
+        when(update("e", id=3, x=7), then=[_gone(2)]),
+    ),
+    case(
+        "a rule changes nothing of matches that are over",
+        _ruled("within: 1m\nemit: {retention: 1m}", append=True),
+        when(_limit("a", 1, 1), _e(1, "a", 1, x=2), _e(2, "a", 1, x=3), then=[_match(1)]),
+        when(_e(3, "x", 30)),
+        when(_limit("a", 9, 9), _e(4, "a", 30, x=9), _e(5, "a", 30, x=10), then=[_match(4)]),
+        when(delete("limit", kind="a"), then=[_gone(4)]),
+    ),
 )
 """Of matches that are sent as soon as they are there."""
 
@@ -330,6 +376,57 @@ WAITING: tuple[Case, ...] = (
     ),
 )
 """Of matches that wait for the watermark."""
+
+
+def _hours(match: str, more: str) -> str:
+    return f"""
+relations:
+  e:
+    key: [id]
+    fields: {{id: long, who: string, kind: string, x: long, at: timestamp}}
+    time: at
+  hours: {{product: hourly, time: window_start}}
+products:
+  p:
+    pattern: hours
+    by: [who]
+    define: {{A: total > 10, B: total > 20}}
+    match: "{match}"
+    {more}
+  hourly: {{aggregate: e, by: [who], window: {{tumbling: 5m}}, values: {{total: sum(x)}}}}
+"""
+
+
+def _of_hour(minute: int, who: str = "u", **fields: object) -> Emission:
+    start = {"who": who, "window_start": _at(minute)}
+    return upsert((who, start), {"who": who, "start": start, **fields})
+
+
+def _gone_hour(minute: int, who: str = "u") -> Emission:
+    return gone((who, {"who": who, "window_start": _at(minute)}))
+
+
+_READING = (
+    case(
+        "matches in the rows of a product follow its corrections",
+        _hours("A B", "fields: {last: last(B.total)}"),
+        when(_e(1, "x", 1, x=11), _e(2, "x", 6, x=25), then=[_of_hour(0, last=25)]),
+        when(update("e", id=2, x=2), then=[_gone_hour(0)]),
+        when(_e(3, "x", 7, x=20), then=[_of_hour(0, last=22)]),
+        when(_e(4, "x", 8, x=1), then=[_of_hour(0, last=23)]),
+        when(delete("e", id=1), then=[_gone_hour(0)]),
+    ),
+    case(
+        "what did not follow in the rows of a product goes by the log behind it",
+        _hours("A not B", "within: 10m"),
+        when(_e(1, "x", 1, x=11), _e(2, "x", 1, "v", x=11)),
+        when(_e(3, "x", 9, "v", x=25)),
+        when(_e(4, "x", 40, "w", x=1), then=[_of_hour(0), _of_hour(5, "v")]),
+        when(update("e", id=3, x=5), then=[_of_hour(0, "v"), _gone_hour(5, "v")]),
+    ),
+)
+CASES += _READING[:1]
+WAITING += _READING[1:]
 
 
 def pattern_cases() -> tuple[Case, ...]:

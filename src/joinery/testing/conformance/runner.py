@@ -20,16 +20,10 @@ from joinery.model.change import Change, DocumentChange
 from joinery.model.type import Field, Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Product
+from joinery.project.form import FormSpec, PatternSpec, SearchSpec
 from joinery.project.load import load_spec
-from joinery.project.product import (
-    NodeSpec,
-    ProductSpec,
-    ProjectSpec,
-    RelationSpec,
-    SearchSpec,
-    SinkSpec,
-)
-from joinery.semantics.aggregate_reference import LATE_COUNTERS
+from joinery.project.product import NodeSpec, ProductSpec, ProjectSpec, RelationSpec, SinkSpec
+from joinery.semantics.arrivals import LATE_COUNTERS
 from joinery.semantics.reference import ReferenceSolution
 from joinery.semantics.render import document_json
 from joinery.solutions.protocol import DeadDocument, Sent
@@ -92,7 +86,8 @@ def _key_of(letter: DeadDocument, product: Product) -> Struct:
     """Return the type of a letter's key: a row that came late has its own."""
     if letter.reason not in LATE_COUNTERS:
         return product.key
-    relation = product.form.relation
+    read = product.form.relations
+    relation = next(each for each in read if set(each.key) == set(letter.key))
     return Struct(tuple(Field(each, relation.type_of(each)) for each in relation.key))
 
 
@@ -159,8 +154,18 @@ def prefixed_relation(spec: RelationSpec, prefix: str) -> RelationSpec:
 def _product(spec: ProductSpec, prefix: str) -> ProductSpec:
     root = replace(_node(spec.root, prefix), name=prefix + spec.name)
     ready = tuple(prefix + each for each in spec.ready)
-    search = None if spec.search is None else _search(spec.search, spec.root.relation, prefix)
-    return replace(spec, name=prefix + spec.name, root=root, ready=ready, search=search)
+    form = _form(spec, prefix)
+    return replace(spec, name=prefix + spec.name, root=root, ready=ready, form=form)
+
+
+def _form(spec: ProductSpec, prefix: str) -> FormSpec:
+    form = spec.form
+    if isinstance(form, SearchSpec):
+        return _search(form, spec.root.relation, prefix)
+    if isinstance(form, PatternSpec):
+        rules = tuple(replace(each, relation=prefix + each.relation) for each in form.rules)
+        return replace(form, rules=rules)
+    return form
 
 
 def _search(spec: SearchSpec, documents: str, prefix: str) -> SearchSpec:

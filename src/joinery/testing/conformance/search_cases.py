@@ -69,6 +69,24 @@ products:
     root: docket
     embed: {filings: {many: filing, on: {docket: id}, fields: [title]}}
 """
+_TEXTS = """
+relations:
+  docket: {key: [id], fields: {id: long, court: string, caption: string, pages: int}}
+  filing: {key: [id], fields: {id: long, docket: long, title: string, filed: date}}
+  alert: {key: [id], fields: {id: long, court: string, text: string, user: string}}
+products:
+  p:
+    search: case_file
+    queries: alert
+    query: text
+    language: lucene
+    on: [court]
+    fields: {user: alert.user}
+  case_file:
+    root: docket
+    fields: [court, caption, pages]
+    embed: {filings: {many: filing, on: {docket: id}, fields: [title, filed]}}
+"""
 _GROUPS = """
 relations:
   sale: {key: [id], fields: {id: long, shop: string, amount: int}}
@@ -355,6 +373,59 @@ LATER_CASES = (
 )
 
 
+def _told(query: int, document: int, user: str | None = None) -> Emission:
+    return _hit(query, document, user=user)
+
+
+_DOCKET = {"id": 1, "court": "nd", "caption": "Smith v. O'Neil Corp.", "pages": 12}
+TEXT_CASES = (
+    case(
+        "a text query finds words, phrases, beginnings and values in a document and its embeds",
+        _TEXTS,
+        when(
+            insert("alert", id=1, court="nd", text='smith AND "motion to dismiss"', user="ann"),
+            insert("alert", id=2, court="nd", text="caption:o'neil -filings.title:order"),
+            insert("alert", id=3, court="nd", text="dism* AND pages:[10 TO 20}"),
+            insert("alert", id=4, court="nd", text="filings.filed:[2026-01-01 TO *]"),
+            insert("alert", id=5, court="nd", text='"motion order"'),
+            insert("alert", id=6, court="sd", text="smith"),
+            insert("alert", id=7, court="nd", text="*:* -smith"),
+            insert("docket", **_DOCKET),
+            insert("filing", id=10, docket=1, title="Motion to Dismiss", filed="2025-12-30"),
+            then=[_told(1, 1, "ann"), _told(2, 1), _told(3, 1)],
+        ),
+        when(
+            insert("filing", id=11, docket=1, title="Order", filed="2026-01-02"),
+            then=[_left(2, 1), _told(4, 1)],
+        ),
+        when(
+            update("docket", id=1, caption="Doe v. Roe", pages=20),
+            then=[_left(1, 1), _left(3, 1), _told(7, 1)],
+        ),
+        when(delete("docket", id=1), then=[_left(4, 1), _left(7, 1)]),
+    ),
+    case(
+        "a text query that is added finds what is there, and one that is broken takes back",
+        _TEXTS,
+        when(insert("docket", **_DOCKET), insert("docket", **{**_DOCKET, "id": 2})),
+        when(insert("alert", id=1, court="nd", text="SMITH"), then=[_told(1, 1), _told(1, 2)]),
+        when(
+            update("alert", id=1, text="smith~2"),
+            insert("alert", id=2, court="nd", text="caption:(smith"),
+            insert("alert", id=3, court="nd", text="captoin:smith"),
+            insert("alert", id=4, court="nd", text="pages:many"),
+            insert("alert", id=5, court="nd", text="/sm.th/"),
+            insert("alert", id=6, court="nd", text="*mith"),
+            insert("alert", id=7, court="nd", text=" "),
+            insert("alert", id=8, court="nd", text=None),
+            then=[_left(1, 1), _left(1, 2)],
+            dead=[_broken(each) for each in range(1, 8)],
+        ),
+        when(update("alert", id=1, text="sm?th^2"), then=[_told(1, 1), _told(1, 2)]),
+    ),
+)
+
+
 def search_cases() -> tuple[Case, ...]:
     """Return the cases of stored queries that match documents."""
-    return (*CASES, *READING_CASES, *LATER_CASES)
+    return (*CASES, *READING_CASES, *LATER_CASES, *TEXT_CASES)

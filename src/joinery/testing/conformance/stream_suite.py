@@ -11,14 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from joinery.model.change import Change
+from joinery.model.change import Change, Row
+from joinery.model.type import Struct
 from joinery.plan.build import build_plan
 from joinery.plan.nodes import Relation
-from joinery.plan.stream import Stream
+from joinery.plan.stream import Stream, key_of
 from joinery.project.product import ProjectSpec, SinkSpec
 from joinery.project.quantity import duration_ms
 from joinery.project.stream import (
     FilterSpec,
+    JoinSpec,
     LookupSpec,
     MapSpec,
     RollingSpec,
@@ -84,9 +86,15 @@ def sent_of(emitted: Emissions, streams: Iterable[Stream]) -> Sent:
         line = f'{{"key":{key},"value":{value},"version":{each.version}}}'
         lines.setdefault(each.product, []).append(line)
     for letter in emitted.dead_letters:
-        key = document_json(letter.key, named[letter.product].key)
+        key = document_json(letter.key, _letter_key(named[letter.product], letter.key))
         dead.setdefault(letter.product, []).append(key)
     return Sent(lines, dead)
+
+
+def _letter_key(stream: Stream, key: Row) -> Struct:
+    """Return the type of an event's key in a dead letter: of the stream's log, or a joined one."""
+    kinds = (stream.event_key, *map(key_of, stream.joined))
+    return next(each for each in kinds if [e.name for e in each.fields] == list(key))
 
 
 def check_streams(runner: StreamRunner, cases: Iterable[StreamCase] | None = None) -> None:
@@ -168,7 +176,13 @@ def _problem(case: StreamCase, sent: Sequence[Sent], stream: str, prefix: str) -
 
 def _comparable(line: str) -> str:
     parts = parse(line)
-    return json.dumps([list(parts["key"].values()), parts["value"]], default=float)
+    key = [_plain(each) for each in parts["key"].values()]
+    return json.dumps([key, parts["value"]], default=float)
+
+
+def _plain(part: object) -> object:
+    """Return a part of a key; of an object, as of a pair's other event, its only column's value."""
+    return next(iter(part.values())) if isinstance(part, dict) and len(part) == 1 else part
 
 
 def _key(key: object) -> list[object]:
@@ -195,6 +209,8 @@ def _step(spec: StepSpec, prefix: str) -> StepSpec:
             return replace(spec, table=prefix + table)
         case UnionSpec(stream):
             return UnionSpec(prefix + stream)
+        case JoinSpec(relation):
+            return replace(spec, relation=prefix + relation)
         case FilterSpec() | SelectSpec() | WithColumnsSpec() | MapSpec() | RollingSpec():
             return spec
 

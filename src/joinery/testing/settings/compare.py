@@ -1,6 +1,6 @@
 """Each setting beside an oracle over its own logs: what they make must be the same.
 
-Documents and rows told late must be exactly the oracle's. Where no value goes by place, the
+Documents and rows reported late must be exactly the oracle's. Where no value goes by place, the
 documents of another layout must be those of the logs as they were, too.
 """
 
@@ -19,7 +19,7 @@ from joinery.model.change import Change
 from joinery.model.type import Field, Struct
 from joinery.plan.aggregate import AggregateForm
 from joinery.plan.nodes import DocumentForm, Product, Relation
-from joinery.project.window import AS_CHANGED
+from joinery.project.window import AS_CHANGED, Sliding
 from joinery.semantics.read_change import change_line
 from joinery.semantics.render import document_json
 from joinery.testing.changes import RowChange
@@ -36,7 +36,7 @@ from joinery.testing.settings.output import (
     Documents,
     late_text,
     newest_documents,
-    rows_told_late,
+    rows_reported_late,
 )
 from joinery.testing.settings.run import Runner, by_command
 from joinery.testing.settings.setting import SETTINGS, Setting
@@ -55,7 +55,7 @@ class Disagreement:
     Attributes:
         setting: Its name, and `against the logs as they were` where two oracles differ.
         product: Of which product.
-        what: The key of a document, `in all` above some of them, or `told late`.
+        what: The key of a document, `in all` above some of them, or `reported late`.
         expected: As JSON text; empty for nothing.
         found: As JSON text; empty for nothing.
     """
@@ -133,7 +133,7 @@ class _Trial:
         if setting.twice:
             shutil.rmtree(folder / CHECKPOINT)
             self.runner(folder, setting)
-        told_late = rows_told_late(folder / DEAD_LETTERS)
+        told_late = rows_reported_late(folder / DEAD_LETTERS)
         for product in self._products:
             before = self._once(product, kept)
             expected = before if changes is kept else self.oracle(product, changes)
@@ -243,13 +243,17 @@ def _late_updates(form: AggregateForm, changes: Iterable[RowChange]) -> Iterator
 
 
 def _is_one_for_all_layouts(product: Product) -> bool:
-    """Return whether rows alone decide what a product holds, not where they stand in logs."""
+    """Return whether rows alone decide what a product holds, not where they stand in logs.
+
+    What slides goes by where the watermark ends, which is the least over all partitions.
+    """
     form = product.form
     if not isinstance(form, AggregateForm):
         return True
     by_place = not form.relation.key and any(e.function in _BY_PLACE for e in form.aggregates)
     forgets = form.window is not None and form.emit.retention_us != AS_CHANGED.retention_us
-    return form.emit.late == "correct" and not by_place and not forgets
+    slides = isinstance(form.window, Sliding)
+    return form.emit.late == "correct" and not (by_place or forgets or slides)
 
 
 # Comparing
@@ -273,6 +277,6 @@ def _late(
 ) -> Iterator[Disagreement]:
     missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
     for line in list(missing)[:_SHOWN]:
-        yield Disagreement(setting.name, product.name, "told late", line, "")
+        yield Disagreement(setting.name, product.name, "reported late", line, "")
     for line in list(more)[:_SHOWN]:
-        yield Disagreement(setting.name, product.name, "told late", "", line)
+        yield Disagreement(setting.name, product.name, "reported late", "", line)

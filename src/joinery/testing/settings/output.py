@@ -1,4 +1,4 @@
-"""What a run left in its folder: the documents that stand, and the rows that it told late."""
+"""What a run left in its folder: the documents that stand, and the rows that it reported late."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def late_text(key: str, behind_s: float) -> str:
     return f"{key} is {behind_s:.6f} s late"
 
 
-def rows_told_late(folder: Path) -> Mapping[str, list[str]]:
+def rows_reported_late(folder: Path) -> Mapping[str, list[str]]:
     """Return the rows that a folder of dead letters tells late, by product.
 
     A row that is told twice at one place counts once. Rows that change have no place: of them it

@@ -92,7 +92,7 @@ products:
     assert [
         "level 1",
         "  Closing pages by a share of Group pages",
-        "    tells its addresses once the watermark (30 s behind) is 5 s past its end",
+        "    notifies its addresses once the watermark (30 s behind) is 5 s past its end",
         "    that they are closed -> Group pages",
         "level 2",
         "  Group pages by c0, window",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinery.model.progress import Waiting
-from joinery.spark.batch.watch import Outage, is_outage
+from joinery.spark.batch.watch import Outage, is_interrupt, is_outage
 from joinery.spark.recovery.attempt import reasons_of
 from joinery.spark.source.kafka_client import KafkaUnreachableError, lost_midway
 
@@ -114,3 +114,10 @@ def test_an_outage_that_was_seen_goes_on_when_it_ends_the_query() -> None:
     first, last = told
     assert first is not None
     assert last is None
+
+
+def test_a_file_that_a_stop_closed_is_no_failure() -> None:
+    closed = Captured("java.nio.channels.ClosedByInterruptException")
+
+    assert is_interrupt(Captured("could not write the labels", closed))
+    assert not is_interrupt(Exception("could not write the labels: disk full"))

@@ -130,6 +130,23 @@ def test_all_reasons_are_told_at_once(tmp_path: Path) -> None:
     assert "needs run.dead_letters: {kafka: {topic: …}}" in told
 
 
+@pytest.mark.parametrize("retroactive", [True, False])
+def test_a_search_that_keeps_its_documents_runs(tmp_path: Path, retroactive: bool) -> None:
+    text = PROJECT.format(source=SOURCE, sink=SINK, letters=LETTERS, more="").replace(
+        "root: user",
+        f"search: user, queries: saved, query: text, retroactive: {str(retroactive).lower()}",
+    )
+    saved = "saved: {key: [id], fields: {id: long, text: string}, format: json}, user:"
+    text = text.replace("user:", saved, 1)
+    (tmp_path / "joinery.yaml").write_text(text, encoding="utf-8")
+    spec = load_spec(tmp_path / "joinery.yaml")
+
+    if retroactive:
+        assert {"profile"} == {*target(spec).topics}
+    else:
+        assert "keeps no documents (retroactive: false) to send again" in refusal(spec)
+
+
 def test_a_topic_for_two_products_is_refused(tmp_path: Path) -> None:
     spec = declared(tmp_path, more=", group: one}\n  names: {root: user, group: one, sink: " + SINK)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from joinery.model.progress import BatchProgress
-from joinery.spark.recovery.compare import Measured, asked_of_store
+from joinery.spark.recovery.compare import Measured, store_requests
 
 
 def test_the_first_batch_warms_up() -> None:
@@ -43,4 +43,4 @@ def test_a_service_that_bills_requests_counts_its_own() -> None:
         store={"requests": 12, "entries_read": 4},
     )
 
-    assert {"requests": 5, "entries_read": 4, "read_units": 9} == asked_of_store(batch)
+    assert {"requests": 5, "entries_read": 4, "read_units": 9} == store_requests(batch)

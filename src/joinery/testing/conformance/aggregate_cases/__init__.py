@@ -55,7 +55,7 @@ def reading_cases() -> tuple[Case, ...]:
 
 
 def closed_reading_cases() -> tuple[Case, ...]:
-    """Return those of windows that are sent once closed, over groups or read by others."""
+    """Return those of windows that close or slide, over groups or read by others."""
     return reading.CLOSED
 
 

@@ -126,6 +126,19 @@ products:
   hours: {aggregate: view, by: [page], window: {tumbling: 1h}, values: {n: count(*)}}
 """
 
+_LAST_OVER = """
+relations:
+  view: {append: true, fields: {page: string, at: timestamp}, time: at}
+  hourly: {product: hours, time: window_start}
+products:
+  p:
+    aggregate: hourly
+    by: [page]
+    window: {sliding: 3h}
+    values: {hours: count(*), n: sum(n)}
+  hours: {aggregate: view, by: [page], window: {tumbling: 1h}, values: {n: count(*)}}
+"""
+
 
 def _at(clock: str, day: str = "2026-03-01") -> str:
     return f"{day}T{clock}:00Z"
@@ -382,6 +395,27 @@ CLOSED = (
                         "final": True,
                     },
                 )
+            ],
+        ),
+    ),
+    case(
+        "a sliding window over a product moves with the watermark of what that reads",
+        _LAST_OVER,
+        when(
+            insert("view", page="a", at=_at("10:01")),
+            insert("view", page="a", at=_at("12:30")),
+            then=[upsert("a", {"page": "a", "hours": 2, "n": 2})],
+        ),
+        when(
+            insert("view", page="a", at=_at("13:30")),
+            insert("view", page="a", at=_at("12:10")),
+            then=[upsert("a", {"page": "a", "hours": 2, "n": 3})],
+        ),
+        when(
+            insert("view", page="b", at=_at("15:30")),
+            then=[
+                upsert("a", {"page": "a", "hours": 1, "n": 1}),
+                upsert("b", {"page": "b", "hours": 1, "n": 1}),
             ],
         ),
     ),

@@ -28,6 +28,7 @@ products:
 _SESSION = _project("{session: 30m}")
 _CUT = _project("{session: 30m, max: 1h}")
 _CLOSED = _project("{session: 30m}", ", when: closed")
+_CUT_CLOSED = _project("{session: 30m, max: 1h}", ", when: closed")
 _SLIDING = _project("{sliding: 20m}")
 
 
@@ -144,6 +145,31 @@ CLOSED_CASES = (
         when(
             insert("click", id=4, user="v", at=_at("11:00")),
             then=[upsert(("u", _at("10:00")), _run("10:00", "10:50", 2, final=True))],
+        ),
+    ),
+    case(
+        "a session that is cut is closed at the cut, before a gap is over; and cuts move",
+        _CUT_CLOSED,
+        when(
+            insert("click", id=1, user="u", at=_at("10:00")),
+            insert("click", id=2, user="u", at=_at("10:25")),
+            insert("click", id=3, user="u", at=_at("10:50")),
+        ),
+        when(
+            insert("click", id=4, user="v", at=_at("11:10")),
+            then=[upsert(("u", _at("10:00")), _run("10:00", "11:00", 3, final=True))],
+        ),
+        when(
+            insert("click", id=5, user="u", at=_at("11:05")),
+            insert("click", id=6, user="v", at=_at("11:20")),
+        ),
+        when(
+            delete("click", id=1),
+            then=[gone(("u", _at("10:00")))],
+        ),
+        when(
+            insert("click", id=7, user="v", at=_at("11:35")),
+            then=[upsert(("u", _at("10:25")), _run("10:25", "11:25", 3, final=True))],
         ),
     ),
 )

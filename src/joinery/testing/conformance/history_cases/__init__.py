@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from joinery.testing.conformance.case import Case
-from joinery.testing.conformance.history_cases import as_of, versions
+from joinery.testing.conformance.history_cases import as_of, known, versions
 
 
 def history_cases() -> tuple[Case, ...]:
     """Return the cases of slowly changing dimensions."""
-    return versions.CASES
+    return (*versions.CASES, *known.CASES)
 
 
 def as_of_cases() -> tuple[Case, ...]:

@@ -8,6 +8,7 @@ from joinery.testing.conformance.stream_cases import (
     changed,
     combined,
     current,
+    joined,
     missed,
     placed,
     repeated,
@@ -32,6 +33,7 @@ def stream_cases() -> tuple[StreamCase, ...]:
         stored,
         rolling,
         seen,
+        joined,
         chained,
         combined,
     )

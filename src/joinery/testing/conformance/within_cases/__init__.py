@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinery.testing.conformance.case import Case
-from joinery.testing.conformance.within_cases import changed, closed
+from joinery.testing.conformance.within_cases import changed, closed, late
 
 
 def within_cases() -> tuple[Case, ...]:
@@ -12,5 +12,8 @@ def within_cases() -> tuple[Case, ...]:
 
 
 def closed_within_cases() -> tuple[Case, ...]:
-    """Return the cases of documents that are sent once nothing more can happen in time."""
-    return closed.CASES
+    """Return the cases of documents that are sent once nothing more can happen in time.
+
+    Those of rows that come late are among them.
+    """
+    return closed.CASES + late.CASES

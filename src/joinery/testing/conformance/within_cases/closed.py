@@ -8,7 +8,8 @@ from joinery.testing.conformance.within_cases.changed import at, found
 from joinery.testing.driver import gone, upsert
 
 
-def _project(emit: str = "", on: str = "{search_id: id}") -> str:
+def project(emit: str = "", on: str = "{search_id: id}") -> str:
+    """Return a project that sends the outcome of searches once it is decided."""
     return f"""
 relations:
   search:
@@ -54,7 +55,7 @@ def _fate(order: int, paid: int = 0, sent: int = 0) -> dict[str, object]:
 CASES = (
     case(
         "what did not happen is an empty list, sent when the watermark is past",
-        _project(),
+        project(),
         when(insert("search", id=1, at=at("10:00:00"))),
         when(insert("click", id=1, search_id=7, url="x", at=at("10:31:00"))),
         when(
@@ -65,7 +66,7 @@ CASES = (
     ),
     case(
         "what happened is sent when nothing more can, and not before",
-        _project(),
+        project(),
         when(
             insert("search", id=1, at=at("10:00:00")),
             insert("click", id=1, search_id=1, url="a", at=at("10:10:00")),
@@ -78,7 +79,7 @@ CASES = (
     ),
     case(
         "a late row takes back that nothing happened",
-        _project(),
+        project(),
         when(
             insert("search", id=1, at=at("10:00:00")),
             insert("click", id=1, search_id=7, url="x", at=at("11:00:00")),
@@ -92,7 +93,7 @@ CASES = (
     ),
     case(
         "allowed lateness puts the decision off",
-        _project(", allowed: 10m"),
+        project(", allowed: 10m"),
         when(
             insert("search", id=1, at=at("10:00:00")),
             insert("click", id=1, search_id=7, url="x", at=at("10:41:00")),
@@ -104,14 +105,14 @@ CASES = (
     ),
     case(
         "the watermark of the root's own log decides nothing",
-        _project(),
+        project(),
         when(insert("search", id=1, at=at("10:00:00"))),
         when(insert("search", id=2, at=at("15:00:00"))),
         when(insert("click", id=1, search_id=7, url="x", at=at("11:00:00")), then=[found(1)]),
     ),
     case(
         "a row above that comes after the watermark is decided when it comes",
-        _project(),
+        project(),
         when(
             insert("click", id=1, search_id=1, url="a", at=at("10:10:00")),
             insert("click", id=2, search_id=7, url="x", at=at("12:00:00")),
@@ -125,7 +126,7 @@ CASES = (
     ),
     case(
         "a row above whose time moves to what is undecided is gone until it is decided",
-        _project(),
+        project(),
         when(
             insert("search", id=1, at=at("10:00:00")),
             insert("click", id=1, search_id=1, url="a", at=at("11:00:00")),
@@ -141,7 +142,7 @@ CASES = (
     ),
     case(
         "a row above that moves back and forth is sent where it stands",
-        _project(),
+        project(),
         when(
             insert("search", id=1, at=at("10:00:00")),
             insert("click", id=1, search_id=7, url="x", at=at("11:00:00")),
@@ -152,7 +153,7 @@ CASES = (
     ),
     case(
         "a row above without a time is decided, and its list is empty",
-        _project(),
+        project(),
         when(
             insert("search", id=1),
             insert("search", id=2, at="9999-12-31T00:00:00Z"),
@@ -167,7 +168,7 @@ CASES = (
     ),
     case(
         "a row above that goes before it is decided was never sent",
-        _project(),
+        project(),
         when(insert("search", id=1, at=at("10:00:00")), insert("search", id=2, at=at("10:00:00"))),
         when(delete("search", id=1)),
         when(
@@ -179,7 +180,7 @@ CASES = (
     ),
     case(
         "rows that hang on another column than the key are waited for, too",
-        _project(on="[user]"),
+        project(on="[user]"),
         when(
             insert("search", id=1, user="u", at=at("10:00:00")),
             insert("search", id=2, user="u", at=at("10:20:00")),

@@ -31,6 +31,12 @@ public record Slice(byte[] array, int offset, int length)
     return new Slice(array, offset + from, size);
   }
 
+  /** Whether length and last byte are the other's, in which most keys differ already. */
+  public boolean endsLike(Slice other) {
+    return length == other.length
+        && (length == 0 || array[offset + length - 1] == other.array[other.offset + length - 1]);
+  }
+
   @Override
   public int compareTo(Slice other) {
     return Arrays.compareUnsigned(

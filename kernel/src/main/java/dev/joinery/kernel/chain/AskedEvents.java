@@ -7,7 +7,7 @@ import dev.joinery.kernel.message.EventLetter;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RowByRow;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.stream.Answers;
 import java.util.Iterator;
 import java.util.List;
@@ -50,8 +50,8 @@ public final class AskedEvents
     Sender(Nodes nodes, Outbox outbox) {
       this.nodes = nodes;
       this.outbox = outbox;
-      Program.CurrentLookupProgram program =
-          (Program.CurrentLookupProgram) nodes.program().nodes().get(node);
+      StreamProgram.CurrentLookupProgram program =
+          (StreamProgram.CurrentLookupProgram) nodes.program().nodes().get(node);
       this.letters = new EventLetter(program.owner(), program.key(), program.event());
     }
 

@@ -36,7 +36,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * that a level can hold nodes of any kind, and a node may be added without a change of the state's
  * schema.
  */
-public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
+public class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[], byte[]>> {
   private final Broadcast<SharedProgram> shared;
   private final int level;
   private final Counting counting;
@@ -61,21 +61,32 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
       byte[] address, Iterator<byte[]> rows, TimerValues timers) {
     begin();
-    int index = Address.nodeOf(address);
-    if (index < 0 || nodes.program().nodes().get(index).level() != level) {
+    if (!isHere(Address.nodeOf(address))) {
       return rows.map(row -> new Tuple2<>(row, address));
     }
     List<byte[]> messages = new ArrayList<>();
     while (rows.hasNext()) {
       messages.add(rows.next());
     }
+    return CollectionConverters.asScala(handle(address, messages));
+  }
+
+  /** Whether a node, which may be the output, is one of this level. */
+  boolean isHere(int node) {
+    return node >= 0 && nodes.program().nodes().get(node).level() == level;
+  }
+
+  /** What a node of this level sends once it has taken the messages of an address. */
+  Outbox handle(byte[] address, List<byte[]> messages) {
     long timestamp = Message.timestamp(messages.get(0));
     expiry().advance(timestamp, messages.size(), this::expire);
     forgetWindows(messages.size());
     Outbox outbox = Outbox.at(address);
-    nodes.node(index).handle(Address.keyOf(address), messages, stateOf(address), outbox);
+    nodes
+        .node(Address.nodeOf(address))
+        .handle(Address.keyOf(address), messages, stateOf(address), outbox);
     counting.afterGroup(nodes.counters(), outbox, timestamp);
-    return CollectionConverters.asScala(outbox);
+    return outbox;
   }
 
   private void expire(byte[] address, List<Slice> entries, long timestamp) {
@@ -143,15 +154,20 @@ public final class Level extends StatefulProcessor<byte[], byte[], Tuple2<byte[]
   @Override
   public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
       byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
+    return CollectionConverters.asScala(wake(address, timers));
+  }
+
+  /** What a node sends when its time has come. */
+  Outbox wake(byte[] address, TimerValues timers) {
     begin();
     long now = timers.getCurrentProcessingTimeInMs() * 1000;
     Outbox outbox = Outbox.at(address);
     nodes.node(Address.nodeOf(address)).wake(now, stateOf(address), outbox);
     counting.afterGroup(nodes.counters(), outbox, now);
-    return CollectionConverters.asScala(outbox);
+    return outbox;
   }
 
-  private void begin() {
+  void begin() {
     if (nodes == null) {
       shared.value().mark().check(values);
       nodes = shared.value().take();

@@ -8,7 +8,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RowByRow;
 import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.NodeContext;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.stream.Onward;
 import java.util.Iterator;
 import java.util.List;
@@ -44,7 +44,7 @@ public final class MapEvents implements MapPartitionsFunction<Row, Tuple2<byte[]
   private final class Sender {
     private final Nodes nodes;
     private final Outbox outbox;
-    private final Program.MapProgram program;
+    private final StreamProgram.MapProgram program;
     private final List<Onward> onward;
     private final EventLetter letters;
     private long timestamp;
@@ -52,7 +52,7 @@ public final class MapEvents implements MapPartitionsFunction<Row, Tuple2<byte[]
     Sender(Nodes nodes, Outbox outbox) {
       this.nodes = nodes;
       this.outbox = outbox;
-      this.program = (Program.MapProgram) nodes.program().nodes().get(node);
+      this.program = (StreamProgram.MapProgram) nodes.program().nodes().get(node);
       NodeContext context = nodes.context();
       this.onward = program.onward().stream().map(each -> new Onward(each, context)).toList();
       this.letters = new EventLetter(program.owner(), program.key(), program.event());

@@ -3,16 +3,21 @@ package dev.joinery.kernel.chain;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.node.BatchWatermarks;
 import dev.joinery.kernel.node.Closing;
+import dev.joinery.kernel.node.Cuts;
+import dev.joinery.kernel.node.EventFold;
 import dev.joinery.kernel.node.FanOut;
 import dev.joinery.kernel.node.Fold;
 import dev.joinery.kernel.node.Gather;
 import dev.joinery.kernel.node.Group;
 import dev.joinery.kernel.node.History;
 import dev.joinery.kernel.node.Interval;
+import dev.joinery.kernel.node.KnownHistory;
 import dev.joinery.kernel.node.Match;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
+import dev.joinery.kernel.node.Pattern;
 import dev.joinery.kernel.node.Retract;
+import dev.joinery.kernel.node.Rule;
 import dev.joinery.kernel.node.Search;
 import dev.joinery.kernel.node.Searches;
 import dev.joinery.kernel.node.Session;
@@ -21,15 +26,21 @@ import dev.joinery.kernel.node.ToOne;
 import dev.joinery.kernel.node.Valid;
 import dev.joinery.kernel.node.Versions;
 import dev.joinery.kernel.program.CompiledProgram;
+import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
+import dev.joinery.kernel.program.PairEventsProgram;
+import dev.joinery.kernel.program.PatternProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.RuleProgram;
 import dev.joinery.kernel.program.SearchProgram;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.program.ValidProgram;
 import dev.joinery.kernel.program.VersionsProgram;
 import dev.joinery.kernel.stream.AsOf;
 import dev.joinery.kernel.stream.Claim;
 import dev.joinery.kernel.stream.CurrentLookup;
+import dev.joinery.kernel.stream.PairEvents;
 import dev.joinery.kernel.stream.Rolling;
 import dev.joinery.kernel.stream.Seen;
 import java.util.function.Supplier;
@@ -89,28 +100,41 @@ public final class Nodes {
       } else if (program instanceof Program.GatherProgram gather) {
         nodes[index] = new Gather(gather);
       } else if (program instanceof Program.IntervalProgram interval) {
-        nodes[index] = new Interval(interval);
+        nodes[index] = new Interval(interval, context);
       } else if (program instanceof GroupProgram group) {
         nodes[index] = group(index, group);
       } else if (program instanceof HistoryProgram history) {
-        nodes[index] = new History(history, context);
+        nodes[index] =
+            history.known() == null
+                ? new History(history, context)
+                : new KnownHistory(history, context);
       } else if (program instanceof VersionsProgram versions) {
         nodes[index] = new Versions(versions, context);
       } else if (program instanceof ValidProgram valid) {
         nodes[index] = new Valid(valid);
+      } else if (program instanceof EventFoldProgram events) {
+        nodes[index] = new EventFold(events, context);
       } else if (program instanceof Program.ClosingProgram closing) {
         nodes[index] = new Closing(index, closing, context);
+      } else if (program instanceof GroupProgram.CutsProgram cuts) {
+        nodes[index] = new Cuts(cuts, context);
       } else if (program instanceof SearchProgram search) {
         nodes[index] = new Search(index, search, context);
-      } else if (program instanceof Program.CurrentLookupProgram lookup) {
+      } else if (program instanceof PatternProgram pattern) {
+        nodes[index] = new Pattern(index, pattern, context);
+      } else if (program instanceof RuleProgram rule) {
+        nodes[index] = new Rule(rule);
+      } else if (program instanceof StreamProgram.CurrentLookupProgram lookup) {
         nodes[index] = new CurrentLookup(lookup, context);
-      } else if (program instanceof Program.AsOfProgram asOf) {
+      } else if (program instanceof StreamProgram.AsOfProgram asOf) {
         nodes[index] = new AsOf(asOf, context);
-      } else if (program instanceof Program.ClaimProgram claim) {
+      } else if (program instanceof StreamProgram.ClaimProgram claim) {
         nodes[index] = new Claim(claim, context);
-      } else if (program instanceof Program.SeenProgram seen) {
+      } else if (program instanceof StreamProgram.SeenProgram seen) {
         nodes[index] = new Seen(seen, context);
-      } else if (program instanceof Program.RollingProgram rolling) {
+      } else if (program instanceof PairEventsProgram pairs) {
+        nodes[index] = new PairEvents(pairs, context);
+      } else if (program instanceof StreamProgram.RollingProgram rolling) {
         nodes[index] = new Rolling(index, rolling, context);
       } else if (program instanceof Program.FoldProgram fold) {
         nodes[index] = new Fold(index, fold, context);

@@ -18,6 +18,13 @@ public final class TaskCounts
     this.shared = shared;
   }
 
+  /** What a task has counted, once its level is closed. */
+  static Outbox of(TaskContext task, SharedProgram shared) {
+    Outbox counts = new Outbox(task.partitionId());
+    shared.collect(task.taskAttemptId()).drainTo(counts, NO_TIME);
+    return counts;
+  }
+
   @Override
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Tuple2<byte[], byte[]>> rows) {
     TaskContext task = TaskContext.get();
@@ -27,8 +34,7 @@ public final class TaskCounts
       @Override
       public boolean hasNext() {
         if (counts == null && !rows.hasNext()) {
-          counts = new Outbox(task.partitionId());
-          shared.value().collect(task.taskAttemptId()).drainTo(counts, NO_TIME);
+          counts = of(task, shared.value());
         }
         return counts == null || counts.hasNext();
       }

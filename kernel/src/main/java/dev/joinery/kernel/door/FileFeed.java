@@ -10,14 +10,18 @@ import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.message.Counters;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.program.ProgramReader;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -40,20 +44,26 @@ public final class FileFeed {
   private final JsonNode request;
   private final long timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
   private final long[] taken;
+  private final List<Map<Long, String>> files = new ArrayList<>();
 
   private FileFeed(JsonNode request) {
     this.request = request;
     this.taken = new long[request.get("read").size()];
+    for (int topic = 0; topic < taken.length; topic++) {
+      files.add(new TreeMap<>());
+    }
   }
 
   /**
    * Reads a request from standard input: {@code program} and {@code relations} (as {@link Reading}
    * has them, as texts), {@code sources} and {@code topics} by relation, {@code folders}: a list of
-   * {@code {path, topics}}, {@code read}: for each topic of all folders its relations, {@code
-   * maxRecords} a topic, {@code maxRecordBytes}, and the {@code output} folder.
+   * {@code {path, topics}}, {@code records}: null, or a file with further records, one JSON object
+   * a line: {@code {topic, partition, offset, logged, key, value}}, bytes in Base64; {@code read}:
+   * for each topic of all folders, then for each further one, its relations, {@code maxRecords} a
+   * topic of a folder, {@code maxRecordBytes}, and the {@code output} folder.
    *
-   * <p>Writes {@code {"counts": as of Kernel.stage, "left": records not taken, a topic}} to standard
-   * output.
+   * <p>Writes {@code {"counts": as of Kernel.stage, "left": records not taken, a topic, "files": of
+   * each topic the names of its files by the first part of places}} to standard output.
    */
   public static void main(String[] arguments) throws IOException {
     System.out.println(new FileFeed(JSON.readTree(System.in)).run());
@@ -79,10 +89,11 @@ public final class FileFeed {
     for (long each : taken) {
       told.withArray("left").add(Math.max(0, each - request.get("maxRecords").asLong()));
     }
+    told.set("files", JSON.valueToTree(files));
     return told;
   }
 
-  /** The records of all folders, the first ones of each topic. */
+  /** The records of all folders, the first ones of each topic, then those that were handed over. */
   private List<Row> records() throws IOException {
     List<Row> records = new ArrayList<>();
     int first = 0;
@@ -90,7 +101,32 @@ public final class FileFeed {
       read(folder, first, records);
       first += folder.get("topics").size();
     }
+    if (request.hasNonNull("records")) {
+      try (BufferedReader lines = Files.newBufferedReader(Path.of(request.get("records").asText()))) {
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+          records.add(handedOver(JSON.readTree(line)));
+        }
+      }
+    }
     return records;
+  }
+
+  private Row handedOver(JsonNode record) throws IOException {
+    byte[] key = record.get("key").isNull() ? null : record.get("key").binaryValue();
+    byte[] value = record.get("value").isNull() ? null : record.get("value").binaryValue();
+    long bytes = (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
+    boolean large = bytes > request.get("maxRecordBytes").asLong();
+    return RowFactory.create(
+        record.get("topic").asInt(),
+        record.get("partition").asLong(),
+        record.get("offset").asLong(),
+        null,
+        key,
+        value,
+        large ? "too_large" : null,
+        timestamp,
+        null,
+        record.get("logged").asLong());
   }
 
   private void read(JsonNode folder, int first, List<Row> records) throws IOException {
@@ -110,6 +146,7 @@ public final class FileFeed {
           int topic = first + row.getInt(0);
           if (taken[topic]++ < request.get("maxRecords").asLong()) {
             records.add(record(row, topic));
+            files.get(topic).computeIfAbsent(row.getLong(1), each -> row.getUTF8String(3).toString());
           }
         }
       }
@@ -127,6 +164,7 @@ public final class FileFeed {
         row.isNullAt(5) ? null : row.getBinary(5),
         row.isNullAt(6) ? null : row.getUTF8String(6).toString(),
         timestamp,
+        null,
         null);
   }
 

@@ -89,7 +89,7 @@ public final class Frames {
    * Adds undecoded records.
    *
    * @param frame columns major, minor (both null where the records stand in no log), file, key,
-   *     value, error
+   *     value, error, logged
    * @param relationsJson what {@link Formats#of} reads
    */
   public void raw(
@@ -109,7 +109,8 @@ public final class Frames {
                 frame.col("value").cast("binary").as("value"),
                 frame.col("error").cast("string").as("error"),
                 timestamp(),
-                functions.lit(null).cast("string").as("name")));
+                functions.lit(null).cast("string").as("name"),
+                frame.col("logged")));
     int[][] relations = {{relation}};
     Ingress ingress =
         new Ingress(program, formats, sources, topics, relations).sendingTo(destinations);

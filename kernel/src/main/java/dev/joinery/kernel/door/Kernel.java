@@ -5,6 +5,7 @@ import dev.joinery.kernel.chain.Level;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.chain.StateMark;
 import dev.joinery.kernel.chain.TaskCounts;
+import dev.joinery.kernel.chain.TaskLevel;
 import dev.joinery.kernel.egress.Stage;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
@@ -159,8 +160,13 @@ public final class Kernel {
       Broadcast<SharedProgram> shared,
       Dataset<Tuple2<byte[], byte[]>> wire,
       int level) {
+    Dataset<Tuple2<byte[], byte[]>> cut = PlanCut.under(wire, BytesEncoder.WIRE);
+    if (PlanCut.takesWholeTasks(wire)) {
+      return PlanCut.under(
+          level(program, cut, new TaskLevel(shared, level), level), BytesEncoder.WIRE);
+    }
     Level operator = new Level(shared, level, new Counting.EachTask());
-    return level(program, PlanCut.under(wire, BytesEncoder.WIRE), operator, level)
+    return level(program, cut, operator, level)
         .mapPartitions(new TaskCounts(shared), BytesEncoder.WIRE);
   }
 

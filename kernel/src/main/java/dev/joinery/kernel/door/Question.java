@@ -7,6 +7,7 @@ import dev.joinery.kernel.chain.AskedEvents;
 import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.render.ByteSink;
 import dev.joinery.kernel.render.JsonWriter;
 import dev.joinery.kernel.spark.BytesEncoder;
@@ -65,7 +66,7 @@ public final class Question {
 
   /** The keys as JSON objects of the table's key columns, a line each. */
   public String keys() {
-    Program.CurrentLookupProgram lookup = (Program.CurrentLookupProgram) program.nodes().get(node);
+    StreamProgram.CurrentLookupProgram lookup = (StreamProgram.CurrentLookupProgram) program.nodes().get(node);
     Program.RelationProgram table = program.relations().get(lookup.relation());
     KeyCodec codec = RelationRows.keyOf(table);
     StructType type = new StructType();

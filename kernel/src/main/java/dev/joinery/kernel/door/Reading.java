@@ -1,11 +1,14 @@
 package dev.joinery.kernel.door;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.ingress.Clock;
 import dev.joinery.kernel.ingress.Ingress;
+import dev.joinery.kernel.ingress.Sealing;
+import dev.joinery.kernel.ingress.VaultAddress;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.spark.BytesEncoder;
 import org.apache.spark.sql.Column;
@@ -17,12 +20,15 @@ import scala.Tuple2;
  * What one query reads: its raw records, and what they say of which relation.
  *
  * @param raw columns topic (its place in {@code readJson}), major, minor, file, key, value, error,
- *     name (the topic's own name where a relation reads several, else null)
+ *     name (the topic's own name where a relation reads several, else null), logged (when the log
+ *     took it, in microseconds since 1970, else null)
  * @param relationsJson what {@link Formats#of} reads
  * @param sources of each relation
  * @param topics of each relation
  * @param readJson for each number in the column topic, the places of its relations
  * @param clocksJson what {@link Clock#listOf} reads
+ * @param sealingJson {@code {"port", "token", "erasures": the first number of a topic of erasures}};
+ *     empty where nothing is personal
  */
 public record Reading(
     Dataset<Row> raw,
@@ -30,12 +36,30 @@ public record Reading(
     String[] sources,
     String[] topics,
     String readJson,
-    String clocksJson) {
+    String clocksJson,
+    String sealingJson) {
 
   Ingress ingress(Program program) {
     Format[] formats = Formats.of(relationsJson, raw.sparkSession());
     return new Ingress(program, formats, sources, topics, numbers())
-        .timedBy(Clock.listOf(clocksJson));
+        .timedBy(Clock.listOf(clocksJson))
+        .sealedBy(sealing());
+  }
+
+  private Sealing sealing() {
+    if (sealingJson.isEmpty()) {
+      return null;
+    }
+    try {
+      JsonNode told = new ObjectMapper().readTree(sealingJson);
+      return new Sealing(
+          new VaultAddress(told.get("port").asInt(), told.get("token").asText()),
+          told.get("erasures").asInt(),
+          Formats.of(relationsJson, raw.sparkSession()),
+          Formats.erasures(relationsJson));
+    } catch (JsonProcessingException notJson) {
+      throw new IllegalArgumentException("not the address of a vault");
+    }
   }
 
   private int[][] numbers() {
@@ -58,7 +82,8 @@ public record Reading(
             raw.col("value"),
             raw.col("error"),
             timestamp.as("timestamp"),
-            raw.col("name"));
+            raw.col("name"),
+            raw.col("logged"));
     return stamped.mapPartitions(ingress, BytesEncoder.WIRE);
   }
 }

@@ -5,6 +5,7 @@ import dev.joinery.kernel.chain.SharedProgram;
 import dev.joinery.kernel.ingress.Entrance;
 import dev.joinery.kernel.ingress.Ingress;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.spark.BatchTime;
 import dev.joinery.kernel.spark.BytesEncoder;
 import dev.joinery.kernel.spark.Calls;
@@ -49,7 +50,7 @@ public final class Streams {
 
   /** Adds a column {@code row}: the event where it is at this node, else null. */
   public Dataset<Row> mapping(Dataset<Row> wire, int node) {
-    Program.MapProgram map = (Program.MapProgram) program.nodes().get(node);
+    StreamProgram.MapProgram map = (StreamProgram.MapProgram) program.nodes().get(node);
     Expression reader = Calls.literal(new EventReader(node, map.event().length()));
     Column message = wire.col(wire.columns()[0]);
     Column address = wire.col(wire.columns()[1]);
@@ -66,7 +67,7 @@ public final class Streams {
    *     error}, which tells why it failed
    */
   public Dataset<Row> mapped(Dataset<Row> wire, int node) {
-    Program.MapProgram map = (Program.MapProgram) program.nodes().get(node);
+    StreamProgram.MapProgram map = (StreamProgram.MapProgram) program.nodes().get(node);
     Expression packer = Calls.literal(new RowPacker(map.output()));
     Dataset<Row> packed =
         wire.select(

@@ -12,15 +12,28 @@ public final class ColumnsSeen {
   private static final int LONGEST_NAME = 64;
 
   private final List<String> columns;
+  private final int given;
   private final boolean[] seen;
   private int left;
   private long rows;
   private Image last;
 
-  ColumnsSeen(List<String> columns) {
+  /** {@code given} is a column that no record has, and need not have; -1 for none. */
+  ColumnsSeen(List<String> columns, int given) {
     this.columns = columns;
+    this.given = given;
     seen = new boolean[columns.size()];
+    begin();
+  }
+
+  private void begin() {
+    rows = 0;
     left = seen.length;
+    Arrays.fill(seen, false);
+    if (given >= 0) {
+      seen[given] = true;
+      left--;
+    }
   }
 
   /** Takes the image of an upsert. */
@@ -61,8 +74,6 @@ public final class ColumnsSeen {
           .filter(name -> name.length() <= LONGEST_NAME && !name.startsWith("__"))
           .forEach(name -> counters.accept("undeclared:" + name, 1));
     }
-    rows = 0;
-    left = seen.length;
-    Arrays.fill(seen, false);
+    begin();
   }
 }

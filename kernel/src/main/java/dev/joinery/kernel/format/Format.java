@@ -13,6 +13,12 @@ public interface Format extends Serializable {
    */
   void decode(int relation, byte[] key, byte[] value, ChangeSink sink);
 
+  /**
+   * Tells when the log took the records that are decoded next, in microseconds since 1970; {@code
+   * Long.MIN_VALUE} where that is not known.
+   */
+  void loggedAt(long micros);
+
   /** Which columns the rows decoded by this copy had; null before the first record. */
   ColumnsSeen columnsSeen();
 }

@@ -5,6 +5,7 @@ final class RelationFormat implements Format {
   private final RelationSpec spec;
   private final Schemas schemas;
   private transient RecordReader reader;
+  private transient long logged;
 
   /**
    * @param schemas where the schemas of its messages are, null where they need none
@@ -44,10 +45,16 @@ final class RelationFormat implements Format {
   }
 
   @Override
+  public void loggedAt(long micros) {
+    logged = micros;
+  }
+
+  @Override
   public void decode(int relation, byte[] key, byte[] value, ChangeSink sink) {
     if (reader == null) {
       reader = open();
     }
+    reader.decoder().row.logged = logged;
     try {
       if (value == null) {
         reader.decoder().tombstone(relation, key, sink);

@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.DataType;
  * @param position the column that holds the source's position, null where the format has its own
  * @param timeUnit what a timestamp's number counts: {@code micros}, {@code millis}, {@code nanos}
  * @param told the columns that a delete of a flat row tells beside the key
+ * @param logged the column with the time at which the log took a record, null for none
  * @param registry where the schemas of its messages are, null where they need none
  */
 record RelationSpec(
@@ -25,6 +26,7 @@ record RelationSpec(
     String position,
     String timeUnit,
     List<String> told,
+    String logged,
     RegistryOptions registry)
     implements Serializable {
 
@@ -66,7 +68,14 @@ record RelationSpec(
         position.isTextual() ? position.asText() : null,
         node.path("timeUnit").asText("micros"),
         List.copyOf(told),
+        node.path("logged").isTextual() ? node.get("logged").asText() : null,
         node.path("registry").isObject() ? RegistryOptions.of(node.get("registry")) : null);
+  }
+
+  /** The same relation, whose records are flat rows as JSON. */
+  RelationSpec flat() {
+    return new RelationSpec(
+        name, "json", key, columns, types, null, "micros", List.of(), null, null);
   }
 
   Temporals.Unit unit() {

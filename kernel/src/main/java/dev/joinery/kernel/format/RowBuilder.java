@@ -30,12 +30,16 @@ final class RowBuilder {
   /** Which columns the rows had. */
   final ColumnsSeen seen;
 
+  /** When the log took the record; the least number where that is not known. */
+  long logged = Long.MIN_VALUE;
+
   /** How many placeholders of unavailable values became null in the last row. */
   int unavailable;
 
   private final Target[] targets;
   private final boolean[] inKey;
   private final boolean[] told;
+  private final int logTime;
   private final UnsafeRowWriter writer;
 
   RowBuilder(RelationSpec spec) {
@@ -50,7 +54,8 @@ final class RowBuilder {
     told = new boolean[types.length];
     spec.told().forEach(each -> told[columns.indexOf(each)] = true);
     absent = new long[(types.length + 63) / 64];
-    seen = new ColumnsSeen(columns);
+    logTime = spec.logged() == null ? -1 : columns.indexOf(spec.logged());
+    seen = new ColumnsSeen(columns, logTime);
     writer = new UnsafeRowWriter(types.length, 256);
   }
 
@@ -92,6 +97,8 @@ final class RowBuilder {
     for (int i = 0; i < types.length; i++) {
       if (inKey[i]) {
         write(image, i);
+      } else if (told[i] && i == logTime) {
+        writeLogged(true);
       } else if (told[i] && beside != null && beside.present(i) && !beside.unavailable(i)) {
         write(beside, i);
       } else {
@@ -110,7 +117,9 @@ final class RowBuilder {
     start();
     seen.add(image);
     for (int i = 0; i < types.length; i++) {
-      if (!image.absent(i)) {
+      if (i == logTime) {
+        writeLogged(whole);
+      } else if (!image.absent(i)) {
         if (image.unavailable(i)) {
           writeUnavailable(i, whole);
         } else {
@@ -124,6 +133,18 @@ final class RowBuilder {
           markAbsent(i);
         }
       }
+    }
+  }
+
+  /** The column of the log's own time: what a record says of itself under its name is not it. */
+  private void writeLogged(boolean whole) {
+    if (logged != Long.MIN_VALUE) {
+      writer.write(logTime, logged);
+      return;
+    }
+    targets[logTime].writeNull(writer, logTime);
+    if (!whole) {
+      markAbsent(logTime);
     }
   }
 

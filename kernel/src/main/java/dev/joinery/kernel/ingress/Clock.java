@@ -9,9 +9,14 @@ import java.io.Serializable;
  * Which column of a relation tells when its rows happened.
  *
  * @param column over the decoded columns, or where {@code derived} over those that products see
+ * @param ahead how far above the log's own time a time may be that moves a watermark; {@link
+ *     #UNBOUNDED} for as far as it is
  * @param device the clocks that the time was made of; null where a column tells it alone
  */
-public record Clock(int column, boolean derived, Device device) implements Serializable {
+public record Clock(int column, boolean derived, long ahead, Device device)
+    implements Serializable {
+  static final long UNBOUNDED = -1;
+
   /**
    * The clock of a device and the one of what received its events: columns that products see.
    *
@@ -33,8 +38,8 @@ public record Clock(int column, boolean derived, Device device) implements Seria
   /**
    * Reads the clocks of all relations.
    *
-   * @param json a list with, for each relation, null or {@code {"column", "derived"}}, with
-   *     {@code "device"} where it has one
+   * @param json a list with, for each relation, null or {@code {"column", "derived",
+   *     "ahead"}}, with {@code "device"} where it has one
    * @return null for a relation that has none
    */
   public static Clock[] listOf(String json) {
@@ -46,7 +51,11 @@ public record Clock(int column, boolean derived, Device device) implements Seria
         if (!each.isNull()) {
           Device device = each.has("device") ? Device.of(each.path("device")) : null;
           clocks[i] =
-              new Clock(each.path("column").asInt(), each.path("derived").asBoolean(), device);
+              new Clock(
+                  each.path("column").asInt(),
+                  each.path("derived").asBoolean(),
+                  each.path("ahead").asLong(UNBOUNDED),
+                  device);
         }
       }
       return clocks;

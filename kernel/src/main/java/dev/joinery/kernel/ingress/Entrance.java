@@ -12,12 +12,15 @@ import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.Deadlines;
-import dev.joinery.kernel.node.Grouping;
+import dev.joinery.kernel.node.EventGate;
 import dev.joinery.kernel.node.Lateness;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
+import dev.joinery.kernel.node.RowWay;
+import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.stream.LogClock;
 import dev.joinery.kernel.stream.Onward;
 import java.nio.charset.StandardCharsets;
@@ -31,7 +34,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
  * Where the decoded changes of streams and of logs go: those of a table to the nodes that remember
- * it, each event through the first steps of its streams, each row of a log to its groups.
+ * it, each event through the first steps of its streams, each row of a log to its groups and to the
+ * states that it is about.
  */
 public final class Entrance implements Ingress.Destination {
   private final Broadcast<SharedProgram> shared;
@@ -39,7 +43,8 @@ public final class Entrance implements Ingress.Destination {
   private final Ingress.Router router;
   private final List<Gate> gates = new ArrayList<>();
   private final List<LogClock> clocks;
-  private final List<Grouping> groupings;
+  private final List<RowWay> groupings;
+  private final List<EventGate> folded;
   private final List<Deadlines> deadlines;
   private final List<Boolean> grouped = new ArrayList<>();
   private final boolean summing;
@@ -53,15 +58,18 @@ public final class Entrance implements Ingress.Destination {
     NodeContext context = nodes.context();
     this.router = new Ingress.Router(context.program());
     context.program().relations().forEach(each -> gates.add(null));
-    for (Program.EntryProgram entry : context.program().entries()) {
+    for (StreamProgram.EntryProgram entry : context.program().entries()) {
       gates.set(entry.relation(), new Gate(entry, context, origin));
     }
     clocks = clocksOf(context);
     groupings = groupingsOf(context);
+    folded = foldedOf(context);
     deadlines = Deadlines.all(context.program());
     for (int i = 0; i < context.program().relations().size(); i++) {
       int relation = i;
-      grouped.add(groupings.stream().anyMatch(each -> each.relation() == relation));
+      grouped.add(
+          groupings.stream().anyMatch(each -> each.relation() == relation)
+              || folded.stream().anyMatch(each -> each.relation() == relation));
     }
   }
 
@@ -79,24 +87,37 @@ public final class Entrance implements Ingress.Destination {
   public static boolean isNeeded(Program program) {
     return !program.entries().isEmpty()
         || !Deadlines.all(program).isEmpty()
-        || program.routes().stream().anyMatch(each -> isGroup(program, each));
+        || program.routes().stream().anyMatch(each -> isGroup(program, each))
+        || program.routes().stream().anyMatch(each -> isFolded(program, each));
   }
 
   private static boolean isGroup(Program program, Program.Route route) {
-    return program.nodes().get(route.node()) instanceof GroupProgram;
+    return RowWay.leadsTo(program.nodes().get(route.node()));
   }
 
-  private static List<Grouping> groupingsOf(NodeContext context) {
+  private static boolean isFolded(Program program, Program.Route route) {
+    return program.nodes().get(route.node()) instanceof EventFoldProgram;
+  }
+
+  private static List<EventGate> foldedOf(NodeContext context) {
+    Program program = context.program();
+    return program.routes().stream()
+        .filter(each -> isFolded(program, each))
+        .map(each -> new EventGate(each.node(), context))
+        .toList();
+  }
+
+  private static List<RowWay> groupingsOf(NodeContext context) {
     Program program = context.program();
     return program.routes().stream()
         .filter(each -> isGroup(program, each))
-        .map(each -> new Grouping(each.node(), context))
+        .map(each -> RowWay.to(each.node(), context))
         .toList();
   }
 
   public static List<LogClock> clocksOf(NodeContext context) {
     return IntStream.range(0, context.program().nodes().size())
-        .filter(each -> context.program().nodes().get(each) instanceof Program.AsOfProgram)
+        .filter(each -> context.program().nodes().get(each) instanceof StreamProgram.AsOfProgram)
         .mapToObj(each -> new LogClock(each, context))
         .toList();
   }
@@ -121,7 +142,8 @@ public final class Entrance implements Ingress.Destination {
     if (gate == null) {
       for (LogClock each : clocks) {
         if (each.relation() == relation) {
-          each.send(change, origin.partitionOf(change), row, timestamp, outbox);
+          long partition = origin.partitionOf(change);
+          each.send(change, partition, origin.latest(), row, timestamp, outbox);
         }
       }
       router.send(relation, change, row, timestamp, outbox);
@@ -133,7 +155,14 @@ public final class Entrance implements Ingress.Destination {
   private void group(int relation, Change change, Slice row, long timestamp, Outbox outbox) {
     RelationRows rows = nodes.context().rows(relation);
     Slice seen = rows.view(row);
-    for (Grouping each : groupings) {
+    if (seen != null) {
+      for (EventGate each : folded) {
+        if (each.relation() == relation) {
+          each.send(change, seen, timestamp, outbox);
+        }
+      }
+    }
+    for (RowWay each : groupings) {
       if (each.relation() == relation
           && !isLeftOut(each, change, rows.derived(row), timestamp, outbox)
           && seen != null) {
@@ -156,7 +185,7 @@ public final class Entrance implements Ingress.Destination {
   }
 
   /** By which windows are forgotten for the row at hand. */
-  private long watermarkOf(Grouping product, Change change) {
+  private long watermarkOf(RowWay product, Change change) {
     GroupProgram.LateProgram late = product.late();
     return late == null || change.snapshot()
         ? Marks.UNKNOWN
@@ -165,7 +194,7 @@ public final class Entrance implements Ingress.Destination {
 
   /** Counts a row that is late for a product; returns whether it is as if not in the log. */
   private boolean isLeftOut(
-      Grouping product, Change change, Slice row, long timestamp, Outbox outbox) {
+      RowWay product, Change change, Slice row, long timestamp, Outbox outbox) {
     Lateness lateness = product.lateness();
     if (lateness == null || change.snapshot()) {
       return false;
@@ -209,14 +238,14 @@ public final class Entrance implements Ingress.Destination {
     private final int log;
     private final Ingress.Origin origin;
 
-    public Gate(Program.EntryProgram entry, NodeContext context, Ingress.Origin origin) {
+    public Gate(StreamProgram.EntryProgram entry, NodeContext context, Ingress.Origin origin) {
       this.rows = context.rows(entry.relation());
       this.visible = new UnsafeRow(rows.visibleColumns());
       boolean keyed = context.program().relations().get(entry.relation()).key().length > 0;
       this.key = keyed ? context.keyProjection(entry.relation()) : null;
       this.onward = entry.onward().stream().map(each -> new Onward(each, context)).toList();
       boolean ordered =
-          context.program().nodes().stream().anyMatch(Program.SeenProgram.class::isInstance);
+          context.program().nodes().stream().anyMatch(StreamProgram.SeenProgram.class::isInstance);
       this.placed = keyed || ordered || onward.size() > 1;
       this.log = context.program().logOf(entry);
       this.origin = origin;

@@ -26,6 +26,7 @@ import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.broadcast.Broadcast;
@@ -39,7 +40,7 @@ import scala.Tuple2;
 public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], byte[]>> {
   /** The columns of a raw record, in order. */
   static final String[] COLUMNS = {
-    "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name"
+    "topic", "major", "minor", "file", "key", "value", "error", "timestamp", "name", "logged"
   };
 
   /** How the name of several topics begins. */
@@ -59,6 +60,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   private Broadcast<SharedProgram> shared;
   private Tally tally;
   private Destinations destinations;
+  private Sealing sealing;
 
   /** Where decoded changes go. */
   public interface Destination {
@@ -101,6 +103,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     /** The time of the change at hand; {@link Marks#UNKNOWN} where it is never late. */
     default long time() {
       return Marks.UNKNOWN;
+    }
+
+    /** The newest time that moves a watermark, of those that the record at hand may tell. */
+    default long latest() {
+      return Long.MAX_VALUE;
     }
 
     /** How far its relation had come before the batch. */
@@ -153,6 +160,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     return this;
   }
 
+  /** Seals personal columns. */
+  public Ingress sealedBy(Sealing by) {
+    sealing = by;
+    return this;
+  }
+
   /** Evaluates times that are derived from columns. */
   public Ingress deriving(Broadcast<SharedProgram> program) {
     shared = program;
@@ -174,13 +187,32 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
   @Override
   public Iterator<Tuple2<byte[], byte[]>> call(Iterator<Row> rows) {
     Outbox outbox = new Outbox();
-    Sender sender = new Sender(outbox);
+    Sealing.Task sealed = openSealing();
+    Sender sender = new Sender(outbox, sealed);
     if (isTelling()) {
       outbox.later(
           pending.roots().stream().<Runnable>map(root -> () -> root.tell(outbox)).iterator());
     }
-    outbox.later(new RowByRow<>(rows, sender::take, sender::finish));
+    Iterator<Row> read = sealed == null ? rows : sealed.scouted(rows);
+    outbox.later(new RowByRow<>(read, sender::take, sender::finish));
     return outbox;
+  }
+
+  /** What seals for a task; a program with personal columns never runs without. */
+  private Sealing.Task openSealing() {
+    if (!Sealing.isNeeded(program)) {
+      return null;
+    }
+    if (sealing == null) {
+      throw new IllegalStateException("personal columns, and no vault to seal them with");
+    }
+    Sealing.Task task = sealing.open(program, relationsOf);
+    TaskContext context = TaskContext.get();
+    if (context != null) {
+      context.addTaskCompletionListener(
+          (org.apache.spark.util.TaskCompletionListener) ended -> task.vault.close());
+    }
+    return task;
   }
 
   private boolean isTelling() {
@@ -217,13 +249,17 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     private String detail;
     private Row record;
     private long timestamp;
+    private long logged;
     private long partition;
     private long number;
     private int decoding;
     private boolean timed;
+    private final Sealing.Task sealed;
+    private boolean erasing;
 
-    Sender(Outbox outbox) {
+    Sender(Outbox outbox, Sealing.Task sealed) {
       this.outbox = outbox;
+      this.sealed = sealed;
     }
 
     void take(Row row) {
@@ -231,10 +267,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       partition = row.getLong(1);
       number = row.getLong(2);
       timestamp = row.getLong(7);
+      erasing = sealed != null && sealed.isErasure(row);
+      logged = row.isNullAt(9) ? Marks.UNKNOWN : row.getLong(9);
       byte[] key = row.isNullAt(4) ? null : (byte[]) row.get(4);
       byte[] value = row.isNullAt(5) ? null : (byte[]) row.get(5);
       for (int relation : relationsOf[row.getInt(0)]) {
-        read[relation]++;
+        read[relation] += erasing ? 0 : 1;
         decoding = relation;
         decoded.clear();
         reason = null;
@@ -267,11 +305,16 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
      */
     private void decode(int relation, byte[] key, byte[] value) {
       try {
-        formats[relation].decode(relation, key, value, this);
+        Format format = erasing ? sealed.erasure(relation) : formats[relation];
+        format.loggedAt(logged);
+        format.decode(relation, key, value, this);
       } catch (RegistryError away) {
         throw away;
       } catch (RuntimeException | StackOverflowError error) {
-        deadLetter(relation, RecordLetter.POISON, "the decoder failed: " + error);
+        // What an error says may quote the record.
+        boolean personal = program.relations().get(relation).sealed() != null;
+        String told = personal ? error.getClass().getSimpleName() : error.toString();
+        deadLetter(relation, RecordLetter.POISON, "the decoder failed: " + told);
       }
     }
 
@@ -284,6 +327,12 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
         byte[] row,
         int rowLength,
         long[] absent) {
+      if (erasing) {
+        Slice marks = Slice.of(Arrays.copyOf(row, rowLength));
+        Change erasure = new Change(Message.OP_ERASE, false, 0, partition, number, null);
+        decoded.add(new Decoded(erasure.ofSnapshot(), marks, false));
+        return;
+      }
       if (op != ChangeSink.UPSERT && destination.insertsOnly(relation)) {
         count(relation, "ignored_deletes");
         return;
@@ -305,7 +354,19 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
           return;
         }
       }
-      Change change = new Change(op, positioned, position, majorOf(relation), number, absent);
+      long[] left = absent;
+      if (op == ChangeSink.UPSERT && sealed != null && sealed.sealer(relation) != null) {
+        Sealer sealer = sealed.sealer(relation);
+        String nobodys = sealer.refusal(values);
+        if (nobodys != null) {
+          deadLetter(relation, "subject_missing", nobodys);
+          return;
+        }
+        Sealer.Sealed made = sealer.seal(values, absent);
+        values = made.row();
+        left = made.absent();
+      }
+      Change change = new Change(op, positioned, position, majorOf(relation), number, left);
       decoded.add(new Decoded(change, values, isTimed(relation, op)));
     }
 
@@ -339,7 +400,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
           long log = partitionOf(change);
           change = change.after(taskTimes.newest(relation, log, this::partitionName));
           if (timed) {
-            taskTimes.take(relation, log, this::partitionName, each.row());
+            taskTimes.take(relation, log, this::partitionName, each.row(), logged);
           }
         }
         destination.send(relation, change, each.row(), timestamp, outbox);
@@ -349,6 +410,11 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
     @Override
     public long time() {
       return timed ? taskTimes.time(decoding) : Marks.UNKNOWN;
+    }
+
+    @Override
+    public long latest() {
+      return taskTimes.latest(decoding, logged);
     }
 
     @Override
@@ -363,7 +429,7 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
 
     @Override
     public DeadLetter letter(String reason, String detail) {
-      return RecordLetter.of(record, sources[decoding], topicOf(decoding), reason, detail);
+      return letterOf(decoding, reason, detail);
     }
 
     @Override
@@ -411,9 +477,15 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       } else if (reason.equals("wrong_format")) {
         count(relation, "wrong_format");
       }
-      outbox.emit(
-          RecordLetter.of(record, sources[relation], topicOf(relation), reason, detail)
-              .toMessage(timestamp));
+      outbox.emit(letterOf(relation, reason, detail).toMessage(timestamp));
+    }
+
+    /** The record at hand as a dead letter, whose bytes are sealed where some may be personal. */
+    private DeadLetter letterOf(int relation, String why, String sentence) {
+      boolean personal = program.relations().get(relation).sealed() != null;
+      UnaryOperator<byte[]> kept =
+          personal ? sealed.vault::sealRecord : UnaryOperator.identity();
+      return RecordLetter.of(record, sources[relation], topicOf(relation), why, sentence, kept);
     }
 
     @Override
@@ -435,6 +507,9 @@ public final class Ingress implements MapPartitionsFunction<Row, Tuple2<byte[], 
       taskTimes.close();
       counters.drainTo(outbox, timestamp);
       destination.close(outbox, timestamp);
+      if (sealed != null) {
+        sealed.vault.close();
+      }
     }
 
     private void tellColumns() {

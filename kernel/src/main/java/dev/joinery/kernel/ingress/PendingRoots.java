@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.joinery.kernel.bytes.Address;
 import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.format.ChangeSink;
@@ -13,9 +14,11 @@ import dev.joinery.kernel.format.Format;
 import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.HistoryProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SearchProgram;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -29,15 +32,18 @@ import org.apache.spark.sql.types.StructType;
  * The roots whose documents a sink was given by a batch that was never committed: real-time mode
  * sends before it commits, and what it sent may be what no later batch would send.
  *
- * <p>One batch tells their Folds and Groups, and each sends its document again, above the version it
- * had.
+ * <p>One batch tells the nodes that sent them, and each sends its document again, above the version
+ * it had.
  *
  * @param batch the batch that tells them: the first after the last commit
  */
 public record PendingRoots(long batch, List<Root> roots) implements Serializable {
   public static final PendingRoots NONE = new PendingRoots(-1, List.of());
 
-  /** {@code version} is the one that the sink holds, {@code key} the row of the key's columns. */
+  /**
+   * @param key the row of the key's columns; of a match the codes of its two keys
+   * @param version the one that the sink holds
+   */
   public record Root(byte[] address, byte[] key, long version) implements Serializable {
     public void tell(Outbox outbox) {
       outbox.pass(Message.pending(version, Slice.of(key)), address);
@@ -56,7 +62,7 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
       for (JsonNode each : new ObjectMapper().readTree(json)) {
         int product = productOf(program, each.path("product").asText());
         if (readers[product] == null) {
-          readers[product] = new Reader(program, product);
+          readers[product] = Reader.of(program, product);
         }
         roots.add(readers[product].root(each.path("key"), each.path("version").asLong()));
       }
@@ -75,25 +81,47 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
     throw new IllegalArgumentException("no product \"" + name + "\"");
   }
 
-  /** Reads the keys of one product by the format of flat rows. */
-  private static final class Reader implements ChangeSink {
-    private final int sender;
-    private final StructType type;
-    private final KeyCodec codec;
-    private final Format format;
-    private byte[] row;
+  /** Reads the keys of one product. */
+  private interface Reader {
+    Root root(JsonNode key, long version);
 
-    Reader(Program program, int product) {
-      this.sender = senderOf(program, product);
-      this.type = program.products().get(product).key();
-      StructField[] columns = type.fields();
-      List<KeyCodec.Column> coded = new ArrayList<>();
-      boolean timed = program.nodes().get(sender) instanceof HistoryProgram;
-      for (int i = 0; i < columns.length - (timed ? 1 : 0); i++) {
-        coded.add(new KeyCodec.Column(i, columns[i].dataType(), columns[i].dataType(), false));
+    static Reader of(Program program, int product) {
+      int sender = senderOf(program, product);
+      Program.NodeProgram node = program.nodes().get(sender);
+      StructType type = program.products().get(product).key();
+      if (node instanceof SearchProgram) {
+        return matches(program, sender, type);
       }
-      this.codec = new KeyCodec(coded);
-      this.format = Formats.of(relation(columns))[0];
+      KeyReader reader = new KeyReader(type, type.length() - timesOf(node));
+      return (key, version) -> {
+        byte[] row = reader.row(key);
+        return new Root(Address.of(sender, reader.code(row)), row, version);
+      };
+    }
+
+    /** How many times a key ends with that are not in the address. */
+    private static int timesOf(Program.NodeProgram node) {
+      if (node instanceof HistoryProgram history) {
+        return history.known() == null ? 1 : 2;
+      }
+      return node instanceof GroupProgram group && group.session() != null ? 1 : 0;
+    }
+
+    /** A match is told to the bucket of its document, by the codes of the two keys. */
+    private static Reader matches(Program program, int sender, StructType type) {
+      KeyReader[] parts = new KeyReader[2];
+      for (int i = 0; i < parts.length; i++) {
+        StructType part = (StructType) type.fields()[i].dataType();
+        parts[i] = new KeyReader(part, part.length());
+      }
+      return (key, version) -> {
+        byte[] query = parts[0].code(parts[0].row(key.path(type.fields()[0].name())));
+        byte[] document = parts[1].code(parts[1].row(key.path(type.fields()[1].name())));
+        ByteWriter both = new ByteWriter(query.length + document.length + 8);
+        both.writeBlob(Slice.of(query)).writeBlob(Slice.of(document));
+        byte[] bucket = program.buckets().get(sender).of(document);
+        return new Root(Address.of(sender, bucket), both.toBytes(), version);
+      };
     }
 
     private static int senderOf(Program program, int product) {
@@ -101,34 +129,57 @@ public record PendingRoots(long batch, List<Root> roots) implements Serializable
         Program.NodeProgram node = program.nodes().get(i);
         if (node instanceof Program.FoldProgram fold && fold.product() == product
             || node instanceof GroupProgram group && group.product() == product
-            || node instanceof HistoryProgram history && history.product() == product) {
+            || node instanceof SearchProgram search && search.product() == product
+            || node instanceof HistoryProgram history && history.product() == product
+            || node instanceof EventFoldProgram events && events.product() == product) {
           return i;
         }
       }
       throw new IllegalArgumentException("no node sends product " + product);
+    }
+  }
+
+  /** Reads columns by the format of flat rows; the first {@code coded} make an address. */
+  private static final class KeyReader implements ChangeSink {
+    private final StructType type;
+    private final KeyCodec codec;
+    private final Format format;
+    private byte[] row;
+
+    KeyReader(StructType type, int coded) {
+      StructField[] columns = type.fields();
+      List<KeyCodec.Column> codes = new ArrayList<>();
+      for (int i = 0; i < coded; i++) {
+        codes.add(new KeyCodec.Column(i, columns[i].dataType(), columns[i].dataType(), false));
+      }
+      this.type = type;
+      this.codec = new KeyCodec(codes);
+      this.format = Formats.of(relation(columns))[0];
     }
 
     private static String relation(StructField[] columns) {
       ObjectNode relation = new ObjectMapper().createObjectNode();
       relation.put("name", "key").put("format", "json").put("timeUnit", "micros");
       relation.putNull("position").put("images", "full");
-      ArrayNode key = relation.putArray("key");
+      relation.putArray("key"); // Of none is asked that it be there: a group's may be null.
       ArrayNode told = relation.putArray("columns");
       for (StructField column : columns) {
-        key.add(column.name());
         told.addObject().put("name", column.name()).put("type", column.dataType().sql());
       }
       return "[" + relation + "]";
     }
 
-    Root root(JsonNode key, long version) {
+    byte[] row(JsonNode key) {
       row = null;
       format.decode(0, null, key.toString().getBytes(StandardCharsets.UTF_8), this);
       if (row == null) {
         throw new IllegalArgumentException("no key of type " + type.sql());
       }
-      byte[] address = Address.of(sender, codec.encode(BinaryRow.of(Slice.of(row), type.length())));
-      return new Root(address, row, version);
+      return row;
+    }
+
+    byte[] code(byte[] row) {
+      return codec.encode(BinaryRow.of(Slice.of(row), type.length()));
     }
 
     @Override

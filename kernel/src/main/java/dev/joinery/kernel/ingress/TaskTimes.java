@@ -87,9 +87,16 @@ final class TaskTimes {
    * Takes the row of an upsert, in the order of its log.
    *
    * @param partition of the log, {@code name} what it is called
+   * @param logged when the log took its record; {@link Marks#UNKNOWN} where that is not known
    */
-  void take(int relation, long partition, Supplier<String> name, Slice row) {
-    relations[relation].take(partition, name, row);
+  void take(int relation, long partition, Supplier<String> name, Slice row, long logged) {
+    relations[relation].take(partition, name, row, latest(relation, logged));
+  }
+
+  /** The newest time that moves a watermark where the log took a record at a time. */
+  long latest(int relation, long logged) {
+    long ahead = has(relation) ? relations[relation].clock.ahead() : Clock.UNBOUNDED;
+    return ahead == Clock.UNBOUNDED || logged == Marks.UNKNOWN ? Long.MAX_VALUE : logged + ahead;
   }
 
   /**
@@ -184,6 +191,7 @@ final class TaskTimes {
     private final Reached reached;
     private final DeviceClocks devices;
     private boolean counted;
+    private long ahead;
     private long time = Marks.UNKNOWN;
 
     OfRelation(int relation, Clock clock, JsonNode newest, BatchWatermarks watermarks) {
@@ -198,10 +206,14 @@ final class TaskTimes {
           new UnsafeRow(clock.derived() ? rows.visibleColumns() : declared.columns().size());
     }
 
-    void take(long number, Supplier<String> called, Slice taken) {
+    void take(long number, Supplier<String> called, Slice taken, long latest) {
       BinaryRow.point(row, clock.derived() ? rows.derived(taken) : taken);
       time = EventTime.isIn(row, clock.column()) ? row.getLong(clock.column()) : Marks.UNKNOWN;
       if (time == Marks.UNKNOWN) {
+        return;
+      }
+      if (time > latest) {
+        ahead++;
         return;
       }
       Partition partition = partition(number, called);
@@ -235,6 +247,10 @@ final class TaskTimes {
     void drainTo(Counters counters) {
       if (devices != null) {
         devices.drainTo(counters);
+      }
+      if (ahead > 0) {
+        counters.relation(name, "time_ahead", ahead);
+        ahead = 0;
       }
       if (!counted) {
         return;

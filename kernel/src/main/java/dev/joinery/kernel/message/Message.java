@@ -39,6 +39,10 @@ public final class Message {
   public static final int FANNED = 30;
   public static final int SEARCHED = 31;
   public static final int QUERY = 32;
+  public static final int PLACED = 33;
+  public static final int ASKED = 34;
+  public static final int RULE = 35;
+  public static final int NUMBERED = 40;
 
   /** Why a raw change came to a node: bits. Without this one it is the own or the child row. */
   public static final int ROLE_PARENT = 1;
@@ -49,6 +53,9 @@ public final class Message {
   public static final int OP_UPSERT = 0;
   public static final int OP_DELETE = 1;
   public static final int OP_TOMBSTONE = 2;
+
+  /** The subject of a row was erased: what was sealed for it is marked so, and nothing else changes. */
+  public static final int OP_ERASE = 3;
 
   /** Set on a row some of whose embeds hold more rows than they may. */
   public static final int FLAG_FAILED = 1;
@@ -227,6 +234,30 @@ public final class Message {
   /** A stored query; {@code row} is null where it went. */
   public static byte[] query(long timestamp, byte[] key, Slice row) {
     return keyed(QUERY, timestamp, key, row);
+  }
+
+  /** The row at a place in the order of a pattern's key; {@code row} is null where there is none. */
+  public static byte[] placed(long timestamp, byte[] place, Slice row) {
+    return keyed(PLACED, timestamp, place, row);
+  }
+
+  /**
+   * Asks a rule for its row, now and whenever it is another.
+   *
+   * @param time of the row of the pattern that sees it
+   * @param key the pattern's that the row belongs to
+   */
+  public static byte[] asked(long timestamp, long time, byte[] key) {
+    return start(ASKED, timestamp, key.length + 8)
+        .writeLong(time)
+        .writeRaw(Slice.of(key))
+        .toBytes();
+  }
+
+  /** What rows see of a rule that have its value; {@code row} is null where there is none. */
+  public static byte[] rule(long timestamp, int place, Slice value, Slice row) {
+    ByteWriter key = new ByteWriter(value.length() + 4).writeVarInt(place).writeRaw(value);
+    return keyed(RULE, timestamp, key.toBytes(), row);
   }
 
   private static byte[] keyed(int kind, long timestamp, byte[] key, Slice row) {

@@ -79,14 +79,25 @@ public record RawChange(
 
   /** True where another change of the same key stands at the same place and is not the same. */
   public boolean isTorn(RawChange other) {
-    return major == other.major
+    return isErasure() == other.isErasure()
+        && major == other.major
         && minor == other.minor
         && (op != other.op || !row.equals(other.row) || !Arrays.equals(absent, other.absent));
   }
 
-  /** Log order. A key change stands in the log once as a delete and once as an upsert. */
+  public boolean isErasure() {
+    return op == Message.OP_ERASE;
+  }
+
+  /**
+   * Log order. A key change stands in the log once as a delete and once as an upsert. An erasure
+   * stands in no log, and comes after all that its batch brings.
+   */
   @Override
   public int compareTo(RawChange other) {
+    if (isErasure() != other.isErasure()) {
+      return isErasure() ? 1 : -1;
+    }
     int byMajor = Long.compare(major, other.major);
     int byMinor = byMajor != 0 ? byMajor : Long.compare(minor, other.minor);
     return byMinor != 0 ? byMinor : row.compareTo(other.row);

@@ -5,6 +5,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.Row;
 
 /** Writes the dead letter of a raw record that cannot be used; remembers nothing. */
@@ -18,13 +19,24 @@ public final class RecordLetter {
   /** {@code record} has the columns of {@code Ingress.COLUMNS}. */
   public static DeadLetter of(
       Row record, String source, String topic, String reason, String detail) {
+    return of(record, source, topic, reason, detail, UnaryOperator.identity());
+  }
+
+  /** The same; {@code kept} gives what is kept of its bytes. */
+  public static DeadLetter of(
+      Row record,
+      String source,
+      String topic,
+      String reason,
+      String detail,
+      UnaryOperator<byte[]> kept) {
     DeadLetter letter = new DeadLetter(reason, detail).put("source", source).put("topic", topic);
     putPlace(letter, record);
     letter.time(record.getLong(7));
     boolean whole = record.isNullAt(6) || record.getString(6).equals(POISON);
     int most = whole ? Integer.MAX_VALUE : KEPT_OF_OVERSIZE;
-    put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most);
-    put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most);
+    put(letter, "key", record.isNullAt(4) ? null : (byte[]) record.get(4), most, kept);
+    put(letter, "value", record.isNullAt(5) ? null : (byte[]) record.get(5), most, kept);
     return whole ? letter : letter.put("cut", true);
   }
 
@@ -37,12 +49,13 @@ public final class RecordLetter {
     }
   }
 
-  private static void put(DeadLetter letter, String name, byte[] raw, int most) {
+  private static void put(
+      DeadLetter letter, String name, byte[] raw, int most, UnaryOperator<byte[]> keeping) {
     if (raw == null) {
       letter.put(name, (String) null);
       return;
     }
-    byte[] kept = raw.length <= most ? raw : Arrays.copyOf(raw, most);
+    byte[] kept = keeping.apply(raw.length <= most ? raw : Arrays.copyOf(raw, most));
     String text = text(kept);
     if (text != null) {
       letter.put(name, text);

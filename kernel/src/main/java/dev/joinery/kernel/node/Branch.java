@@ -297,6 +297,36 @@ final class Branch {
     }
   }
 
+  /**
+   * The row is over, and children of times before one: what was announced for it goes, fused
+   * children stay as long as they last.
+   */
+  void forget(boolean row, long childrenBefore) {
+    if (program.fused()) {
+      if (items.removeIf(item -> isBefore(item, childrenBefore))) {
+        total = items.size();
+      }
+    } else if (row) {
+      read(null);
+    }
+  }
+
+  private static boolean isBefore(Item item, long time) {
+    long at = RowTime.inFrontOf(item.child().order());
+    return at != Marks.UNKNOWN && at < time;
+  }
+
+  /** The earliest time of a fused child; {@link Marks#UNKNOWN} where none has any. */
+  long firstTime() {
+    return !program.fused()
+        ? Marks.UNKNOWN
+        : items.stream()
+            .mapToLong(item -> RowTime.inFrontOf(item.child().order()))
+            .filter(time -> time != Marks.UNKNOWN)
+            .findFirst()
+            .orElse(Marks.UNKNOWN);
+  }
+
   /** True where nothing but this remembers the children: nobody would send them again. */
   boolean keepsChildren() {
     return program.fused() && !items.isEmpty();

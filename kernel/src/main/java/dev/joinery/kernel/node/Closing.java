@@ -6,16 +6,19 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.program.Program;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -25,7 +28,8 @@ import java.util.function.Supplier;
  * has reached a deadline of its own, and at each message about a deadline that it has passed.
  *
  * <p>Once it is told that all logs have ended, it tells all addresses that wait, and those again at
- * each message about them, as if their deadlines had passed; the watermark stays.
+ * each message about them, as if their deadlines had passed; the watermark stays. Sessions go on to
+ * wait for it: their deadlines are those of rows, and another session may come to end there.
  *
  * <p>Partitions that the driver tells to be idle are left out. Where there may be any, it is called
  * in each batch while something waits, also in one that reads nothing: all shares hear of them in
@@ -43,26 +47,35 @@ public final class Closing implements Node {
   private final Program.ClosingProgram program;
   private final Supplier<Set<Long>> idle;
   private final LongSupplier other;
+  private final boolean ofSessions;
 
   public Closing(int node, Program.ClosingProgram program, NodeContext context) {
     this(
         node,
         program,
         program.idles() ? new IdlePartitions(program.relation(), context) : Set::of,
-        () -> otherWatermark(program, context));
+        () -> otherWatermark(program, context),
+        context.program().nodes().get(program.target()) instanceof GroupProgram group
+            && group.session() != null);
   }
 
   /**
    * @param idle gives the partitions that nobody waits for in the batch at hand
    * @param other gives the watermark of the other relation where nobody waits for this one at all,
    *     else {@link Marks#UNKNOWN}
+   * @param ofSessions whether what is told of are sessions
    */
   Closing(
-      int node, Program.ClosingProgram program, Supplier<Set<Long>> idle, LongSupplier other) {
+      int node,
+      Program.ClosingProgram program,
+      Supplier<Set<Long>> idle,
+      LongSupplier other,
+      boolean ofSessions) {
     this.node = node;
     this.program = program;
     this.idle = idle;
     this.other = other;
+    this.ofSessions = ofSessions;
   }
 
   private static long otherWatermark(Program.ClosingProgram program, NodeContext context) {
@@ -71,9 +84,11 @@ public final class Closing implements Node {
     }
     List<Program.RelationProgram> relations = context.program().relations();
     BatchWatermarks told = BatchWatermarks.read(context.watermarks());
-    return told.isSilent(relations.get(program.relation()).name())
-        ? told.of(relations.get(program.other()).name())
-        : Marks.UNKNOWN;
+    long reached = told.of(relations.get(program.other()).name());
+    if (reached == Marks.UNKNOWN || !told.isSilent(relations.get(program.relation()).name())) {
+      return Marks.UNKNOWN;
+    }
+    return reached - (program.otherBehindMicros() == null ? 0 : program.otherBehindMicros());
   }
 
   @Override
@@ -113,8 +128,12 @@ public final class Closing implements Node {
 
   private void finish(
       Memory memory, boolean all, long timestamp, State state, Outbox outbox) {
-    if (sendDue(memory, all, timestamp, outbox)) {
-      outbox.repeat(() -> sendMore(state, all, timestamp, outbox));
+    boolean takesAll = all && !ofSessions;
+    if (sendDue(memory, takesAll, timestamp, outbox)) {
+      outbox.repeat(() -> sendMore(state, takesAll, timestamp, outbox));
+    }
+    if (all && ofSessions) {
+      outbox.repeat(new Walk(state, timestamp, outbox));
     }
     if (program.idles() && memory.waitsForTheIdle()) {
       state.wakeAt(timestamp + 1);
@@ -136,6 +155,34 @@ public final class Closing implements Node {
       send(each.key(), memory.watermark, timestamp, outbox);
     }
     return due.size() >= AT_ONCE;
+  }
+
+  /** Tells all that wait, and has them wait on. */
+  private final class Walk implements BooleanSupplier {
+    private final State state;
+    private final long timestamp;
+    private final Outbox outbox;
+    private Slice last = Slice.EMPTY;
+
+    Walk(State state, long timestamp, Outbox outbox) {
+      this.state = state;
+      this.timestamp = timestamp;
+      this.outbox = outbox;
+    }
+
+    @Override
+    public boolean getAsBoolean() {
+      Memory memory = new Memory(state);
+      Iterator<EntryMap.Entry> waiting = memory.waiting.from(last);
+      for (int left = AT_ONCE; left > 0 && waiting.hasNext(); left--) {
+        Slice place = waiting.next().key();
+        if (!place.equals(last)) {
+          send(place, memory.watermark, timestamp, outbox);
+        }
+        last = place;
+      }
+      return waiting.hasNext();
+    }
   }
 
   private void send(Slice place, long watermark, long timestamp, Outbox outbox) {

@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Hash;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.BranchMessage;
 import dev.joinery.kernel.message.ChildMessage;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
@@ -36,6 +37,8 @@ public final class Fold implements Node {
   private final Delivery delivery;
   private final String product;
   private final Decision decision;
+  private final Keeping keeping;
+  private final RowTime time;
   /** Reads what was stored, beside what is being changed; made where an expression fails. */
   private Fold twin;
 
@@ -56,6 +59,11 @@ public final class Fold implements Node {
           new Branch(program.branches().get(i), aggregates, rows.visibleColumns(), context);
     }
     this.decision = new Decision(node, program, context);
+    this.keeping = new Keeping(program.kept(), context);
+    this.time =
+        new RowTime(
+            program.kept() == null ? null : program.branches().get(0).within().time(),
+            rows.visibleColumns());
     this.product = context.productOf(program.assembler());
     this.delivery =
         program.product() >= 0
@@ -71,6 +79,9 @@ public final class Fold implements Node {
 
     /** True where the receiver holds nothing. */
     boolean isIdle();
+
+    /** What was sent stays: from now on nothing is known of it but its number. */
+    void leave();
 
     /** The highest number that anything was sent under. */
     long highest();
@@ -92,10 +103,12 @@ public final class Fold implements Node {
   public void handle(Slice key, List<byte[]> messages, State state, Outbox outbox) {
     long timestamp = Message.latest(messages);
     byte[] stored = state.read();
-    Slice knownState = read(stored);
+    Slice storedState = read(stored);
     if (stored == null) {
       delivery.beginAbove(state.highestForgotten());
     }
+    Slice knownState = forgetOver(storedState);
+    boolean timed = isTimed(knownState);
     Slice before = view(knownState);
     Slice ownState = applyOwn(knownState, messages, timestamp, outbox);
     Slice after = ownState == knownState ? before : view(ownState);
@@ -111,7 +124,8 @@ public final class Fold implements Node {
     Assembled assembled = after == null || !decision.isMade(after) ? nothing() : assemble(after);
     countChoices();
     if (failures > 0) {
-      context.counters().productFailures(product, failuresBefore(stored), failures);
+      int failed = failuresBefore(knownState == storedState ? stored : null);
+      context.counters().productFailures(product, failed, failures);
     }
     delivery.send(assembled, before, after, key, timestamp, outbox);
     if (isBlank(ownState, state)) {
@@ -119,6 +133,9 @@ public final class Fold implements Node {
       return;
     }
     state.write(write(ownState));
+    if (!timed) {
+      noteOver(ownState, state);
+    }
     if (isForgettable(ownState)) {
       long over = ownState.isEmpty() ? timestamp + rows.retentionMicros() : overAt(ownState);
       state.expireAfter(Math.max(timestamp, over), WHOLE);
@@ -128,8 +145,20 @@ public final class Fold implements Node {
   @Override
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
     Slice ownState = read(stored);
-    if (stored == null || !isForgettable(ownState)) {
+    if (Keeping.isTold(entries)) {
+      ownState = forgetOver(ownState);
+      if (ownState.isEmpty() && Arrays.stream(branches).noneMatch(Branch::keepsChildren)) {
+        state.forget(delivery.highest());
+        return;
+      }
+      state.write(write(ownState));
+      noteOver(ownState, state);
+    }
+    if (!isForgettable(ownState)) {
       return;
     }
     if (overAt(ownState) < timestamp) {
@@ -137,6 +166,45 @@ public final class Fold implements Node {
     } else {
       state.expireAfter(overAt(ownState), WHOLE);
     }
+  }
+
+  /** Returns the row's state, empty where it is over; its children go by times of their own. */
+  private Slice forgetOver(Slice ownState) {
+    if (keeping.overBefore() == Marks.UNKNOWN) {
+      return ownState;
+    }
+    boolean over = keeping.isOver(time.of(view(ownState)));
+    for (Branch branch : branches) {
+      branch.forget(over, keeping.childrenOverBefore());
+    }
+    if (over) {
+      delivery.leave();
+      decision.read(null);
+    }
+    return over ? Slice.EMPTY : ownState;
+  }
+
+  /** Whether anything is kept that will be over, of which a note is there. */
+  private boolean isTimed(Slice ownState) {
+    return keeping.forgets()
+        && (time.of(view(ownState)) != Marks.UNKNOWN
+            || Arrays.stream(branches).anyMatch(each -> each.firstTime() != Marks.UNKNOWN));
+  }
+
+  private void noteOver(Slice ownState, State state) {
+    if (!keeping.forgets()) {
+      return;
+    }
+    long own = time.of(view(ownState));
+    if (own != Marks.UNKNOWN) {
+      keeping.noteRow(own, state);
+      return;
+    }
+    Arrays.stream(branches)
+        .mapToLong(Branch::firstTime)
+        .filter(each -> each != Marks.UNKNOWN)
+        .min()
+        .ifPresent(each -> keeping.noteChild(each, state));
   }
 
   /** True where nothing has to be remembered at all. */
@@ -359,6 +427,11 @@ public final class Fold implements Node {
     }
 
     @Override
+    public void leave() {
+      last.leave();
+    }
+
+    @Override
     public void beginAbove(long number) {
       last.beginAbove(number);
     }
@@ -418,6 +491,11 @@ public final class Fold implements Node {
     @Override
     public long highest() {
       return 0;
+    }
+
+    @Override
+    public void leave() {
+      throw new IllegalStateException("what embeds a row has it as long as it is there");
     }
 
     @Override

@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 
 /**
- * What a group is sent as: makes its document of the columns that it is grouped by, its window and
- * its aggregates, and the row of its key. It remembers nothing.
+ * What a group is sent as, or a match: makes its document of the columns of its key, its window and
+ * its values, and the row of its key. It remembers nothing.
  */
 final class GroupDocument {
   private final Assembler assembler;
@@ -24,13 +24,16 @@ final class GroupDocument {
   private final DataType[] inputs;
 
   GroupDocument(GroupProgram program, NodeContext context) {
-    this.assembler = context.assembler(program.assembler());
-    Program.AssemblerProgram document =
-        context.program().assemblers().get(program.assembler());
+    this(program.assembler(), program.product(), context);
+  }
+
+  GroupDocument(int assembler, int product, NodeContext context) {
+    this.assembler = context.assembler(assembler);
+    Program.AssemblerProgram document = context.program().assemblers().get(assembler);
     this.own = UnsafeProjection.create(typesOf(document.own()));
     this.ownRow = new UnsafeRow(document.own().size());
     this.inputs = typesOf(document.inputs());
-    StructField[] columns = context.program().products().get(program.product()).key().fields();
+    StructField[] columns = context.program().products().get(product).key().fields();
     this.key =
         UnsafeProjection.create(
             Arrays.stream(columns).map(StructField::dataType).toArray(DataType[]::new));
@@ -47,8 +50,13 @@ final class GroupDocument {
    * @param results of the aggregates, as a binary row
    */
   Slice row(Object[] columns, Slice results) {
+    return row(columns, values(results));
+  }
+
+  /** The same of values that are known one by one. */
+  Slice row(Object[] columns, Object[] values) {
     Slice copied = BinaryRow.copy(own.apply(new GenericInternalRow(columns)));
-    assembler.assemble(copied, BinaryRow.point(ownRow, copied), values(results));
+    assembler.assemble(copied, BinaryRow.point(ownRow, copied), values);
     return assembler.row();
   }
 

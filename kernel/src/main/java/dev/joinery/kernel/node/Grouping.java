@@ -4,7 +4,6 @@ import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.KeyCodec;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.EventTime;
-import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.GroupProgram;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -18,7 +17,7 @@ import org.apache.spark.sql.types.StructType;
  * <p>What is sent is what aggregates change by, so messages about several rows may overtake one
  * another.
  */
-public final class Grouping {
+public final class Grouping implements RowWay {
   private final int node;
   private final GroupProgram program;
   private final NodeContext context;
@@ -30,6 +29,7 @@ public final class Grouping {
   private final Windows windows;
   private final Partials partials;
   private final Deadlines deadlines;
+  private final Integer cuts;
   private final boolean needsPlace;
   private final String product;
   private final Lateness lateness;
@@ -54,6 +54,7 @@ public final class Grouping {
     this.needsPlace = aggregates.needsPlace();
     this.partials = new Partials(keys, windows, program, aggregates);
     this.deadlines = Deadlines.before(node, context.program());
+    this.cuts = Cuts.before(node, context.program());
     this.lateness =
         program.late() == null
             ? null
@@ -75,25 +76,27 @@ public final class Grouping {
     }
   }
 
+  @Override
   public int relation() {
     return program.relation();
   }
 
+  @Override
   public String product() {
     return product;
   }
 
-  /** Whether the place of a row in its log tells anything. */
+  @Override
   public boolean needsPlace() {
     return needsPlace;
   }
 
-  /** What becomes of rows that come late; null where nothing tells their time. */
+  @Override
   public GroupProgram.LateProgram late() {
     return program.late();
   }
 
-  /** Which rows come late; null where nothing tells their time. */
+  @Override
   public Lateness lateness() {
     return lateness;
   }
@@ -101,13 +104,7 @@ public final class Grouping {
   /** A row as the groups see it. */
   private record Seen(Slice row, int failures, boolean timeless) {}
 
-  /**
-   * Takes a row before and after a change, null where there is none; it is sent by {@link #sendTo}.
-   * Returns whether it is too late: all windows that it touches are forgotten.
-   *
-   * @param place of the row in its log, where {@link #needsPlace}
-   * @param watermark by which windows are forgotten; {@link Marks#UNKNOWN} where it is not known
-   */
+  @Override
   public boolean take(
       Slice before,
       Slice after,
@@ -136,7 +133,7 @@ public final class Grouping {
     return !counts;
   }
 
-  /** Sends what was taken and not sent yet. */
+  @Override
   public void sendTo(long timestamp, Outbox outbox) {
     partials.drain(
         timestamp,
@@ -148,6 +145,9 @@ public final class Grouping {
     outbox.send(node, group, message);
     if (deadlines == null) {
       return;
+    }
+    if (cuts != null) {
+      Cuts.tell(cuts, group, message, timestamp, outbox);
     }
     if (program.session() != null) {
       deadlines.send(group, last + program.session().gapMicros(), timestamp, outbox);

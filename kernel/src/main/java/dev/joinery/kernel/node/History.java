@@ -61,7 +61,8 @@ public final class History implements Node {
         () -> context.counters().product(product, VersionLog.TIMELESS, 1);
     this.rows = context.rows(program.relation());
     this.log =
-        new VersionLog(rows, program.validFrom(), program.told(), context.counters(), timeless);
+        new VersionLog(
+            rows, program.validFrom(), -1, program.told(), context.counters(), timeless);
     this.assembler = context.assembler(program.assembler());
     this.visible = new UnsafeRow(rows.visibleColumns());
     this.keyColumns = types.length - 1;

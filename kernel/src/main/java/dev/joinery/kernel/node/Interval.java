@@ -31,9 +31,11 @@ public final class Interval implements Node {
   private static final int CHILDREN = PARENTS + TimedMap.SPACES;
 
   private final Program.IntervalProgram program;
+  private final Keeping keeping;
 
-  public Interval(Program.IntervalProgram program) {
+  public Interval(Program.IntervalProgram program, NodeContext context) {
     this.program = program;
+    this.keeping = new Keeping(program.kept(), context);
   }
 
   /** A child before and after a batch; null where it was or is not here, or has no time. */
@@ -47,9 +49,14 @@ public final class Interval implements Node {
     TimedParents parents =
         TimedParents.read(in, state, PARENTS, program.fold(), program.branch());
     TimedMap children = TimedMap.read(in, state, CHILDREN);
+    forgetOver(parents, children);
+    boolean held = parents.size() + children.size() > 0;
     List<Delta> deltas = applyChildren(sort(messages, parents), children);
     List<TimedParents.Fresh> fresh = parents.apply();
     write(state, parents, children);
+    if (!held) {
+      noteFirst(parents, children, state);
+    }
     Iterator<Runnable> news =
         deltas.stream().<Runnable>map(each -> () -> tell(each, parents, timestamp, outbox))
             .iterator();
@@ -58,6 +65,37 @@ public final class Interval implements Node {
       Iterator<Runnable> all = new Filling(each, parents, children, timestamp, outbox);
       TimedParents.run(fresh.size() * (1 + children.size()), all, outbox);
     }
+  }
+
+  private void forgetOver(TimedParents parents, TimedMap children) {
+    if (keeping.overBefore() != Marks.UNKNOWN) {
+      parents.removeBefore(keeping.overBefore());
+      children.removeBefore(keeping.childrenOverBefore());
+    }
+  }
+
+  /** Has this called once the first of what is held is over. */
+  private void noteFirst(TimedParents parents, TimedMap children, State state) {
+    if (keeping.forgets() && parents.size() > 0) {
+      keeping.noteRow(parents.firstTime(), state);
+    } else if (keeping.forgets() && children.size() > 0) {
+      keeping.noteChild(children.iterator().next().time(), state);
+    }
+  }
+
+  @Override
+  public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
+    byte[] stored = state.read();
+    if (stored == null) {
+      return;
+    }
+    ByteReader in = new ByteReader(stored);
+    TimedParents parents =
+        TimedParents.read(in, state, PARENTS, program.fold(), program.branch());
+    TimedMap children = TimedMap.read(in, state, CHILDREN);
+    forgetOver(parents, children);
+    write(state, parents, children);
+    noteFirst(parents, children, state);
   }
 
   /** Gives the messages about parents to these; returns the newest about each child. */

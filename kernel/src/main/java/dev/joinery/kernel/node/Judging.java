@@ -18,7 +18,7 @@ import java.util.List;
  */
 final class Judging implements RelationRows.Hearing {
   private final RelationRows rows;
-  private final List<Grouping> products;
+  private final List<RowWay> products;
   private final GroupProgram.LateProgram clock;
   private final ChangeLetter letters;
   private final LogWatermark reached;
@@ -29,7 +29,7 @@ final class Judging implements RelationRows.Hearing {
   private Outbox outbox;
 
   /** {@code products} all go by the relation's times; where one leaves rows out, it is alone. */
-  Judging(RelationRows rows, List<Grouping> products, int relation, NodeContext context) {
+  Judging(RelationRows rows, List<RowWay> products, int relation, NodeContext context) {
     this.rows = rows;
     this.products = products;
     this.clock = products.get(0).late();
@@ -52,13 +52,13 @@ final class Judging implements RelationRows.Hearing {
       return true;
     }
     boolean takes = true;
-    for (Grouping each : products) {
+    for (RowWay each : products) {
       takes &= !isLeftOut(each, row);
     }
     return takes;
   }
 
-  private boolean isLeftOut(Grouping product, Slice row) {
+  private boolean isLeftOut(RowWay product, Slice row) {
     Slice derived = rows.derived(row);
     Lateness lateness = product.lateness();
     return lateness.isTimed(derived)
@@ -77,7 +77,7 @@ final class Judging implements RelationRows.Hearing {
       cell.watermark = Math.max(cell.watermark, clock.watermark(newest, reached.micros()));
     }
     Slice after = rows.view(cell);
-    for (Grouping each : products) {
+    for (RowWay each : products) {
       boolean late = each.take(before, after, Slice.EMPTY, cell.watermark, timestamp, outbox);
       if (late && !change.snapshot()) {
         each.lateness().countTooLate();

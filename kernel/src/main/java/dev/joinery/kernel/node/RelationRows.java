@@ -38,6 +38,7 @@ public final class RelationRows {
   private final KeyCodec key;
   private final UnsafeRow decoded;
   private final int visibleColumns;
+  private final Erasure erasure;
   /** The very row that {@link #view} holds; bytes may be another's later, a row's never are. */
   private Slice assembled;
 
@@ -81,6 +82,7 @@ public final class RelationRows {
         relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
     this.key = keyOf(relation);
     this.decoded = new UnsafeRow(types.length);
+    this.erasure = relation.sealed() == null ? null : new Erasure(relation);
   }
 
   public static KeyCodec keyOf(Program.RelationProgram relation) {
@@ -235,6 +237,9 @@ public final class RelationRows {
   }
 
   private boolean applyOne(RowCell cell, RawChange change, Hearing hearing, long timestamp) {
+    if (change.isErasure()) {
+      return erase(cell, change);
+    }
     boolean afterDelete = cell.afterDelete;
     boolean delete = change.op() == Message.OP_DELETE;
     RowCell.Standing standing = cell.standing(change);
@@ -263,6 +268,20 @@ public final class RelationRows {
     cell.row = upsert ? row : Slice.EMPTY;
     cell.deletedAt = upsert ? cell.deletedAt : timestamp;
     hearing.applied(cell);
+    return true;
+  }
+
+  /** Marks what was sealed for an erased subject; a row that is not there stays so. */
+  private boolean erase(RowCell cell, RawChange change) {
+    if (!cell.exists || erasure == null) {
+      return false;
+    }
+    Slice erased = erasure.erased(cell.row, change.row());
+    if (erased == null) {
+      return false;
+    }
+    count(change, "erased");
+    cell.row = erased;
     return true;
   }
 

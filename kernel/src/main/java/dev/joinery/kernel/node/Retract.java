@@ -1,6 +1,7 @@
 package dev.joinery.kernel.node;
 
 import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.message.RawChange;
@@ -18,13 +19,16 @@ public final class Retract implements Node {
   private final RelationRows rows;
   private final List<RowUse> uses = new ArrayList<>();
   private final Judging judging;
+  private final Arrivals arrivals;
+  private final Keeping keeping;
+  private final RowTime time;
 
   public Retract(Program.RetractProgram program, NodeContext context) {
     rows = context.rows(program.relation());
-    List<Grouping> judged = new ArrayList<>();
+    List<RowWay> judged = new ArrayList<>();
     for (Program.Use use : program.uses()) {
-      Grouping groups =
-          use instanceof Program.GroupUse group ? new Grouping(group.target(), context) : null;
+      RowWay groups =
+          use instanceof Program.GroupUse group ? RowWay.to(group.target(), context) : null;
       if (groups != null && groups.lateness() != null) {
         judged.add(groups);
       } else {
@@ -32,6 +36,13 @@ public final class Retract implements Node {
       }
     }
     judging = judged.isEmpty() ? null : new Judging(rows, judged, program.relation(), context);
+    arrivals =
+        program.judged() == null
+            ? null
+            : new Arrivals(rows, program.judged(), program.kept(), program.relation(), context);
+    keeping = new Keeping(program.kept(), context);
+    Integer column = program.judged() == null ? null : program.judged().late().time();
+    time = new RowTime(column, rows.visibleColumns());
   }
 
   @Override
@@ -41,6 +52,12 @@ public final class Retract implements Node {
     if (stored == null) {
       cell.epoch = state.highestForgotten();
     }
+    if (isOver(cell)) {
+      long epoch = cell.epoch;
+      cell = RowCell.read(null);
+      cell.epoch = epoch;
+    }
+    boolean timed = timeOf(cell) != Marks.UNKNOWN;
     Slice before = rows.view(cell);
     List<RawChange> changes = new ArrayList<>(messages.size());
     for (byte[] message : messages) {
@@ -54,6 +71,9 @@ public final class Retract implements Node {
     if (!cell.exists) {
       rows.expireLater(cell, Slice.EMPTY, state);
     }
+    if (!timed && timeOf(cell) != Marks.UNKNOWN) {
+      keeping.noteRow(timeOf(cell), state);
+    }
     Slice after = rows.view(cell);
     if (before == null ? after == null : before.equals(after)) {
       return;
@@ -64,8 +84,21 @@ public final class Retract implements Node {
     }
   }
 
+  /** {@link Marks#UNKNOWN} also where nothing asks for it. */
+  private long timeOf(RowCell cell) {
+    return keeping.forgets() && cell.exists ? time.of(rows.derived(cell.row)) : Marks.UNKNOWN;
+  }
+
+  private boolean isOver(RowCell cell) {
+    return keeping.isOver(timeOf(cell));
+  }
+
   private boolean apply(
       RowCell cell, List<RawChange> changes, Slice before, long timestamp, Outbox outbox) {
+    if (arrivals != null) {
+      arrivals.begin(timestamp, outbox);
+      return rows.apply(cell, changes, arrivals, timestamp, outbox);
+    }
     if (judging == null) {
       return rows.apply(cell, changes, timestamp, outbox);
     }
@@ -79,6 +112,13 @@ public final class Retract implements Node {
   public void expire(Slice key, List<Slice> entries, long timestamp, State state) {
     byte[] stored = state.read();
     RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));
+    if (isOver(cell)) {
+      state.forget(cell.epoch);
+      return;
+    }
+    if (Keeping.isTold(entries) && timeOf(cell) != Marks.UNKNOWN) {
+      keeping.noteRow(timeOf(cell), state);
+    }
     if (cell.known && rows.isOver(cell, timestamp, Slice.EMPTY, state)) {
       state.forget(cell.epoch);
     }

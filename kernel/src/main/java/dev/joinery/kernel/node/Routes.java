@@ -7,8 +7,9 @@ import dev.joinery.kernel.message.Change;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.program.Buckets;
-import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.program.EventFoldProgram;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -32,9 +33,12 @@ public final class Routes {
     for (Program.Route route : program.routes()) {
       Program.NodeProgram node = program.nodes().get(route.node());
       if (route.relation() != relation
-          || node instanceof Program.AsOfProgram
-          || node instanceof GroupProgram) {
-        continue; // A log's time goes with its changes: see LogClock. Rows are added up: Grouping.
+          || node instanceof StreamProgram.AsOfProgram
+          || RowWay.leadsTo(node)
+          || node instanceof EventFoldProgram) {
+        // A log's time goes with its changes: see LogClock. Rows of groups and patterns go their
+        // own way: RowWay. Events go to what they are about: EventGate.
+        continue;
       }
       KeyCodec codec = route.address().codec(columns);
       Buckets buckets = program.buckets().get(route.node());

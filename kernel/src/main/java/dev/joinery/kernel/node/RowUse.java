@@ -64,7 +64,7 @@ interface RowUse {
     };
   }
 
-  static RowUse groupUse(Grouping groups) {
+  static RowUse groupUse(RowWay groups) {
     return (change, outbox) -> {
       groups.take(
           change.before(),

@@ -23,6 +23,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -47,6 +48,7 @@ public final class Search implements Node {
   private final SearchProgram program;
   private final NodeContext context;
   private final StoredQueries stored;
+  private final StoredQueries.Recent seen = new StoredQueries.Recent();
   private final Buckets buckets;
   private final Program.ProductProgram product;
   private final DocumentLimit limit;
@@ -77,16 +79,29 @@ public final class Search implements Node {
   public void handle(Slice bucket, List<byte[]> messages, State state, Outbox outbox) {
     Map<Slice, Slice> queries = new LinkedHashMap<>();
     Map<Slice, Slice> documents = new LinkedHashMap<>();
+    List<Pending> pending = new ArrayList<>();
     for (byte[] message : messages) {
       ByteReader in = Message.body(message);
       switch (Message.kind(message)) {
         case Message.QUERY -> take(in, queries);
         case Message.SEARCHED -> take(in, documents);
+        case Message.PENDING -> pending.add(Pending.read(in));
         default -> throw Message.unexpected(message);
       }
     }
-    new Batch(bucket, Message.latest(messages), state, outbox).handle(queries, documents);
+    new Batch(bucket, Message.latest(messages), state, outbox).handle(queries, documents, pending);
   }
+
+  /** A match that the sink may hold though it was never committed, and its version there. */
+  private record Pending(long version, Match match) {
+    static Pending read(ByteReader in) {
+      long version = in.readLong();
+      Slice query = in.readBlob();
+      return new Pending(version, new Match(query, in.readBlob()));
+    }
+  }
+
+  private record Match(Slice query, Slice document) {}
 
   private static void take(ByteReader in, Map<Slice, Slice> rows) {
     boolean exists = in.readByte() != 0;
@@ -119,6 +134,9 @@ public final class Search implements Node {
     private EntryMap documents;
     private QuerySet all;
 
+    /** Pending matches of which nothing was sent yet. */
+    private final Set<Match> again = new LinkedHashSet<>();
+
     /** Queries of which what is kept has changed. */
     private final Set<Slice> moved = new HashSet<>();
 
@@ -129,8 +147,16 @@ public final class Search implements Node {
       this.outbox = outbox;
     }
 
-    void handle(Map<Slice, Slice> changedQueries, Map<Slice, Slice> changedDocuments) {
+    void handle(
+        Map<Slice, Slice> changedQueries,
+        Map<Slice, Slice> changedDocuments,
+        List<Pending> pending) {
       open();
+      for (Pending each : pending) {
+        version = Math.max(version, each.version());
+        again.add(each.match());
+      }
+      sending = Math.max(timestamp, version + 1);
       takeQueries(changedQueries);
       for (Slice key : documents.inPageOrder(changedDocuments.keySet(), each -> each)) {
         change(key, changedDocuments.get(key));
@@ -138,6 +164,7 @@ public final class Search implements Node {
       if (!moved.isEmpty()) {
         lookBack(moved, changedDocuments.keySet());
       }
+      List.copyOf(again).forEach(this::sendAgain);
       close();
     }
 
@@ -149,7 +176,6 @@ public final class Search implements Node {
       queries = EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, QUERIES);
       documents =
           EntryMap.read(in == null ? null : new ByteReader(in.readBlob()), state, DOCUMENTS);
-      sending = Math.max(timestamp, version + 1);
     }
 
     private void close() {
@@ -174,7 +200,7 @@ public final class Search implements Node {
         put(key, changes.get(key));
         sources.put(key, source(key, changes.get(key)));
       }
-      all = stored.after(before, fingerprint, sources, this::sources);
+      all = stored.after(before, fingerprint, sources, this::sources, seen);
       sources.keySet().forEach(this::tellBroken);
     }
 
@@ -284,7 +310,7 @@ public final class Search implements Node {
       Map<Slice, StoredQuery> few = new HashMap<>();
       changed.forEach(each -> few.put(each, all.get(each)));
       few.values().removeIf(each -> each == null);
-      QuerySet newer = QuerySet.of(few);
+      QuerySet newer = stored.of(few);
       Map<Slice, Searched> after = new LinkedHashMap<>();
       for (Iterator<EntryMap.Entry> each = documents.iterator(); each.hasNext(); ) {
         EntryMap.Entry entry = each.next();
@@ -337,18 +363,37 @@ public final class Search implements Node {
       }
       long content = Hash.longOf(value.array(), value.offset(), value.length());
       if (last.differs(content)) {
-        version = sending;
-        Slice keyRow = document.key(query.key(), key);
-        outbox.emit(Message.document(timestamp, program.product(), sending, keyRow, value));
+        send(query.key(), key, value);
       }
       return new Hit(true, false, failures, content);
     }
 
     private void leave(Slice query, Slice key, Hit hit) {
       if (hit.sent()) {
-        version = sending;
-        Slice keyRow = document.key(query, key);
-        outbox.emit(Message.tombstone(timestamp, program.product(), sending, keyRow));
+        send(query, key, null);
+      }
+    }
+
+    /** {@code value} is null where the two match no more. */
+    private void send(Slice query, Slice key, Slice value) {
+      version = sending;
+      again.remove(new Match(query, key));
+      Slice row = document.key(query, key);
+      outbox.emit(
+          value == null
+              ? Message.tombstone(timestamp, program.product(), sending, row)
+              : Message.document(timestamp, program.product(), sending, row, value));
+    }
+
+    private void sendAgain(Match match) {
+      Slice stored = documents.get(match.document());
+      Searched found = stored == null ? null : Searched.read(stored);
+      Hit hit = found == null ? null : found.hits.get(match.query());
+      if (hit == null || !hit.sent()) {
+        send(match.query(), match.document(), null);
+      } else if (!hit.failed()) {
+        Slice value = document.of(all.get(match.query()).row(), found.row);
+        send(match.query(), match.document(), value);
       }
     }
   }

@@ -92,6 +92,13 @@ final class SentDocument {
     version = number;
   }
 
+  /** What was sent stays as it is: nothing is known of it from now on but its version. */
+  void leave() {
+    sent = false;
+    failed = false;
+    limited = false;
+  }
+
   /** The sink may hold a document of this key that was never committed. */
   void reopen(ByteReader in) {
     version = Math.max(version, in.readLong());

@@ -1,5 +1,6 @@
 package dev.joinery.kernel.node;
 
+import dev.joinery.kernel.bytes.BinaryRow;
 import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
  * Remembers, under the columns that rows are grouped by, the sessions of the rows: maximal runs
@@ -27,7 +29,8 @@ import java.util.TreeMap;
  * each session that is another than before, and a tombstone for each start that is none any more.
  *
  * <p>Behind a {@link Closing} it sends sessions that are over by the watermark: that tells it the
- * watermark at the end that each row would give its session alone, and the last of these is the end.
+ * watermark at the end that each row would give its session alone, and the last of these is the end;
+ * where it may be cut before, at the cut, too, of which {@link Cuts} tells.
  *
  * <p>A session is changed by what a batch adds to it and takes from it. What its rows of each time
  * add up to is looked at only where it falls apart; where none does, that is not kept.
@@ -55,7 +58,11 @@ public final class Session implements Node {
   private Sessions sessions;
   private RowsByTime rows;
   private final Deadlines deadlines;
+  private final UnsafeRow keyRow;
   private long version;
+
+  /** By their starts, sessions that the sink may hold as they were never committed. */
+  private final NavigableMap<Long, Slice> pending = new TreeMap<>();
 
   /** Whether it will be looked at for sessions that are forgotten. */
   private boolean noted;
@@ -77,6 +84,7 @@ public final class Session implements Node {
     this.document = new GroupDocument(program, context);
     this.last = new SentDocument(program.product(), context);
     this.retention = new Retention(context);
+    this.keyRow = new UnsafeRow(program.by() + 1);
     this.aggregates = context.aggregates(node, 0);
     this.sums = aggregates.fresh();
   }
@@ -88,18 +96,22 @@ public final class Session implements Node {
     NavigableMap<Long, List<PartialByTime>> changes = new TreeMap<>();
     long watermarkBefore = watermark;
     endedUntil = Marks.UNKNOWN;
+    pending.clear();
     for (byte[] message : messages) {
-      if (Message.kind(message) == Message.CLOSED) {
-        hear(Message.body(message));
-        continue;
+      switch (Message.kind(message)) {
+        case Message.CLOSED -> hear(Message.body(message));
+        case Message.PENDING -> reopen(Message.body(message));
+        default -> {
+          PartialByTime change = changeOf(message);
+          changes.computeIfAbsent(change.first(), any -> new ArrayList<>(1)).add(change);
+        }
       }
-      PartialByTime change = changeOf(message);
-      changes.computeIfAbsent(change.first(), any -> new ArrayList<>(1)).add(change);
     }
     NavigableMap<Long, Sessions.Kept> before = new TreeMap<>();
     changes.values().stream()
         .flatMap(Collection::stream)
         .forEach(each -> sessions.findNear(each.first(), each.last(), before));
+    pending.keySet().forEach(each -> sessions.findNear(each, each, before));
     if (Math.max(watermark, endedUntil) > watermarkBefore) {
       sessions.findEnding(watermarkBefore, Math.max(watermark, endedUntil), before);
     }
@@ -107,6 +119,7 @@ public final class Session implements Node {
     Sending sending = new Sending(keys.decode(key), watermarkBefore, timestamp, outbox);
     sending.sendGone(before, after);
     sending.sendChanged(before, after, changes);
+    sending.sendNeverThere(before, after);
     version = sending.highest;
     close(timestamp, state);
   }
@@ -122,13 +135,21 @@ public final class Session implements Node {
     }
   }
 
+  /** The sink may hold a session that was never committed. */
+  private void reopen(ByteReader told) {
+    Slice body = told.rest();
+    ByteReader in = new ByteReader(body);
+    version = Math.max(version, in.readLong());
+    pending.put(BinaryRow.point(keyRow, in.rest()).getLong(program.by()), body);
+  }
+
   private void open(State state) {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     version = in == null ? state.highestForgotten() : in.readLong();
     retention.read(in);
     watermark = deadlines == null ? Long.MAX_VALUE : in == null ? Marks.UNKNOWN : in.readLong();
-    sessions = Sessions.read(in, state, SESSIONS, shape.gapMicros());
+    sessions = Sessions.read(in, state, SESSIONS, shape);
     rows = shape.divides() ? RowsByTime.read(in, state, ROWS, sums) : null;
     noted = in != null && in.hasMore() && in.readByte() != 0;
   }
@@ -169,14 +190,8 @@ public final class Session implements Node {
     noted = true;
   }
 
-  /**
-   * How long after its last row nothing can join a session any more. A row counts for the retention
-   * after the gap that follows it, and joins what is nearer to it than the gap.
-   */
   private long forgottenAfter() {
-    long retentionMicros = program.late().retentionMicros();
-    long waits = deadlines == null ? 0 : deadlines.allowedMicros();
-    return 2 * shape.gapMicros() + Math.max(retentionMicros, waits);
+    return program.sessionsForgottenAfter(deadlines == null ? 0 : deadlines.allowedMicros());
   }
 
   @Override
@@ -241,7 +256,7 @@ public final class Session implements Node {
       after.forEach(each -> starts.add(each.start()));
       for (Sessions.Kept each : before.values()) {
         if (!starts.contains(each.start())) {
-          read(each);
+          read(each.start(), each);
           last.sendGone(() -> keyOf(each.start()), timestamp, outbox);
           highest = Math.max(highest, last.version());
           sessions.remove(each);
@@ -249,9 +264,27 @@ public final class Session implements Node {
       }
     }
 
-    private void read(Sessions.Kept known) {
+    /** Takes back what the sink may hold, and nobody knows of. */
+    void sendNeverThere(NavigableMap<Long, Sessions.Kept> before, List<Piece> after) {
+      Set<Long> known = new HashSet<>(before.keySet());
+      after.forEach(each -> known.add(each.start()));
+      for (long start : pending.keySet()) {
+        if (!known.contains(start)) {
+          read(start, null);
+          last.sendGone(() -> keyOf(start), timestamp, outbox);
+          highest = Math.max(highest, last.version());
+        }
+      }
+    }
+
+    /** {@code known} is null where there was none that began then. */
+    private void read(long start, Sessions.Kept known) {
       last.read(known == null ? null : new ByteReader(known.sent()));
       last.beginAbove(version);
+      Slice reopened = pending.get(start);
+      if (reopened != null) {
+        last.reopen(new ByteReader(reopened));
+      }
     }
 
     private Slice keyOf(long start) {
@@ -272,7 +305,8 @@ public final class Session implements Node {
         Sessions.Kept known = before.get(piece.start());
         boolean whole = olds.stream().allMatch(old -> parts.get(old.start()) == 1);
         List<PartialByTime> ofPiece = changesOf(piece, olds, changes);
-        if (!whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece, known)) {
+        boolean asked = pending.containsKey(piece.start());
+        if (asked || !whole || !ofPiece.isEmpty() || !isThere(piece, olds) || closes(piece, known)) {
           long count = aggregate(piece, whole ? olds : null, ofPiece);
           send(piece, count, known, olds);
         }
@@ -343,7 +377,7 @@ public final class Session implements Node {
     }
 
     private void send(Piece piece, long count, Sessions.Kept known, List<Sessions.Kept> olds) {
-      read(known);
+      read(piece.start(), known);
       int failures = 0;
       boolean ended = hasEnded(piece, known);
       if (ended || piece.end() <= watermark) {

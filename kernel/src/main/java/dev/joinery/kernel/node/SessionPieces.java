@@ -63,8 +63,8 @@ final class SessionPieces {
     List<Piece> pieces = new ArrayList<>(runs.size());
     for (Run run : runs) {
       long start = run.first();
-      while (cutOf(start, run.from()) <= run.last()) {
-        long cut = cutOf(start, run.from());
+      while (shape.cutOf(start, run.from()) <= run.last()) {
+        long cut = shape.cutOf(start, run.from());
         pieces.add(pieceOf(start, lastBelow(cut), run.from()));
         start = firstFrom(cut);
       }
@@ -156,12 +156,6 @@ final class SessionPieces {
   }
 
   private Piece pieceOf(long start, long last, long run) {
-    return new Piece(start, last, run, Math.min(last + shape.gapMicros(), cutOf(start, run)));
-  }
-
-  /** Where the piece ends at most that begins at a time, in the run of another. */
-  private long cutOf(long start, long run) {
-    long max = shape.maxMicros();
-    return max == 0 ? Long.MAX_VALUE : run + ((start - run) / max + 1) * max;
+    return new Piece(start, last, run, shape.endOf(start, last, run));
   }
 }

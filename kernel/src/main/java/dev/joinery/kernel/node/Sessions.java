@@ -4,6 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.program.GroupProgram;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.Pages;
@@ -14,7 +15,7 @@ import java.util.NavigableMap;
 /** The sessions of one key: remembers each under its start, and finds those that a time is near. */
 final class Sessions {
   private final OrderedMap byStart;
-  private final long gap;
+  private final GroupProgram.SessionProgram shape;
 
   /**
    * One session, as it was last sent.
@@ -57,14 +58,15 @@ final class Sessions {
     }
   }
 
-  private Sessions(OrderedMap byStart, long gap) {
+  private Sessions(OrderedMap byStart, GroupProgram.SessionProgram shape) {
     this.byStart = byStart;
-    this.gap = gap;
+    this.shape = shape;
   }
 
   /** {@code in} is null where there is none; {@code space} numbers their pages. */
-  static Sessions read(ByteReader in, Pages pages, int space, long gap) {
-    return new Sessions(OrderedMap.read(in, pages, space), gap);
+  static Sessions read(
+      ByteReader in, Pages pages, int space, GroupProgram.SessionProgram shape) {
+    return new Sessions(OrderedMap.read(in, pages, space), shape);
   }
 
   void write(ByteWriter out) {
@@ -92,8 +94,8 @@ final class Sessions {
     if (known != null && to <= known.getValue().last()) {
       return;
     }
-    Kept near = lastBelow(to + gap);
-    while (near != null && from - near.last() < gap) {
+    Kept near = lastBelow(to + shape.gapMicros());
+    while (near != null && from - near.last() < shape.gapMicros()) {
       addRun(near.run(), found);
       near = lastBelow(near.run());
     }
@@ -102,12 +104,16 @@ final class Sessions {
   /** Adds to {@code found} the sessions that end after one time and not after another. */
   void findEnding(long after, long until, NavigableMap<Long, Kept> found) {
     Kept session = lastBelow(Long.MAX_VALUE);
-    while (session != null && session.last() + gap > after) {
-      if (session.last() + gap <= until) {
+    while (session != null && endOf(session) > after) {
+      if (endOf(session) <= until) {
         found.put(session.start(), session);
       }
       session = lastBelow(session.start());
     }
+  }
+
+  private long endOf(Kept session) {
+    return shape.endOf(session.start(), session.last(), session.run());
   }
 
   /** The first of all; null where there is none. */

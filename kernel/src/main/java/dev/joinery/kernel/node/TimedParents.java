@@ -55,6 +55,16 @@ final class TimedParents {
     return stored.size();
   }
 
+  /** Forgets the parents of times before one. */
+  void removeBefore(long time) {
+    stored.removeBefore(time);
+  }
+
+  /** The earliest; only where there are any. */
+  long firstTime() {
+    return stored.iterator().next().time();
+  }
+
   /** Takes an announcement; it counts once {@link #apply} is called. */
   void announce(byte[] message) {
     ParentMessage parent = ParentMessage.read(message);

@@ -19,6 +19,7 @@ final class VersionLog {
 
   private final RelationRows rows;
   private final int validFrom;
+  private final int known;
   private final int[] told;
   private final Counters counters;
   private final Runnable timeless;
@@ -27,13 +28,20 @@ final class VersionLog {
 
   /**
    * @param validFrom over the row as products see it, the time from which it is valid
+   * @param known over it, the time at which a change became known; -1 where that is not asked for
    * @param told what a delete has to tell to end a version, over decoded columns
    * @param timeless is run for each upsert without a time
    */
   VersionLog(
-      RelationRows rows, int validFrom, int[] told, Counters counters, Runnable timeless) {
+      RelationRows rows,
+      int validFrom,
+      int known,
+      int[] told,
+      Counters counters,
+      Runnable timeless) {
     this.rows = rows;
     this.validFrom = validFrom;
+    this.known = known;
     this.told = told;
     this.counters = counters;
     this.timeless = timeless;
@@ -49,7 +57,7 @@ final class VersionLog {
       return null;
     }
     BinaryRow.point(visible, rows.derived(change.row()));
-    if (!visible.isNullAt(validFrom)) {
+    if (!visible.isNullAt(validFrom) && (known < 0 || !visible.isNullAt(known))) {
       return visible.getLong(validFrom);
     }
     if (upsert) {
@@ -58,6 +66,12 @@ final class VersionLog {
       count(change, "ignored_deletes");
     }
     return null;
+  }
+
+  /** When a change became known that tells its time. */
+  long knownOf(RawChange change) {
+    BinaryRow.point(visible, rows.derived(change.row()));
+    return visible.getLong(known);
   }
 
   private boolean tellsTime(RawChange change) {

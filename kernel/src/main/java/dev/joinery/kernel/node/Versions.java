@@ -15,7 +15,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -37,14 +39,38 @@ public final class Versions implements Node {
 
   public Versions(VersionsProgram program, NodeContext context) {
     rows = context.rows(program.relation());
+    Set<String> products = new TreeSet<>();
+    program.uses().forEach(each -> products.addAll(productOf(each, context)));
     Runnable timeless =
-        () -> context.counters().relation(rows.name(), VersionLog.TIMELESS, 1);
-    log = new VersionLog(rows, program.validFrom(), program.told(), context.counters(), timeless);
+        () ->
+            products.forEach(
+                each -> context.counters().product(each, VersionLog.TIMELESS, 1));
+    log =
+        new VersionLog(
+            rows, program.validFrom(), -1, program.told(), context.counters(), timeless);
     lasting = context.view(program.versions());
     visible = new UnsafeRow(rows.visibleColumns());
     for (Program.Use use : program.uses()) {
       uses.add(RowUse.of(use, program.versions(), context));
     }
+  }
+
+  /** The product that has versions embedded by a use; none where another use tells it. */
+  private static List<String> productOf(Program.Use use, NodeContext context) {
+    List<Program.NodeProgram> nodes = context.program().nodes();
+    if (use instanceof Program.ChildUse child) {
+      return List.of(context.productOf(child.assembler()));
+    }
+    if (use instanceof Program.OwnUse own
+        && nodes.get(own.target()) instanceof Program.FoldProgram fold) {
+      return List.of(context.productOf(fold.assembler()));
+    }
+    if (use instanceof Program.ParentUse parent
+        && nodes.get(parent.target()) instanceof Program.ToOneProgram toOne
+        && toOne.merge() != null) {
+      return List.of(context.productOf(toOne.merge().assembler()));
+    }
+    return List.of();
   }
 
   /** The key of the version of a row that is valid from a time. */

@@ -103,7 +103,12 @@ public final class Compiler {
     } else if (node instanceof GroupProgram group) {
       StructType input = program.assemblers().get(group.input()).type();
       plans.add(aggregates(group.aggregates(), input));
-    } else if (node instanceof Program.RollingProgram rolling) {
+    } else if (node instanceof PatternProgram pattern) {
+      for (PatternProgram.ReadProgram read : pattern.reads()) {
+        boolean none = read.aggregate() == null;
+        plans.add(none ? List.of() : aggregates(List.of(read.aggregate()), null));
+      }
+    } else if (node instanceof StreamProgram.RollingProgram rolling) {
       plans.add(aggregates(rolling.aggregates(), rolling.event()));
     }
     return plans;

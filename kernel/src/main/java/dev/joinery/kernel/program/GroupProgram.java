@@ -46,6 +46,16 @@ public record GroupProgram(
     return late != null && late.retentionMicros() >= 0;
   }
 
+  /**
+   * How long after its last row nothing can join a session any more. A row counts for the retention
+   * after the gap that follows it, and joins what is nearer to it than the gap.
+   *
+   * @param allowedMicros how long after its end a session is closed; 0 where none waits
+   */
+  public long sessionsForgottenAfter(long allowedMicros) {
+    return 2 * session.gapMicros() + Math.max(late.retentionMicros(), allowedMicros);
+  }
+
   /** How windows lie on the line of time. */
   public enum WindowShape {
     TUMBLING,
@@ -83,7 +93,33 @@ public record GroupProgram(
    * @param divides whether a session may fall apart: rows go, or cuts move
    */
   public record SessionProgram(long gapMicros, long maxMicros, boolean divides)
-      implements Serializable {}
+      implements Serializable {
+    /**
+     * Where a session ends: a gap after its last row, or where it is cut.
+     *
+     * @param start the time of its first row, {@code last} that of its last
+     * @param run where the run of rows begins that it is cut from
+     */
+    public long endOf(long start, long last, long run) {
+      return Math.min(last + gapMicros, cutOf(start, run));
+    }
+
+    /** Where the session ends at most that begins at a time, in the run of another. */
+    public long cutOf(long start, long run) {
+      return maxMicros == 0
+          ? Long.MAX_VALUE
+          : run + ((start - run) / maxMicros + 1) * maxMicros;
+    }
+  }
+
+  /**
+   * Where the sessions of a Group are cut that are sent once closed.
+   *
+   * @param target the Group, whose rows it hears of, too
+   * @param closing what tells that one
+   */
+  public record CutsProgram(String name, int level, int target, int closing)
+      implements Program.NodeProgram {}
 
   /** Groups hold the last while of a size up to the watermark. */
   public record SlidingProgram(long sizeMicros) implements Serializable {}

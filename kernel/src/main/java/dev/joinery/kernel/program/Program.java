@@ -32,7 +32,7 @@ public record Program(
     List<AssemblerProgram> assemblers,
     List<ProductProgram> products,
     List<Route> routes,
-    List<EntryProgram> entries,
+    List<StreamProgram.EntryProgram> entries,
     long tombstoneRetentionMicros,
     long maxDocumentBytes,
     List<ProductRead> reads,
@@ -60,10 +60,11 @@ public record Program(
   public record ScopeName(String name, int slot, DataType type) implements Serializable {}
 
   /**
-   * A relation: its columns as decoded, its key, and the assembler that gives the row products see:
-   * columns, then derived ones, if its {@code where} holds.
+   * A relation: its columns as decoded, its key, the assembler that gives the row products see
+   * (columns, then derived ones, if its {@code where} holds), and its personal columns, or null.
    */
-  public record RelationProgram(String name, List<Slot> columns, int[] key, int assembler)
+  public record RelationProgram(
+      String name, List<Slot> columns, int[] key, int assembler, SealedProgram sealed)
       implements Serializable {
     public StructType decoded() {
       return structOf(columns);
@@ -130,16 +131,21 @@ public record Program(
     @Type(value = GatherProgram.class, name = "gather"),
     @Type(value = GroupProgram.class, name = "group"),
     @Type(value = ClosingProgram.class, name = "closing"),
+    @Type(value = GroupProgram.CutsProgram.class, name = "cuts"),
     @Type(value = HistoryProgram.class, name = "history"),
     @Type(value = VersionsProgram.class, name = "versions"),
     @Type(value = ValidProgram.class, name = "valid"),
+    @Type(value = EventFoldProgram.class, name = "event_fold"),
     @Type(value = SearchProgram.class, name = "search"),
-    @Type(value = CurrentLookupProgram.class, name = "current_lookup"),
-    @Type(value = AsOfProgram.class, name = "as_of"),
-    @Type(value = ClaimProgram.class, name = "claim"),
-    @Type(value = RollingProgram.class, name = "rolling"),
-    @Type(value = SeenProgram.class, name = "seen"),
-    @Type(value = MapProgram.class, name = "map")
+    @Type(value = PatternProgram.class, name = "pattern"),
+    @Type(value = RuleProgram.class, name = "rule"),
+    @Type(value = StreamProgram.CurrentLookupProgram.class, name = "current_lookup"),
+    @Type(value = StreamProgram.AsOfProgram.class, name = "as_of"),
+    @Type(value = StreamProgram.ClaimProgram.class, name = "claim"),
+    @Type(value = StreamProgram.RollingProgram.class, name = "rolling"),
+    @Type(value = StreamProgram.SeenProgram.class, name = "seen"),
+    @Type(value = PairEventsProgram.class, name = "pair_events"),
+    @Type(value = StreamProgram.MapProgram.class, name = "map")
   })
   public sealed interface NodeProgram extends Serializable
       permits RetractProgram,
@@ -151,16 +157,21 @@ public record Program(
           GatherProgram,
           GroupProgram,
           ClosingProgram,
+          GroupProgram.CutsProgram,
           HistoryProgram,
           VersionsProgram,
           ValidProgram,
+          EventFoldProgram,
           SearchProgram,
-          CurrentLookupProgram,
-          AsOfProgram,
-          ClaimProgram,
-          RollingProgram,
-          SeenProgram,
-          MapProgram {
+          PatternProgram,
+          RuleProgram,
+          StreamProgram.CurrentLookupProgram,
+          StreamProgram.AsOfProgram,
+          StreamProgram.ClaimProgram,
+          StreamProgram.RollingProgram,
+          StreamProgram.SeenProgram,
+          PairEventsProgram,
+          StreamProgram.MapProgram {
     String name();
 
     int level();
@@ -174,9 +185,19 @@ public record Program(
     default boolean isTimed() {
       return false;
     }
+
+    /** How long rows are kept after their times; null for as long as they are there. */
+    default KeptProgram kept() {
+      return null;
+    }
   }
 
-  public record RetractProgram(String name, int level, int relation, List<Use> uses)
+  /**
+   * {@code judged} is null where rows cannot come late, {@code kept} where they are kept until they
+   * are deleted.
+   */
+  public record RetractProgram(
+      String name, int level, int relation, List<Use> uses, JudgedProgram judged, KeptProgram kept)
       implements NodeProgram {}
 
   /**
@@ -312,10 +333,19 @@ public record Program(
    * of time t.
    */
   public record IntervalProgram(
-      String name, int level, int fold, int branch, long fromMicros, long toMicros)
+      String name,
+      int level,
+      int fold,
+      int branch,
+      long fromMicros,
+      long toMicros,
+      KeptProgram kept)
       implements NodeProgram {}
 
-  /** {@code product} is at least 0 at a root; else {@code upward} says where the row goes. */
+  /**
+   * {@code product} is at least 0 at a root; else {@code upward} says where the row goes; {@code
+   * kept} is null where rows are kept until they are deleted.
+   */
   public record FoldProgram(
       String name,
       int level,
@@ -324,7 +354,8 @@ public record Program(
       List<BranchProgram> branches,
       int assembler,
       int product,
-      Upward upward)
+      Upward upward,
+      KeptProgram kept)
       implements NodeProgram {}
 
   /**
@@ -338,6 +369,7 @@ public record Program(
    * @param idles whether partitions of the relation's log may be idle, by the clock
    * @param other the relation whose watermark counts while nobody waits for any partition of the
    *     first; null for none
+   * @param otherBehindMicros how far below its watermark what is asked for stands; null for not at all
    */
   public record ClosingProgram(
       String name,
@@ -348,7 +380,8 @@ public record Program(
       long allowedMicros,
       int buckets,
       boolean idles,
-      Integer other)
+      Integer other,
+      Long otherBehindMicros)
       implements NodeProgram {
     @Override
     public boolean isTimed() {
@@ -356,203 +389,8 @@ public record Program(
     }
   }
 
-  /** Where the events of a relation enter; without a key, they are told by their places. */
-  public record EntryProgram(int relation, List<Onward> onward) implements Serializable {}
-
-  /**
-   * The steps up to the next lookup, then that lookup's node with its address over the shaped row,
-   * or a product. Exactly one of {@code target} and {@code product} is at least 0.
-   *
-   * @param address null at the end, before a claim, and before a node that remembers nothing
-   * @param marked whether the assembler's last input tells a correction
-   */
-  public record Onward(int assembler, int target, int product, Address address, boolean marked)
-      implements Serializable {}
-
-  /** What becomes of an event that meets no row. */
-  public enum Miss {
-    NULL,
-    DROP,
-    DEAD_LETTER,
-    WAIT;
-
-    /** Whether an event is sent on that never met a row. */
-    public boolean sends() {
-      return this == NULL || this == WAIT;
-    }
-  }
-
-  /**
-   * A lookup of the current row.
-   *
-   * @param owner the stream that counts and letters name
-   * @param event the columns that events come with, {@code key} those that identify them
-   * @param fields the assembler, over the table's row, of what is added
-   * @param waitMicros how long an event waits, where {@code miss} says so
-   * @param forMicros how long an event is sent again when the row changes; -1 for never
-   * @param everyMicros how often it is, 0 for at once
-   * @param where the assembler, over {@code event} and the fields, that says which are; -1 for all
-   */
-  @JsonIgnoreProperties("asked")
-  public record CurrentLookupProgram(
-      String name,
-      int level,
-      String owner,
-      int relation,
-      StructType key,
-      StructType event,
-      int fields,
-      Miss miss,
-      long waitMicros,
-      long forMicros,
-      long everyMicros,
-      int where,
-      List<Onward> onward)
-      implements NodeProgram {
-    public boolean remembers() {
-      return miss == Miss.WAIT || keepsRecent();
-    }
-
-    public boolean keepsRecent() {
-      return forMicros >= 0;
-    }
-
-    /** Whether remembered events may have been last sent with different fields. */
-    public boolean tellsApart() {
-      return where >= 0 || everyMicros > 0 || !miss.sends();
-    }
-
-    @Override
-    public boolean isTimed() {
-      return remembers();
-    }
-  }
-
-  /**
-   * A lookup of the row that was valid at the event's time.
-   *
-   * @param on the event's join value, {@code table} the table's, over decoded columns
-   * @param eventTime over {@code event}, {@code validFrom} over the table's visible row
-   * @param maxDelayMicros the table's watermark is the newest time less this
-   * @param idleMicros after so long without a change the table holds nobody up; -1 for never
-   * @param historyMicros how far an event may be behind the watermark; -1 for any distance
-   * @param corrects whether an event goes at once and is corrected, else it waits for the watermark
-   * @param buckets how many addresses the table's keys are shared among
-   */
-  public record AsOfProgram(
-      String name,
-      int level,
-      String owner,
-      int relation,
-      StructType key,
-      StructType event,
-      int fields,
-      Miss miss,
-      Address on,
-      Address table,
-      int eventTime,
-      int validFrom,
-      long maxDelayMicros,
-      long idleMicros,
-      long historyMicros,
-      boolean corrects,
-      int buckets,
-      List<Onward> onward)
-      implements NodeProgram {
-    @Override
-    public boolean isTimed() {
-      return idleMicros >= 0;
-    }
-  }
-
-  /**
-   * Columns over the events of the same key in the time up to each event.
-   *
-   * @param by the event's key, over {@code event}; a null is a value of its own
-   * @param eventTime over {@code event}
-   * @param overMicros an event of time t sees those in (t - over, t]
-   * @param retentionMicros how far an event may be below the watermark of {@code logs}
-   * @param aggregates over {@code event}
-   * @param values the assembler, over {@code event}, with the aggregates and the seconds of {@code
-   *     overMicros} as inputs
-   */
-  public record RollingProgram(
-      String name,
-      int level,
-      String owner,
-      StructType key,
-      StructType event,
-      Address by,
-      int eventTime,
-      long overMicros,
-      long retentionMicros,
-      int[] logs,
-      List<AggregateProgram> aggregates,
-      int values,
-      List<Onward> onward)
-      implements NodeProgram {
-    /** How far below the watermark an event may be that one which still counts sees. */
-    public long keepMicros() {
-      return retentionMicros + overMicros;
-    }
-  }
-
-  /**
-   * Whether an event of the same value stands before one in the log, near its time.
-   *
-   * @param by the value, over {@code event}; a null was never seen
-   * @param eventTime over {@code event}
-   * @param forMicros what is less than this apart is near
-   * @param logs by whose watermark times are forgotten
-   */
-  public record SeenProgram(
-      String name,
-      int level,
-      String owner,
-      StructType key,
-      StructType event,
-      Address by,
-      int eventTime,
-      long forMicros,
-      int[] logs,
-      List<Onward> onward)
-      implements NodeProgram {}
-
-  /**
-   * Before a node that remembers events: where each of them is remembered.
-   *
-   * @param on the event's join value, over {@code event}
-   * @param target the lookup's node
-   * @param buckets how many addresses the events' identities are shared among
-   * @param keepMicros how long the node may remember an event; -1 where {@code eventTime} tells
-   * @param eventTime over {@code event}, where it tells until when; else -1
-   */
-  public record ClaimProgram(
-      String name,
-      int level,
-      String owner,
-      StructType event,
-      Address on,
-      int target,
-      int buckets,
-      long keepMicros,
-      int eventTime,
-      long maxDelayMicros,
-      long idleMicros)
-      implements NodeProgram {
-    /** Whether the node remembers an event until a watermark is past its time. */
-    public boolean isVersioned() {
-      return eventTime >= 0;
-    }
-
-    @Override
-    public boolean isTimed() {
-      return !isVersioned();
-    }
-  }
-
   /** The place of an entry's relation in the order of names, by which united logs are compared. */
-  public int logOf(EntryProgram entry) {
+  public int logOf(StreamProgram.EntryProgram entry) {
     String name = relations.get(entry.relation()).name();
     return (int)
         entries.stream()
@@ -560,34 +398,41 @@ public record Program(
             .count();
   }
 
-  /** A user's function, which is called outside the kernel; it remembers nothing. */
-  public record MapProgram(
-      String name,
-      int level,
-      String owner,
-      StructType key,
-      StructType event,
-      StructType output,
-      List<Onward> onward)
-      implements NodeProgram {}
-
   /** Whether a node of a level asks to be called at a time. */
   public boolean isTimed(int level) {
     return nodes.stream().anyMatch(each -> each.level() == level && each.isTimed());
   }
 
   /**
-   * The shortest time after their ends for which a level keeps windows of a relation; -1 where it
-   * keeps none that it forgets.
+   * The shortest time for which a level keeps windows of a relation after their ends, or rows of a
+   * pattern and who sees its rules, or rows of intervals; -1 where it keeps none that it forgets.
    */
   public long windowRetentionMicros(int level, int relation) {
     return nodes.stream()
-        .filter(each -> each.level() == level && each instanceof GroupProgram)
-        .map(each -> (GroupProgram) each)
-        .filter(each -> each.relation() == relation && each.isForgetting())
-        .mapToLong(each -> each.late().retentionMicros())
+        .filter(each -> each.level() == level)
+        .mapToLong(each -> retentionMicros(each, relation))
+        .filter(each -> each >= 0)
         .min()
         .orElse(-1);
+  }
+
+  private long retentionMicros(NodeProgram node, int relation) {
+    if (node instanceof GroupProgram.CutsProgram cuts) {
+      return retentionMicros(nodes.get(cuts.target()), relation);
+    }
+    if (node instanceof GroupProgram group) {
+      boolean forgets = group.relation() == relation && group.isForgetting();
+      return forgets ? group.late().retentionMicros() : -1;
+    }
+    if (node instanceof PatternProgram pattern) {
+      boolean forgets = pattern.relation() == relation && pattern.isForgetting();
+      return forgets ? pattern.forgottenAfterMicros() : -1;
+    }
+    if (node instanceof RuleProgram rule) {
+      return rule.relation() == relation ? rule.keptMicros() : -1;
+    }
+    KeptProgram kept = node.kept();
+    return kept != null && kept.logs()[0] == relation ? kept.micros() : -1;
   }
 
   public enum Shape {

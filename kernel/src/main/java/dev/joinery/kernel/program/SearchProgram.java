@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType;
  * @param text where the query is in what is kept
  * @param queryOn the columns of what is kept that a document must have, too, and {@code documentOn}
  *     those of the document
+ * @param language of the queries: {@code sql} or {@code lucene}
  * @param functions that conditions may call
  * @param mostCharacters how long a condition may be
  * @param retroactive whether documents are kept, so that a new query finds them
@@ -27,6 +28,7 @@ public record SearchProgram(
     int text,
     Program.Address queryOn,
     Program.Address documentOn,
+    String language,
     List<String> functions,
     int mostCharacters,
     boolean retroactive,

@@ -88,18 +88,75 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges, 
   private static final Comparator<Slice> NO_HIGH_LAST =
       Comparator.nullsLast(Comparator.naturalOrder());
 
-  static Access of(Condition condition) {
+  private static final int MOST_ALTERNATIVES = 16;
+
+  /**
+   * What a condition needs; of one that needs nothing by itself, each of what {@code or} joins. A
+   * row meets one of these where the condition is true.
+   */
+  static List<Access> of(SqlCondition condition) {
+    List<Expression> needed = new ArrayList<>();
+    split(condition.expression(), And.class, needed);
+    Access access = of(needed);
+    if (!access.isEmpty()) {
+      return List.of(access);
+    }
+    for (Expression each : needed) {
+      List<Access> found = alternatives(each, needed);
+      if (found != null) {
+        return found;
+      }
+    }
+    return List.of(access);
+  }
+
+  private static Access of(List<Expression> needed) {
     Access access = new Access(new LinkedHashMap<>(), new LinkedHashMap<>(), false);
-    boolean whole = access.addAll(condition.expression());
+    boolean whole = true;
+    for (Expression each : needed) {
+      whole &= access.addAll(each);
+    }
     return new Access(access.equal, access.ranges, whole);
+  }
+
+  /** Null where one of them needs nothing either. */
+  private static List<Access> alternatives(Expression one, List<Expression> needed) {
+    List<Expression> joined = new ArrayList<>();
+    split(one, Or.class, joined);
+    if (joined.size() < 2 || joined.size() > MOST_ALTERNATIVES) {
+      return null;
+    }
+    List<Expression> others = new ArrayList<>(needed);
+    others.removeIf(each -> each == one);
+    List<Access> found = new ArrayList<>();
+    for (Expression each : joined) {
+      List<Expression> all = new ArrayList<>(others);
+      split(each, And.class, all);
+      Access access = of(all);
+      if (access.isEmpty()) {
+        return null;
+      }
+      found.add(access);
+    }
+    // Where one may fail the order decides, so then all are evaluated.
+    boolean whole = found.stream().allMatch(Access::whole);
+    return found.stream().map(each -> new Access(each.equal, each.ranges, whole)).toList();
+  }
+
+  private static void split(Expression tree, Class<?> by, List<Expression> parts) {
+    if (by.isInstance(tree)) {
+      CollectionConverters.asJava(tree.children()).forEach(each -> split(each, by, parts));
+    } else {
+      parts.add(tree);
+    }
+  }
+
+  private boolean isEmpty() {
+    return equal.isEmpty() && ranges.isEmpty();
   }
 
   /** Returns whether what is added says all that the tree says, and only of columns. */
   private boolean addAll(Expression tree) {
-    if (tree instanceof And and) {
-      boolean left = addAll(and.left());
-      return addAll(and.right()) && left;
-    }
     Values values = valuesOf(tree);
     if (values == null) {
       return addRange(tree);
@@ -213,8 +270,8 @@ record Access(Map<Expression, Set<Slice>> equal, Map<Expression, Range> ranges, 
 
   /** Whether an expression may be worked out once for all conditions that read it. */
   private static boolean isUseful(Expression expression) {
-    return Condition.reads(expression)
-        && Condition.isShared(expression)
+    return SqlCondition.reads(expression)
+        && SqlCondition.isShared(expression)
         && isSimple(expression.dataType());
   }
 

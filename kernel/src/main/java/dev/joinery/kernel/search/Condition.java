@@ -1,60 +1,15 @@
 package dev.joinery.kernel.search;
 
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.BoundReference;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
 
-/**
- * A stored condition that could be read: an expression over a row, evaluated as it stands.
- *
- * <p>It is used by several tasks at once. Lambdas keep the element they are at, so a condition with
- * one is evaluated by one task at a time.
- */
-public final class Condition {
-  /** What a condition says of a row. */
-  public enum Verdict {
+/** A stored query that could be read, whatever its language. */
+public sealed interface Condition permits SqlCondition, TextCondition {
+  /** What it says of a row. */
+  enum Verdict {
     HOLDS,
     DOES_NOT,
     FAILS
   }
 
-  private final Expression expression;
-  private final boolean shared;
-
-  Condition(Expression expression) {
-    this.expression = expression;
-    this.shared = isShared(expression);
-  }
-
-  Expression expression() {
-    return expression;
-  }
-
-  public Verdict of(InternalRow row) {
-    try {
-      return Boolean.TRUE.equals(valueOf(row)) ? Verdict.HOLDS : Verdict.DOES_NOT;
-    } catch (RuntimeException | StackOverflowError | OutOfMemoryError failure) {
-      return Verdict.FAILS; // a text that found no room took none
-    }
-  }
-
-  private Object valueOf(InternalRow row) {
-    if (shared) {
-      return expression.eval(row);
-    }
-    synchronized (this) {
-      return expression.eval(row);
-    }
-  }
-
-  /** Whether several tasks may evaluate an expression at once. */
-  static boolean isShared(Expression expression) {
-    return !expression.exists(each -> each instanceof LambdaFunction);
-  }
-
-  /** Whether an expression reads the row. */
-  static boolean reads(Expression expression) {
-    return expression.exists(each -> each instanceof BoundReference);
-  }
+  Verdict of(InternalRow row);
 }

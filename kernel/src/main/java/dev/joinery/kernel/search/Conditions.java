@@ -1,6 +1,7 @@
 package dev.joinery.kernel.search;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -64,10 +65,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Only names of operators and functions that are told are accepted, as in the portable subset
  * of expressions. It is not made for several threads.
  */
-public final class Conditions {
-  /** A text that was read: exactly one of the two is not null. */
-  public record Read(Condition condition, String broken) {}
-
+public final class Conditions implements Language {
   private static final int SHAPES = 20_000;
   private static final int AT_ONCE = 256;
   private static final Set<String> OPERATORS =
@@ -132,9 +130,15 @@ public final class Conditions {
   }
 
   /** Reads texts, each for itself; those of new shapes are analysed together. */
+  @Override
   public List<Read> read(List<String> texts) {
     Function0<List<Read>> reading = () -> readAll(texts);
     return SQLConf$.MODULE$.withExistingConf(conf, reading);
+  }
+
+  @Override
+  public Index index(Collection<StoredQuery> queries) {
+    return new QueryIndex(queries);
   }
 
   private List<Read> readAll(List<String> texts) {
@@ -179,7 +183,7 @@ public final class Conditions {
     for (int i = 0; i < template.places().size(); i++) {
       values.put(template.places().get(i), shape.constants().get(i).value());
     }
-    return new Read(new Condition(folded(replaced(template.expression(), values))), null);
+    return new Read(new SqlCondition(folded(replaced(template.expression(), values))), null);
   }
 
   private Read readAlone(String text) {
@@ -192,7 +196,7 @@ public final class Conditions {
     Template template = templates.get(alone.key());
     return template.broken() != null
         ? new Read(null, template.broken())
-        : new Read(new Condition(folded(template.expression())), null);
+        : new Read(new SqlCondition(folded(template.expression())), null);
   }
 
   // From text to a tree
@@ -205,6 +209,7 @@ public final class Conditions {
       if (text.codePointCount(0, text.length()) > mostCharacters) {
         return; // of its shape others may be shorter
       }
+      Costs.checkText(text);
       Expression tree = CatalystSqlParser$.MODULE$.parseExpression(text);
       check(tree, columns);
       Costs.check(tree);

@@ -2,6 +2,7 @@ package dev.joinery.kernel.search;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -18,10 +19,31 @@ import scala.jdk.javaapi.CollectionConverters;
  * clock, so that a condition is refused everywhere or nowhere.
  */
 final class Costs {
+  private static final int MOST_BRACKETS = 50;
   private static final int MOST_LAMBDAS = 2;
+  private static final Pattern QUOTED_OR_BRACKET =
+      Pattern.compile(
+          "'[^'\\\\]*+(?:\\\\.[^'\\\\]*+)*+'|\"[^\"\\\\]*+(?:\\\\.[^\"\\\\]*+)*+\"|`[^`]*+`"
+              + "|([(\\[])|([)\\]])",
+          Pattern.DOTALL);
   private static final Pattern REGEX_SIGNS = Pattern.compile("[\\\\^$.|?*+()\\[\\]{}]");
 
   private Costs() {}
+
+  /**
+   * Refuses a text that Spark's parser takes minutes and gigabytes for: each open bracket makes it
+   * look further ahead.
+   */
+  static void checkText(String text) throws BrokenException {
+    Matcher token = QUOTED_OR_BRACKET.matcher(text);
+    int depth = 0;
+    while (token.find()) {
+      depth += token.group(1) != null ? 1 : token.group(2) != null ? -1 : 0;
+      if (depth > MOST_BRACKETS) {
+        throw new BrokenException("more than " + MOST_BRACKETS + " brackets in each other");
+      }
+    }
+  }
 
   /** Refuses a tree, as the parser made it, that may take long. */
   static void check(Expression tree) throws BrokenException {

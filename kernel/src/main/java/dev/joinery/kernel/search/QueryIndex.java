@@ -5,24 +5,29 @@ import dev.joinery.kernel.bytes.Slice;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiConsumer;
+import java.util.function.Predicate;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /**
  * Stored queries by what their conditions need of a row, so that a row is tried on few of them:
  * first by the values of {@code on}, then by the values that expressions must have, then by the
- * bounds between which one must lie. Those that need nothing of the kind are tried on all rows.
+ * bounds between which one must lie. One that needs this or that has a place for either. Those that
+ * need nothing of the kind are tried on all rows.
  * What else they need of columns is held to the columns' codes, so that a condition that says no
  * more is not evaluated at all.
  *
  * <p>Invariant: what it leaves out cannot be true of the row.
  */
-final class QueryIndex {
+final class QueryIndex implements Language.Index {
   /** A condition with more values than this is found by something else. */
   private static final int MOST_PLACES = 64;
 
@@ -36,23 +41,43 @@ final class QueryIndex {
   QueryIndex(Collection<StoredQuery> queries) {
     Map<Slice, Map<List<Integer>, Map<Slice, List<Indexed>>>> found = new HashMap<>();
     for (StoredQuery query : queries) {
-      if (query.canMatch()) {
-        Indexed indexed = new Indexed(query, Access.of(query.condition()));
-        put(indexed, found.computeIfAbsent(query.on(), each -> new LinkedHashMap<>()));
+      if (query.canMatch() && query.condition() instanceof SqlCondition condition) {
+        List<Access> ways = Access.of(condition);
+        for (Access access : ways) {
+          Indexed indexed = new Indexed(query, access, ways.size() > 1);
+          put(indexed, found.computeIfAbsent(query.on(), each -> new LinkedHashMap<>()));
+        }
       }
     }
     found.forEach((on, patterns) -> shelves.put(on, shelf(patterns)));
   }
 
   /** Takes a query that may be true of a row; {@code holds} where it is. */
-  interface Found {
+  private interface Found {
     void take(StoredQuery query, boolean holds);
   }
 
-  private record Indexed(StoredQuery query, Access access) {}
+  @Override
+  public void find(
+      Slice on,
+      InternalRow row,
+      Predicate<StoredQuery> wanted,
+      BiConsumer<StoredQuery, Condition.Verdict> found) {
+    candidates(
+        on,
+        row,
+        (query, holds) -> {
+          if (wanted.test(query)) {
+            found.accept(query, holds ? Condition.Verdict.HOLDS : query.condition().of(row));
+          }
+        });
+  }
+
+  /** {@code several} where the query has other places, too. */
+  private record Indexed(StoredQuery query, Access access, boolean several) {}
 
   /** A query at its place, and what it needs of columns besides. */
-  private record Placed(StoredQuery query, List<Need> needs, boolean whole) {}
+  private record Placed(StoredQuery query, List<Need> needs, boolean whole, boolean several) {}
 
   /** What a column must be: one of these values, or, where these are null, within the range. */
   private record Need(int number, Set<Slice> values, Access.Range range) {
@@ -152,7 +177,8 @@ final class QueryIndex {
             needs.add(new Need(numberOf(expression), null, range));
           }
         });
-    return new Placed(indexed.query(), List.copyOf(needs), indexed.access().whole());
+    return new Placed(
+        indexed.query(), List.copyOf(needs), indexed.access().whole(), indexed.several());
   }
 
   /** A range with two ends where there is one. */
@@ -167,7 +193,7 @@ final class QueryIndex {
   }
 
   /** Gives the queries that may be true of a row, each once. */
-  void candidates(Slice on, InternalRow row, Found found) {
+  private void candidates(Slice on, InternalRow row, Found found) {
     Shelf shelf = shelves.get(on);
     if (shelf == null) {
       return;
@@ -190,6 +216,9 @@ final class QueryIndex {
     private final InternalRow row;
     private final Slice[] codes = new Slice[readers.size()];
     private final boolean[] known = new boolean[readers.size()];
+
+    /** Those with several places that were given. */
+    private final Set<StoredQuery> given = Collections.newSetFromMap(new IdentityHashMap<>());
 
     Codes(InternalRow row) {
       this.row = row;
@@ -231,7 +260,9 @@ final class QueryIndex {
           return;
         }
       }
-      found.take(placed.query(), placed.whole());
+      if (!placed.several() || given.add(placed.query())) {
+        found.take(placed.query(), placed.whole());
+      }
     }
   }
 }

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 
@@ -18,30 +19,33 @@ public final class QuerySet {
 
   private static final int SHARE = 8;
 
+  private final Language language;
   private final Map<Slice, StoredQuery> base;
-  private final QueryIndex baseIndex;
+  private final Language.Index baseIndex;
 
   /** Those that came or changed since, and the keys of those and of what went. */
   private final Map<Slice, StoredQuery> later;
 
   private final Set<Slice> replaced;
-  private final QueryIndex laterIndex;
+  private final Language.Index laterIndex;
 
   private QuerySet(
+      Language language,
       Map<Slice, StoredQuery> base,
-      QueryIndex baseIndex,
+      Language.Index baseIndex,
       Map<Slice, StoredQuery> later,
       Set<Slice> replaced) {
+    this.language = language;
     this.base = base;
     this.baseIndex = baseIndex;
     this.later = later;
     this.replaced = replaced;
-    this.laterIndex = new QueryIndex(later.values());
+    this.laterIndex = language.index(later.values());
   }
 
-  public static QuerySet of(Map<Slice, StoredQuery> queries) {
-    QueryIndex index = new QueryIndex(queries.values());
-    return new QuerySet(queries, index, Map.of(), Set.of());
+  public static QuerySet of(Language language, Map<Slice, StoredQuery> queries) {
+    Language.Index index = language.index(queries.values());
+    return new QuerySet(language, queries, index, Map.of(), Set.of());
   }
 
   /** The set after changes; null stands for a query that went. */
@@ -53,11 +57,11 @@ public final class QuerySet {
       all.keySet().removeAll(replaced);
       all.putAll(later);
       put(changes, all);
-      return of(all);
+      return of(language, all);
     }
     Map<Slice, StoredQuery> newer = new HashMap<>(later);
     put(changes, newer);
-    return new QuerySet(base, baseIndex, newer, touched);
+    return new QuerySet(language, base, baseIndex, newer, touched);
   }
 
   private static void put(Map<Slice, StoredQuery> changes, Map<Slice, StoredQuery> into) {
@@ -83,25 +87,19 @@ public final class QuerySet {
    */
   public void matching(
       Slice on, InternalRow row, Consumer<StoredQuery> matches, Consumer<StoredQuery> fails) {
-    QueryIndex.Found tried = (query, holds) -> tell(query, holds, row, matches, fails);
-    baseIndex.candidates(
-        on,
-        row,
-        (query, holds) -> {
-          if (!replaced.contains(query.key())) {
-            tried.take(query, holds);
-          }
-        });
-    laterIndex.candidates(on, row, tried);
+    BiConsumer<StoredQuery, Condition.Verdict> tell =
+        (query, verdict) -> tell(query, verdict, matches, fails);
+    baseIndex.find(on, row, query -> !replaced.contains(query.key()), tell);
+    if (!later.isEmpty()) {
+      laterIndex.find(on, row, query -> true, tell);
+    }
   }
 
   private static void tell(
       StoredQuery query,
-      boolean holds,
-      InternalRow row,
+      Condition.Verdict verdict,
       Consumer<StoredQuery> matches,
       Consumer<StoredQuery> fails) {
-    Condition.Verdict verdict = holds ? Condition.Verdict.HOLDS : query.condition().of(row);
     switch (verdict) {
       case HOLDS -> matches.accept(query);
       case FAILS -> fails.accept(query);

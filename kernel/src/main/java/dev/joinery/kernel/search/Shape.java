@@ -26,7 +26,7 @@ record Shape(String key, List<Constant> constants) {
 
   private static final Pattern TOKEN =
       Pattern.compile(
-          "\\s+|'[^'\\\\]*'|\"[^\"\\\\]*\"|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\\.[0-9]+|[0-9]+"
+          "\\s+|'[^'\\\\]*'|\"[^\"\\\\]*\"|`[^`]+`|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\\.[0-9]+|[0-9]+"
               + "|<=>|<=|>=|<>|!=|==|[=<>(),+*/%.\\-\\[\\]]",
           Pattern.DOTALL);
   private static final Set<String> BEFORE =

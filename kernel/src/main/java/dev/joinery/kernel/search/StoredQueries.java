@@ -20,22 +20,35 @@ public final class StoredQueries {
   /** A row of the queries, not read yet. */
   public record Source(Slice key, Slice row, Slice on, String text) {}
 
-  private static final int REMEMBERED = 3;
+  /**
+   * The last sets that a task has seen: in real time tasks are apart by more changes than all
+   * remember together.
+   */
+  public static final class Recent {
+    private static final int REMEMBERED = 4;
 
-  private final Conditions conditions;
-  private final Map<Long, QuerySet> sets =
-      new LinkedHashMap<>(8, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
+    private final Map<Long, QuerySet> sets =
+        new LinkedHashMap<>(8, 0.75f, true) {
+          private static final long serialVersionUID = 1L;
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Long, QuerySet> eldest) {
-          return size() > REMEMBERED;
-        }
-      };
+          @Override
+          protected boolean removeEldestEntry(Map.Entry<Long, QuerySet> eldest) {
+            return size() > REMEMBERED;
+          }
+        };
+  }
 
-  public StoredQueries(Conditions conditions) {
-    this.conditions = conditions;
-    sets.put(0L, QuerySet.of(Map.of()));
+  private final Language language;
+  private final Recent shared = new Recent();
+
+  public StoredQueries(Language language) {
+    this.language = language;
+    shared.sets.put(0L, of(Map.of()));
+  }
+
+  /** A set of some queries alone. */
+  public QuerySet of(Map<Slice, StoredQuery> queries) {
+    return QuerySet.of(language, queries);
   }
 
   /**
@@ -44,16 +57,27 @@ public final class StoredQueries {
    * @param before the fingerprint of the set before it, {@code after} that of this one
    * @param changes by key; null for a query that went
    * @param all the queries after the batch, asked for only where the set before is not known
+   * @param seen what the task has seen
    */
   public synchronized QuerySet after(
-      long before, long after, Map<Slice, Source> changes, Supplier<Iterator<Source>> all) {
-    QuerySet known = sets.get(after);
+      long before,
+      long after,
+      Map<Slice, Source> changes,
+      Supplier<Iterator<Source>> all,
+      Recent seen) {
+    QuerySet known = known(after, seen);
     if (known == null) {
-      QuerySet last = sets.get(before);
-      known = last == null ? QuerySet.of(readAll(all.get())) : last.with(read(changes));
-      sets.put(after, known);
+      QuerySet last = known(before, seen);
+      known = last == null ? of(readAll(all.get())) : last.with(read(changes));
+      shared.sets.put(after, known);
     }
+    seen.sets.put(after, known);
     return known;
+  }
+
+  private QuerySet known(long print, Recent seen) {
+    QuerySet found = shared.sets.get(print);
+    return found == null ? seen.sets.get(print) : found;
   }
 
   private Map<Slice, StoredQuery> readAll(Iterator<Source> sources) {
@@ -70,15 +94,15 @@ public final class StoredQueries {
         texts.add(each.text());
       }
     }
-    Iterator<Conditions.Read> read = conditions.read(texts).iterator();
+    Iterator<Language.Read> read = language.read(texts).iterator();
     Map<Slice, StoredQuery> queries = new HashMap<>();
     sources.forEach((key, source) -> queries.put(key, source == null ? null : query(source, read)));
     return queries;
   }
 
-  private static StoredQuery query(Source source, Iterator<Conditions.Read> read) {
-    Conditions.Read found =
-        source.text() == null ? new Conditions.Read(null, null) : read.next();
+  private static StoredQuery query(Source source, Iterator<Language.Read> read) {
+    Language.Read found =
+        source.text() == null ? new Language.Read(null, null) : read.next();
     return new StoredQuery(
         source.key(), source.row(), source.on(), found.condition(), found.broken());
   }

@@ -31,10 +31,11 @@ public final class OutputReader implements Serializable {
     this.product = product;
   }
 
-  /** True for documents and tombstones. */
+  /** True for documents and tombstones of the first product, which reads the others. */
   public boolean isDocument(byte[] message) {
     int kind = Message.kind(message);
-    return kind == Message.DOCUMENT || kind == Message.TOMBSTONE;
+    boolean sent = kind == Message.DOCUMENT || kind == Message.TOMBSTONE;
+    return sent && Message.body(message).readVarInt() == 0;
   }
 
   /** True for dead letters. */
@@ -53,7 +54,7 @@ public final class OutputReader implements Serializable {
 
   /** The document; null for a tombstone and a dead letter. */
   public InternalRow value(byte[] message) {
-    if (Message.kind(message) != Message.DOCUMENT) {
+    if (Message.kind(message) != Message.DOCUMENT || !isDocument(message)) {
       return null;
     }
     ByteReader in = afterVersion(message);

@@ -35,14 +35,15 @@ public final class PlanCut extends LogicalPlan implements UnaryNode {
   }
 
   /**
-   * Teaches the session of {@code rows}, which is a run's own, to plan cuts; in any other, {@link
-   * #under} leaves plans as they are.
+   * Teaches the session of {@code rows}, which is a run's own, to plan cuts, and processors that
+   * take {@linkplain WholeTask whole tasks}; in any other, {@link #under} leaves plans as they are.
    */
   public static <T> Dataset<T> teaching(Dataset<T> rows) {
     SparkSession session = ((org.apache.spark.sql.classic.Dataset<T>) rows).sparkSession();
     if (!isTaught(session)) {
       ExperimentalMethods methods = session.experimental();
-      methods.extraStrategies_$eq(methods.extraStrategies().appended(new Planning()).toSeq());
+      Seq<SparkStrategy> ours = seq(List.of(new Planning(), new SentRows.Planning()));
+      methods.extraStrategies_$eq(methods.extraStrategies().appendedAll(ours).toSeq());
     }
     return rows;
   }
@@ -52,11 +53,16 @@ public final class PlanCut extends LogicalPlan implements UnaryNode {
     org.apache.spark.sql.classic.Dataset<T> classic =
         (org.apache.spark.sql.classic.Dataset<T>) rows;
     SparkSession session = classic.sparkSession();
-    return isTaught(session)
-        ? org.apache.spark.sql.classic.Dataset.ofRows(
-                session, new PlanCut(classic.queryExecution().analyzed()))
-            .as(encoder)
+    LogicalPlan plan = classic.queryExecution().analyzed();
+    return isTaught(session) && !(plan instanceof PlanCut)
+        ? org.apache.spark.sql.classic.Dataset.ofRows(session, new PlanCut(plan)).as(encoder)
         : rows;
+  }
+
+  /** Whether a processor may be a {@link WholeTask}: in a stream of a session that knows how. */
+  public static <T> boolean takesWholeTasks(Dataset<T> rows) {
+    return rows.isStreaming()
+        && isTaught(((org.apache.spark.sql.classic.Dataset<T>) rows).sparkSession());
   }
 
   private static boolean isTaught(SparkSession session) {

@@ -228,15 +228,19 @@ public final class EntryMap {
     if (ordered.size() <= PageCache.PAGES) {
       return ordered;
     }
-    Comparator<T> byPage =
-        Comparator.comparingInt(each -> pageOrder(key.apply(each)));
-    for (int from = 0; from < ordered.size(); ) {
-      int to = (int) Math.min(ordered.size(), from + Math.max(RUN, size + from));
-      ordered.subList(from, to).sort(byPage);
+    List<Ranked<T>> ranked = new ArrayList<>(ordered.size());
+    ordered.forEach(each -> ranked.add(new Ranked<>(pageOrder(key.apply(each)), each)));
+    for (int from = 0; from < ranked.size(); ) {
+      int to = (int) Math.min(ranked.size(), from + Math.max(RUN, size + from));
+      ranked.subList(from, to).sort(Comparator.comparingInt(Ranked::rank));
       from = to;
     }
+    ordered.clear();
+    ranked.forEach(each -> ordered.add(each.element()));
     return ordered;
   }
+
+  private record Ranked<T>(int rank, T element) {}
 
   /** Keys in this order stand together, whatever the number of pages. */
   static int pageOrder(Slice key) {
@@ -257,7 +261,8 @@ public final class EntryMap {
 
   private static int indexOf(List<Entry> entries, Slice key) {
     for (int i = 0; i < entries.size(); i++) {
-      if (entries.get(i).key().equals(key)) {
+      Slice other = entries.get(i).key();
+      if (other.endsLike(key) && other.equals(key)) {
         return i;
       }
     }

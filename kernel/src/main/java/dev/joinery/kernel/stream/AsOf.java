@@ -15,6 +15,7 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -41,7 +42,7 @@ public final class AsOf implements Node {
   /** How many events are answered before what was sent for them is taken. */
   private static final int AT_ONCE = 4096;
 
-  private final Program.AsOfProgram program;
+  private final StreamProgram.AsOfProgram program;
   private final Counters counters;
   private final RelationRows rows;
   private final TableFields fields;
@@ -56,7 +57,7 @@ public final class AsOf implements Node {
   private final String tooLate;
   private final String noRow;
 
-  public AsOf(Program.AsOfProgram program, NodeContext context) {
+  public AsOf(StreamProgram.AsOfProgram program, NodeContext context) {
     Program.RelationProgram relation = context.program().relations().get(program.relation());
     this.program = program;
     this.counters = context.counters();
@@ -291,11 +292,11 @@ public final class AsOf implements Node {
   private void answer(Event each, TableFields.Answer met, Work work) {
     if (!met.found()) {
       counters.product(program.owner(), "lookup_misses", 1);
-      if (program.miss() == Program.Miss.DROP) {
+      if (program.miss() == StreamProgram.Miss.DROP) {
         counters.product(program.owner(), "events_dropped", 1);
         return;
       }
-      if (program.miss() == Program.Miss.DEAD_LETTER) {
+      if (program.miss() == StreamProgram.Miss.DEAD_LETTER) {
         work.outbox.emit(letters.of(each, CurrentLookup.REASON, noRow));
         return;
       }

@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.message.Marks;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.State;
@@ -35,7 +35,7 @@ final class AsOfMemory {
   private long version;
   private boolean touched;
 
-  private AsOfMemory(Program.AsOfProgram program, ByteReader in, State state) {
+  private AsOfMemory(StreamProgram.AsOfProgram program, ByteReader in, State state) {
     clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
     idles = Alarm.read(in);
     version = in == null ? 0 : in.readLong();
@@ -66,7 +66,7 @@ final class AsOfMemory {
     }
   }
 
-  static AsOfMemory read(Program.AsOfProgram program, State state) {
+  static AsOfMemory read(StreamProgram.AsOfProgram program, State state) {
     byte[] stored = state.read();
     return new AsOfMemory(program, stored == null ? null : new ByteReader(stored), state);
   }

@@ -9,7 +9,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.LogWatermark;
 import dev.joinery.kernel.node.NodeContext;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.ArrayList;
@@ -28,14 +28,14 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * those before it go on as {@link Event#passing}.
  */
 public final class Claim implements Node {
-  private final Program.ClaimProgram program;
+  private final StreamProgram.ClaimProgram program;
   private final JoinAddress address;
   private final UnsafeRow event;
 
   /** What the watermark says that the node behind has forgotten; null where its clock does. */
   private final LongSupplier forgotten;
 
-  public Claim(Program.ClaimProgram program, NodeContext context) {
+  public Claim(StreamProgram.ClaimProgram program, NodeContext context) {
     this.program = program;
     this.address =
         new JoinAddress(context.program(), program.target(), program.on(), program.event());
@@ -43,8 +43,8 @@ public final class Claim implements Node {
     this.forgotten = forgotten(program, context);
   }
 
-  private static LongSupplier forgotten(Program.ClaimProgram program, NodeContext context) {
-    if (!(context.program().nodes().get(program.target()) instanceof Program.RollingProgram node)) {
+  private static LongSupplier forgotten(StreamProgram.ClaimProgram program, NodeContext context) {
+    if (!(context.program().nodes().get(program.target()) instanceof StreamProgram.RollingProgram node)) {
       return null;
     }
     LogWatermark watermark = new LogWatermark(node.logs(), context);

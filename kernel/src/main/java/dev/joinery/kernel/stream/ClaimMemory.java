@@ -4,7 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Marks;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.Collection;
@@ -24,7 +24,7 @@ import java.util.function.LongSupplier;
 final class ClaimMemory {
   private static final int CLAIMS = 0;
 
-  private final Program.ClaimProgram program;
+  private final StreamProgram.ClaimProgram program;
   private final TableClock clock;
   private final LongSupplier forgotten;
   private final TimedMap claims;
@@ -32,7 +32,7 @@ final class ClaimMemory {
   private boolean touched;
 
   private ClaimMemory(
-      Program.ClaimProgram program, LongSupplier forgotten, ByteReader in, State state) {
+      StreamProgram.ClaimProgram program, LongSupplier forgotten, ByteReader in, State state) {
     this.program = program;
     this.forgotten = forgotten;
     clock = new TableClock(in, program.maxDelayMicros(), program.idleMicros());
@@ -41,7 +41,7 @@ final class ClaimMemory {
   }
 
   /** {@code forgotten} gives the time below which the node behind has forgotten all, or is null. */
-  static ClaimMemory read(Program.ClaimProgram program, LongSupplier forgotten, State state) {
+  static ClaimMemory read(StreamProgram.ClaimProgram program, LongSupplier forgotten, State state) {
     byte[] stored = state.read();
     ByteReader in = stored == null ? null : new ByteReader(stored);
     return new ClaimMemory(program, forgotten, in, state);

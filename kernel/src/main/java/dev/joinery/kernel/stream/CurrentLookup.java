@@ -14,7 +14,7 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.RowCell;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.ArrayList;
@@ -38,7 +38,7 @@ public final class CurrentLookup implements Node {
   /** How many remembered events are gone through before what was sent for them is taken. */
   private static final int AT_ONCE = 4096;
 
-  private final Program.CurrentLookupProgram program;
+  private final StreamProgram.CurrentLookupProgram program;
   private final Counters counters;
   private final RelationRows rows;
   private final TableFields fields;
@@ -48,7 +48,7 @@ public final class CurrentLookup implements Node {
   private final EventLetter letters;
   private final String detail;
 
-  public CurrentLookup(Program.CurrentLookupProgram program, NodeContext context) {
+  public CurrentLookup(StreamProgram.CurrentLookupProgram program, NodeContext context) {
     this.program = program;
     this.counters = context.counters();
     this.rows = context.rows(program.relation());
@@ -147,7 +147,7 @@ public final class CurrentLookup implements Node {
       State state,
       Outbox outbox) {
     boolean kept =
-        program.keepsRecent() && joins && (answer.found() || program.miss() == Program.Miss.NULL);
+        program.keepsRecent() && joins && (answer.found() || program.miss() == StreamProgram.Miss.NULL);
     boolean remembered = program.remembers() && !each.passing();
     if (remembered && memory.replace(each, kept)) {
       counters.product(program.owner(), "superseded", 1);
@@ -157,13 +157,13 @@ public final class CurrentLookup implements Node {
       return;
     }
     counters.product(program.owner(), "lookup_misses", 1);
-    if (program.miss() == Program.Miss.WAIT && joins && each.passing()) {
+    if (program.miss() == StreamProgram.Miss.WAIT && joins && each.passing()) {
       counters.product(program.owner(), "superseded", 1);
-    } else if (program.miss() == Program.Miss.WAIT && joins) {
+    } else if (program.miss() == StreamProgram.Miss.WAIT && joins) {
       memory.park(each, state);
-    } else if (program.miss() == Program.Miss.DROP) {
+    } else if (program.miss() == StreamProgram.Miss.DROP) {
       counters.product(program.owner(), "events_dropped", 1);
-    } else if (program.miss() == Program.Miss.DEAD_LETTER) {
+    } else if (program.miss() == StreamProgram.Miss.DEAD_LETTER) {
       outbox.emit(letters.of(each, REASON, detail));
     } else if (joins) {
       send(each, each.timestamp(), answer, memory, state, outbox);

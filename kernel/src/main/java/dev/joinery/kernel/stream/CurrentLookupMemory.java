@@ -5,7 +5,7 @@ import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Event;
 import dev.joinery.kernel.node.RowCell;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import dev.joinery.kernel.state.TimedMap;
 import java.util.ArrayList;
@@ -27,7 +27,7 @@ final class CurrentLookupMemory {
   private static final int WAITING = 0;
   private static final int RECENT = TimedMap.SPACES;
 
-  private final Program.CurrentLookupProgram program;
+  private final StreamProgram.CurrentLookupProgram program;
   private final RowCell cell;
   private TimedMap waiting;
   private TimedMap recent;
@@ -36,12 +36,12 @@ final class CurrentLookupMemory {
   private Alarm forgets = new Alarm();
   private boolean touched;
 
-  private CurrentLookupMemory(Program.CurrentLookupProgram program, RowCell cell) {
+  private CurrentLookupMemory(StreamProgram.CurrentLookupProgram program, RowCell cell) {
     this.program = program;
     this.cell = cell;
   }
 
-  static CurrentLookupMemory read(Program.CurrentLookupProgram program, State state) {
+  static CurrentLookupMemory read(StreamProgram.CurrentLookupProgram program, State state) {
     byte[] stored = state.read();
     if (!program.remembers()) {
       RowCell cell = RowCell.read(stored == null ? null : Slice.of(stored));

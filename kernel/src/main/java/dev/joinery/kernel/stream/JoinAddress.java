@@ -7,6 +7,7 @@ import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
@@ -24,7 +25,7 @@ final class JoinAddress {
   /** {@code target} is the node that is met, {@code address} over {@code columns}. */
   JoinAddress(Program program, int target, Program.Address address, StructType columns) {
     this.buckets = program.buckets().get(target);
-    this.nullsJoin = program.nodes().get(target) instanceof Program.RollingProgram;
+    this.nullsJoin = program.nodes().get(target) instanceof StreamProgram.RollingProgram;
     this.codec = address.codec(NodeContext.slotsOf(columns));
     this.row = new UnsafeRow(columns.length());
   }

@@ -12,6 +12,7 @@ import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -24,7 +25,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  */
 public final class LogClock {
   private final Program program;
-  private final Program.AsOfProgram lookup;
+  private final StreamProgram.AsOfProgram lookup;
   private final Program.Route route;
   private final Buckets buckets;
   private final int[] listeners;
@@ -48,7 +49,7 @@ public final class LogClock {
 
   public LogClock(int node, NodeContext context) {
     this.program = context.program();
-    this.lookup = (Program.AsOfProgram) program.nodes().get(node);
+    this.lookup = (StreamProgram.AsOfProgram) program.nodes().get(node);
     this.route =
         program.routes().stream().filter(each -> each.node() == node).findFirst().orElseThrow();
     this.buckets = program.buckets().get(node);
@@ -63,7 +64,7 @@ public final class LogClock {
   /** Who hears of the time of a lookup's table: the lookup, and the claim before it. */
   private boolean listens(int node) {
     return node == route.node()
-        || (program.nodes().get(node) instanceof Program.ClaimProgram claim
+        || (program.nodes().get(node) instanceof StreamProgram.ClaimProgram claim
             && claim.target() == route.node());
   }
 
@@ -75,14 +76,16 @@ public final class LogClock {
    * Sends a change to the lookup.
    *
    * @param partition of the log that the change stands in; {@link Marks#UNORDERED} for none
+   * @param latest the newest time that moves the watermark
    */
-  public void send(Change change, long partition, Slice row, long timestamp, Outbox outbox) {
+  public void send(
+      Change change, long partition, long latest, Slice row, long timestamp, Outbox outbox) {
     Run run =
         runs.computeIfAbsent(partition, each -> new Run(change.major(), change.minor()));
     long before = partition == Marks.UNORDERED ? Marks.UNKNOWN : run.newest;
     if (change.op() == ChangeSink.UPSERT) {
       BinaryRow.point(visible, rows.derived(row));
-      if (!visible.isNullAt(lookup.validFrom())) {
+      if (!visible.isNullAt(lookup.validFrom()) && visible.getLong(lookup.validFrom()) <= latest) {
         run.newest = Math.max(run.newest, visible.getLong(lookup.validFrom()));
       }
     }

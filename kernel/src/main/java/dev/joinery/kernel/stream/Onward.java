@@ -9,6 +9,7 @@ import dev.joinery.kernel.node.Assembler;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Buckets;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
@@ -17,7 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * next lookup, then sends it there, or out as a document. Remembers nothing between events.
  */
 public final class Onward {
-  private final Program.Onward program;
+  private final StreamProgram.Onward program;
   private final NodeContext context;
   private final Assembler assembler;
   private final UnsafeRow own;
@@ -25,7 +26,7 @@ public final class Onward {
   private final Buckets buckets;
   private final String owner;
 
-  public Onward(Program.Onward program, NodeContext context) {
+  public Onward(StreamProgram.Onward program, NodeContext context) {
     Program.AssemblerProgram shape = context.program().assemblers().get(program.assembler());
     this.program = program;
     this.context = context;

@@ -14,6 +14,7 @@ import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.LogWatermark;
 import dev.joinery.kernel.node.NodeContext;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -36,7 +37,7 @@ public final class Rolling implements Node {
   private static final String INSTANCE_LIMIT = "instance_limit";
   static final String TOO_LATE = "It is too far below the watermark to count.";
 
-  private final Program.RollingProgram program;
+  private final StreamProgram.RollingProgram program;
   private final Counters counters;
   private final Aggregates aggregates;
   private final DataType[] inputs;
@@ -48,7 +49,7 @@ public final class Rolling implements Node {
   private final EventLetter letters;
   private final String noTime;
 
-  public Rolling(int node, Program.RollingProgram program, NodeContext context) {
+  public Rolling(int node, StreamProgram.RollingProgram program, NodeContext context) {
     int columns = program.event().length();
     this.program = program;
     this.counters = context.counters();

@@ -4,7 +4,7 @@ import dev.joinery.kernel.bytes.ByteReader;
 import dev.joinery.kernel.bytes.ByteWriter;
 import dev.joinery.kernel.bytes.Slice;
 import dev.joinery.kernel.message.Event;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.EntryMap;
 import dev.joinery.kernel.state.OrderedMap;
 import dev.joinery.kernel.state.State;
@@ -23,13 +23,13 @@ import java.util.List;
 final class RollingMemory {
   private static final int EVENTS = 0;
 
-  private final Program.RollingProgram program;
+  private final StreamProgram.RollingProgram program;
   private final OrderedMap events;
   private long version;
   private long lookedAt;
   private boolean touched;
 
-  private RollingMemory(Program.RollingProgram program, ByteReader in, State state) {
+  private RollingMemory(StreamProgram.RollingProgram program, ByteReader in, State state) {
     this.program = program;
     version = in == null ? 0 : in.readLong();
     lookedAt = in == null ? 0 : in.readLong();
@@ -43,7 +43,7 @@ final class RollingMemory {
     }
   }
 
-  static RollingMemory read(Program.RollingProgram program, State state) {
+  static RollingMemory read(StreamProgram.RollingProgram program, State state) {
     byte[] stored = state.read();
     return new RollingMemory(program, stored == null ? null : new ByteReader(stored), state);
   }

@@ -13,7 +13,7 @@ import dev.joinery.kernel.message.Outbox;
 import dev.joinery.kernel.node.Node;
 import dev.joinery.kernel.node.LogWatermark;
 import dev.joinery.kernel.node.NodeContext;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.State;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -31,7 +31,7 @@ public final class Seen implements Node {
   private static final Comparator<Event.Place> BY_PLACE =
       Comparator.nullsFirst(Comparator.naturalOrder());
 
-  private final Program.SeenProgram program;
+  private final StreamProgram.SeenProgram program;
   private final LogWatermark watermark;
   private final KeyCodec by;
   private final UnsafeRow event;
@@ -39,7 +39,7 @@ public final class Seen implements Node {
   private final EventLetter letters;
   private final String noTime;
 
-  public Seen(Program.SeenProgram program, NodeContext context) {
+  public Seen(StreamProgram.SeenProgram program, NodeContext context) {
     this.program = program;
     this.watermark = new LogWatermark(program.logs(), context);
     this.by = program.by().codec(NodeContext.slotsOf(program.event()));

@@ -9,6 +9,7 @@ import dev.joinery.kernel.format.Formats;
 import dev.joinery.kernel.node.RelationRows;
 import dev.joinery.kernel.node.RowCell;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -25,7 +26,7 @@ public final class StoreRows implements ChangeSink {
    * @param relationsJson what {@link Formats#of} reads, with flat rows for the table
    */
   public StoreRows(Program program, int node, String relationsJson) {
-    this.relation = ((Program.CurrentLookupProgram) program.nodes().get(node)).relation();
+    this.relation = ((StreamProgram.CurrentLookupProgram) program.nodes().get(node)).relation();
     this.format = Formats.of(relationsJson)[relation];
     Program.RelationProgram table = program.relations().get(relation);
     this.key = RelationRows.keyOf(table);

@@ -32,7 +32,7 @@ record GroupSample(
     GroupProgram.LateProgram late) {
   static final Table TABLE =
       Table.of("payment", 1, "id bigint, kind string, at timestamp, amount bigint, shown boolean");
-  private static final String PRODUCT = "totals";
+  static final String PRODUCT = "totals";
   private static final List<String> BY_VALUE = List.of("min", "max", "count_distinct");
   private static final int AT = 2;
   private static final int AMOUNT = 3;
@@ -127,14 +127,14 @@ record GroupSample(
     GroupProgram group =
         new GroupProgram(PRODUCT, 2, 0, 1, 1, window, session, null, aggregates, 2, 0, late);
     Program.RetractProgram retract =
-        new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)));
+        new Program.RetractProgram("payment", 1, 0, List.of(new Program.GroupUse(0)), null, null);
     int[] key = {0};
     Program.Route route =
         new Program.Route(
             0, 1, 2, new Program.Address(key, new DataType[] {DataTypes.LongType}));
     return new Program(
         2,
-        List.of(new Program.RelationProgram("payment", row, key, 0)),
+        List.of(new Program.RelationProgram("payment", row, key, 0, null)),
         List.of(group, retract),
         List.of(view, input, document(inputs)),
         List.of(new Program.ProductProgram(PRODUCT, keyType(), document(inputs).type())),

@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.ingress.PendingRoots;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.GroupProgram;
+import dev.joinery.kernel.state.MemoryState;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -13,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -81,6 +85,15 @@ class GroupTest {
     Chain chain = new Chain(sample.program());
     for (int seed = 0; seed < SEEDS; seed++) {
       runInterleaved(sample, seed, new Network(chain));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("samples")
+  void aCrashBetweenTwoCommitsEndsInTheSameGroups(GroupSample sample) {
+    Chain chain = new Chain(sample.program());
+    for (int seed = 0; seed < SEEDS; seed++) {
+      runCrashing(sample, seed, chain);
     }
   }
 
@@ -174,6 +187,46 @@ class GroupTest {
     }
     apply(network.drain(), versions, sink);
     assertEquals(sample.groups(rows.standing.values()), sink, sample + ", seed " + seed);
+  }
+
+  /** What is sent after the checkpoint stays in the sink, and the same changes come in batches. */
+  private static void runCrashing(GroupSample sample, int seed, Chain chain) {
+    Random random = new Random(seed);
+    Network network = new Network(chain);
+    Rows rows = new Rows(sample, random, 8, 50);
+    Map<String, Long> versions = new HashMap<>();
+    Map<String, String> sink = new TreeMap<>();
+    apply(network.batch(rows.next(60), START, random), versions, sink);
+    Map<Slice, MemoryState> checkpoint = network.checkpoint();
+    List<LogChange> lost = rows.next(40);
+    for (int next = 0; next < lost.size(); next++) {
+      network.send(lost.get(next), START + 1_000 + next);
+      for (int left = random.nextInt(4); left > 0 && network.isBusy(); left--) {
+        network.deliver(random);
+      }
+    }
+    List<Emission> uncommitted = network.drain();
+    apply(uncommitted, versions, sink);
+    network.restore(checkpoint);
+
+    PendingRoots roots = PendingRoots.read(chain.program(), 0, told(uncommitted, versions));
+    int cut = random.nextInt(lost.size());
+    apply(network.batch(lost.subList(0, cut), roots, START + 1, random), versions, sink);
+    apply(network.batch(lost.subList(cut, lost.size()), START + 2, random), versions, sink);
+
+    assertEquals(sample.groups(rows.standing.values()), sink, sample + ", seed " + seed);
+  }
+
+  private static String told(List<Emission> uncommitted, Map<String, Long> versions) {
+    return uncommitted.stream()
+        .map(Emission::key)
+        .distinct()
+        .map(
+            key ->
+                String.format(
+                    "{\"product\":\"%s\",\"key\":%s,\"version\":%d}",
+                    GroupSample.PRODUCT, key, versions.get(key)))
+        .collect(Collectors.joining(",", "[", "]"));
   }
 
   private static void apply(

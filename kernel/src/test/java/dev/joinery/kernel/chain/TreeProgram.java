@@ -102,7 +102,7 @@ public final class TreeProgram {
     nodes.set(
         index,
         new Program.FoldProgram(
-            path, 0, uses.index, false, branches, assemblerOf(tree, path), product, upward));
+            path, 0, uses.index, false, branches, assemblerOf(tree, path), product, upward, null));
     uses.uses.add(new Program.OwnUse(index, null));
   }
 
@@ -253,7 +253,7 @@ public final class TreeProgram {
       if (elide && uses.uses.stream().allMatch(use -> isRaw(use, uses.table))) {
         routes.addAll(rawRoutes(uses));
       } else {
-        nodes.add(new Program.RetractProgram(uses.table.name(), 0, uses.index, uses.uses));
+        nodes.add(new Program.RetractProgram(uses.table.name(), 0, uses.index, uses.uses, null, null));
         routes.add(
             new Program.Route(
                 uses.index, nodes.size() - 1, Message.ROLE_PRIMARY, keyAddress(uses.table)));
@@ -265,7 +265,7 @@ public final class TreeProgram {
     for (Uses uses : tables.values()) {
       Table table = uses.table;
       relations.add(
-          new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index));
+          new Program.RelationProgram(table.name(), table.slots(), table.key(), uses.index, null));
     }
     return new Program(
         levels, relations, nodes, assemblers, products, routes, List.of(), WEEK, 16 << 20,
@@ -307,7 +307,7 @@ public final class TreeProgram {
             own.target(),
             new Program.FoldProgram(
                 at.name(), 0, at.relation(), true, at.branches(), at.assembler(), at.product(),
-                at.upward()));
+                at.upward(), null));
         routes.add(new Program.Route(uses.index, own.target(), role, keyAddress(uses.table)));
       } else if (use instanceof Program.ChildUse child) {
         int target = child.upward().target();
@@ -375,7 +375,7 @@ public final class TreeProgram {
 
   private static Program.NodeProgram atLevel(Program.NodeProgram node, int level) {
     if (node instanceof Program.RetractProgram at) {
-      return new Program.RetractProgram(at.name(), level, at.relation(), at.uses());
+      return new Program.RetractProgram(at.name(), level, at.relation(), at.uses(), null, null);
     }
     if (node instanceof Program.ToOneProgram at) {
       return new Program.ToOneProgram(
@@ -388,6 +388,6 @@ public final class TreeProgram {
     Program.FoldProgram at = (Program.FoldProgram) node;
     return new Program.FoldProgram(
         at.name(), level, at.relation(), at.raw(), at.branches(), at.assembler(),
-        at.product(), at.upward());
+        at.product(), at.upward(), null);
   }
 }

@@ -104,6 +104,25 @@ class FlatJsonTest {
   }
 
   @Test
+  void theTimeOfTheLogIsNoColumnOfTheRecord() {
+    Recorder timed =
+        new Recorder("json", "id", "id bigint, log_time timestamp", ",\"logged\":\"log_time\"");
+
+    timed.format.loggedAt(1_000_000);
+    assertEquals(
+        List.of("upsert {\"id\":1,\"log_time\":\"1970-01-01T00:00:01Z\"}"),
+        timed.decode(null, "{\"id\":1,\"log_time\":\"none\"}"));
+    timed.format.loggedAt(Long.MIN_VALUE);
+    assertEquals(
+        List.of("upsert {\"id\":1,\"log_time\":null} absent {1}"),
+        timed.decode(null, "{\"id\":1,\"log_time\":7}"));
+
+    List<String> told = new ArrayList<>();
+    timed.format.columnsSeen().tell((counter, count) -> told.add(counter + " " + count));
+    assertEquals(List.of("rows 2"), told);
+  }
+
+  @Test
   void columnsThatNoRowHadAreTold() {
     Recorder three = Recorder.flat("id", "id bigint, name string, city string");
     three.decode(null, "{\"id\":1,\"nmae\":\"a\",\"__op\":\"c\"}");

@@ -63,7 +63,13 @@ class IngressTest {
   private static Row record(
       String topic, long partition, long offset, String file, String value) {
     return RowFactory.create(
-        0, partition, offset, bytes(file), null, bytes(value), null, 1_000_000L, topic);
+        0, partition, offset, bytes(file), null, bytes(value), null, 1_000_000L, topic, null);
+  }
+
+  /** A record that its log took at a time. */
+  private static Row logged(long at, long offset, String value) {
+    return RowFactory.create(
+        0, 0L, offset, null, null, bytes(value), null, 1_000_000L, null, at);
   }
 
   private static byte[] bytes(String text) {
@@ -90,7 +96,7 @@ class IngressTest {
     return json(counters.toJson().getBytes(StandardCharsets.UTF_8)).path(kind);
   }
 
-  private static final Clock[] AT = {new Clock(2, false, null)};
+  private static final Clock[] AT = {new Clock(2, false, Clock.UNBOUNDED, null)};
 
   @Test
   void theNewestTimeIsToldByPartition() {
@@ -131,6 +137,23 @@ class IngressTest {
             record(null, 0, 6, null, update(null, 2, 2, 300)));
 
     assertEquals(json(bytes("{\"user\":{\"0\":300}}")), newest);
+  }
+
+  @Test
+  void aTimeTooFarAheadOfTheLogMovesNoNewestTimeAndIsCounted() {
+    Clock[] bounded = {new Clock(2, false, 100, null)};
+    Row[] records = {
+      logged(400, 5, update(null, 1, 1, 500)),
+      logged(400, 6, update(null, 2, 2, 501)),
+      record(null, 1, 0, null, update(null, 3, 3, 900)),
+    };
+
+    Ingress ingress = ingress(debezium(), "user").timedBy(bounded);
+
+    assertEquals(
+        json(bytes("{\"user\":{\"0\":500,\"1\":900}}")), counted("newest", ingress, records));
+    assertEquals(
+        1, counted("relations", ingress, records).path("user").path("time_ahead").asLong());
   }
 
   /** What a task knows of the newest times once it has read all. */
@@ -219,6 +242,9 @@ class IngressTest {
           }
 
           @Override
+          public void loggedAt(long micros) {}
+
+          @Override
           public ColumnsSeen columnsSeen() {
             return null;
           }
@@ -279,7 +305,7 @@ class IngressTest {
         {"before":{"id":1},"after":null,"source":{"lsn":200},"op":"d"}""";
     Row tombstone =
         RowFactory.create(
-            0, 0L, 6L, null, bytes("{\"id\":1}"), null, null, 1_000_000L, "shard_a");
+            0, 0L, 6L, null, bytes("{\"id\":1}"), null, null, 1_000_000L, "shard_a", null);
     run(
         ingress(debezium(), "pattern:shard_.*"),
         record("shard_a", 0, 5, null, delete),

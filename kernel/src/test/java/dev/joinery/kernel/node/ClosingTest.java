@@ -35,9 +35,10 @@ class ClosingTest {
   private final Closing closing =
       new Closing(
           0,
-          new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1),
+          new Program.ClosingProgram("p", 1, 0, TARGET, DELAY, 0, 1, true, 1, null),
           () -> idle,
-          () -> others);
+          () -> others,
+          false);
   private MemoryState state = new MemoryState();
 
   /** The watermark that each address is told. */

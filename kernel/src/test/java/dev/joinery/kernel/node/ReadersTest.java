@@ -43,8 +43,8 @@ class ReadersTest {
     int[] key = {1};
     return new Program(
         1,
-        List.of(new Program.RelationProgram("totals", row, key, 0)),
-        List.of(new Program.RetractProgram("totals", 1, 0, List.of())),
+        List.of(new Program.RelationProgram("totals", row, key, 0, null)),
+        List.of(new Program.RetractProgram("totals", 1, 0, List.of(), null, null)),
         List.of(view),
         List.of(new Program.ProductProgram("totals", KEY, VALUE)),
         List.of(

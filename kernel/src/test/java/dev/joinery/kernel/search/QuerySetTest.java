@@ -131,7 +131,7 @@ class QuerySetTest {
     StoredQueries stored = new StoredQueries(conditions());
     Map<Slice, StoredQuery> queries = stored.read(sources(pick, QUERIES, 2));
     queries.values().forEach(each -> assertNull(each.broken()));
-    QuerySet set = QuerySet.of(queries);
+    QuerySet set = stored.of(queries);
     int matches = 0;
     for (int i = 0; i < ROWS; i++) {
       InternalRow row = row(pick);
@@ -144,11 +144,25 @@ class QuerySetTest {
   }
 
   @Test
+  void aConditionOfAlternativesIsTriedOnRowsThatMeetOneOfThem() {
+    Conditions conditions = conditions();
+    String text =
+        "city <> 'Bonn' and (price = 3 or city = 'Ulm' and rate < 7 or area > 5.5 or sold)";
+    Condition condition = conditions.read(List.of(text)).get(0).condition();
+
+    assertEquals(4, Access.of((SqlCondition) condition).size());
+    Condition other = conditions.read(List.of("price = 3 or length(city) = 3")).get(0).condition();
+    assertEquals(2, Access.of((SqlCondition) other).size());
+    Condition any = conditions.read(List.of("price = 3 or city <> 'Ulm'")).get(0).condition();
+    assertEquals(1, Access.of((SqlCondition) any).size());
+  }
+
+  @Test
   void changesOfAFewQueriesAndOfManyAreFound() {
     Random pick = new Random(3);
     StoredQueries stored = new StoredQueries(conditions());
     Map<Slice, StoredQuery> queries = new HashMap<>(stored.read(sources(pick, 300, 2)));
-    QuerySet set = QuerySet.of(Map.copyOf(queries));
+    QuerySet set = stored.of(Map.copyOf(queries));
     for (int round = 0; round < 40; round++) {
       Map<Slice, StoredQuery> changes = new HashMap<>();
       int many = round % 7 == 0 ? 200 : 20;
@@ -177,7 +191,7 @@ class QuerySetTest {
     for (int i = 0; i < 300; i++) {
       texts.add(condition(pick, 1));
     }
-    List<Conditions.Read> together = conditions().read(texts);
+    List<Language.Read> together = conditions().read(texts);
     for (int i = 0; i < texts.size(); i += 5) {
       Condition alone = conditions().read(List.of(texts.get(i))).get(0).condition();
       for (int n = 0; n < 20; n++) {
@@ -203,7 +217,7 @@ class QuerySetTest {
   void oneThatIsBrokenDoesNotBreakTheOthers() {
     List<String> texts =
         List.of("price < 5", "city + area = 3 or price", "price < 7", "nothing = 1");
-    List<Conditions.Read> read = conditions().read(texts);
+    List<Language.Read> read = conditions().read(texts);
 
     assertNotNull(read.get(0).condition());
     assertNotNull(read.get(1).broken());

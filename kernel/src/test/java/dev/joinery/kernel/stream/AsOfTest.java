@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.message.Marks;
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -23,7 +23,7 @@ class AsOfTest {
   private static final long START = 1_700_000_000 * SECOND;
   private static final long NEVER = -1;
 
-  private static StreamRun holding(Program.Miss miss, long maxDelay, long idle) {
+  private static StreamRun holding(StreamProgram.Miss miss, long maxDelay, long idle) {
     return new StreamRun(StreamSample.asOf(miss, maxDelay, idle, false), 7);
   }
 
@@ -46,7 +46,7 @@ class AsOfTest {
 
   @Test
   void anEventWaitsForTheWatermarkOfTheWholeTable() {
-    StreamRun run = holding(Program.Miss.NULL, 10 * SECOND, NEVER);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 10 * SECOND, NEVER);
 
     assertEquals(List.of(), run.batch(START, price(1, 10, 0), sale(1, 1, 5)));
     assertEquals(List.of(), run.batch(START + 1, price(2, 99, 15)));
@@ -57,7 +57,7 @@ class AsOfTest {
 
   @Test
   void anEventMeetsTheVersionThatWasValidAtItsTime() {
-    StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 0, NEVER);
     run.batch(START, price(1, 10, 10), price(1, 20, 20), price(1, 30, 30));
 
     assertEquals(
@@ -67,8 +67,8 @@ class AsOfTest {
 
   @Test
   void aMissedVersionDropsTheEventOrMakesADeadLetter() {
-    StreamRun dropping = holding(Program.Miss.DROP, 0, NEVER);
-    StreamRun telling = holding(Program.Miss.DEAD_LETTER, 0, NEVER);
+    StreamRun dropping = holding(StreamProgram.Miss.DROP, 0, NEVER);
+    StreamRun telling = holding(StreamProgram.Miss.DEAD_LETTER, 0, NEVER);
 
     assertEquals(List.of(), dropping.batch(START, price(1, 10, 10), sale(1, 1, 9)));
     assertEquals(
@@ -80,7 +80,7 @@ class AsOfTest {
 
   @Test
   void anEventWithoutATimeIsADeadLetter() {
-    StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 0, NEVER);
 
     assertEquals(
         List.of("event_without_time {\"id\":1}"),
@@ -91,7 +91,7 @@ class AsOfTest {
 
   @Test
   void aDeleteLeavesTheHistoryAlone() {
-    StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 0, NEVER);
     run.batch(START, price(1, 10, 0), price(2, 0, 100));
     run.batch(START + 1, delete(PRICE, 1L, null, null));
 
@@ -100,7 +100,7 @@ class AsOfTest {
 
   @Test
   void aQuietTableHoldsNobodyUp() {
-    StreamRun run = holding(Program.Miss.NULL, 0, 30 * SECOND);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 0, 30 * SECOND);
     run.batch(START, price(1, 10, 0), sale(1, 1, 5));
 
     assertEquals(List.of(), run.batch(START + 29 * SECOND));
@@ -111,7 +111,7 @@ class AsOfTest {
 
   @Test
   void aTableThatNeverHadARowIsQuietFromTheFirstBatchWhateverTheKey() {
-    StreamRun run = holding(Program.Miss.NULL, 0, 30 * SECOND);
+    StreamRun run = holding(StreamProgram.Miss.NULL, 0, 30 * SECOND);
 
     assertEquals(List.of(), run.batch(START, sale(0, 0, 5)));
     for (long sku = 1; sku < 9; sku++) {
@@ -123,7 +123,7 @@ class AsOfTest {
 
   @Test
   void anEventThatGoesAtOnceIsCorrectedByLaterVersions() {
-    StreamRun run = new StreamRun(StreamSample.asOf(Program.Miss.NULL, 0, NEVER, true), 7);
+    StreamRun run = new StreamRun(StreamSample.asOf(StreamProgram.Miss.NULL, 0, NEVER, true), 7);
 
     assertEquals(
         List.of(sold(1, 10L, false)), told(run.batch(START, price(1, 10, 0), sale(1, 1, 50))));
@@ -139,7 +139,7 @@ class AsOfTest {
   void whatNoEventCanMeetAnyMoreIsForgotten() {
     StreamRun run =
         new StreamRun(
-            StreamSample.asOf(Program.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
+            StreamSample.asOf(StreamProgram.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
     long early = 0;
     for (long at = 0; at < 3000; at++) {
       run.batch(START + at, price(at % 3, at, at));
@@ -158,7 +158,7 @@ class AsOfTest {
   void anEventTooFarBehindIsADeadLetter() {
     StreamRun run =
         new StreamRun(
-            StreamSample.asOf(Program.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
+            StreamSample.asOf(StreamProgram.Miss.NULL, 5 * SECOND, NEVER, 20 * SECOND, false), 7);
     run.batch(START, price(1, 10, 0), price(1, 20, 100));
 
     assertEquals(
@@ -171,7 +171,7 @@ class AsOfTest {
   @Test
   void aLateVersionIsUsedFromTheWatermarkOnWhenItWasRead() {
     for (int cut = 0; cut < 4; cut++) {
-      StreamRun run = holding(Program.Miss.NULL, 0, NEVER);
+      StreamRun run = holding(StreamProgram.Miss.NULL, 0, NEVER);
       StreamRun.Input[] log = {
         price(1, 10, 10), price(2, 99, 30), price(1, 20, 20), price(1, 25, 20), price(2, 98, 60)
       };
@@ -245,7 +245,7 @@ class AsOfTest {
 
     for (int seed = 0; seed < 6; seed++) {
       StreamRun run =
-          new StreamRun(StreamSample.asOf(Program.Miss.NULL, 20 * SECOND, NEVER, false), seed);
+          new StreamRun(StreamSample.asOf(StreamProgram.Miss.NULL, 20 * SECOND, NEVER, false), seed);
       Random cuts = new Random(seed);
       List<String> sent = new ArrayList<>();
       for (int from = 0, batch = 0; from < log.size(); batch++) {

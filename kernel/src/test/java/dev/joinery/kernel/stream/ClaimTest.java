@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -20,17 +21,17 @@ class ClaimTest {
   private static final long NEVER = -1;
 
   private static StreamRun waiting(int seed) {
-    Program program = StreamSample.oneLookup(Program.Miss.WAIT, HOUR, NEVER);
+    Program program = StreamSample.oneLookup(StreamProgram.Miss.WAIT, HOUR, NEVER);
     return new StreamRun(StreamSample.claimed(program, HOUR), seed);
   }
 
   private static StreamRun again(int seed) {
-    Program program = StreamSample.oneLookup(Program.Miss.NULL, 0, HOUR);
+    Program program = StreamSample.oneLookup(StreamProgram.Miss.NULL, 0, HOUR);
     return new StreamRun(StreamSample.claimed(program, HOUR), seed);
   }
 
   private static StreamRun asOf(boolean corrects, long idle) {
-    Program program = StreamSample.asOf(Program.Miss.NULL, 0, idle, corrects);
+    Program program = StreamSample.asOf(StreamProgram.Miss.NULL, 0, idle, corrects);
     return new StreamRun(StreamSample.claimed(program, NEVER), 7);
   }
 
@@ -89,7 +90,7 @@ class ClaimTest {
   @Test
   void anEventThatWentLongAfterItsWaitIsNotRememberedLongerThanItsClaim() {
     for (long every : new long[] {0, 4 * SECOND}) {
-      Program program = StreamSample.oneLookup(Program.Miss.WAIT, HOUR, HOUR, every);
+      Program program = StreamSample.oneLookup(StreamProgram.Miss.WAIT, HOUR, HOUR, every);
       StreamRun run = new StreamRun(StreamSample.claimed(program, 2 * HOUR + every), 7);
       run.batch(START, put(ORDER, 1L, 5L), put(ORDER, 2L, 5L));
 
@@ -107,7 +108,7 @@ class ClaimTest {
 
   @Test
   void anEventThatWentAfterItsWaitIsRememberedFromTheEndOfIt() {
-    Program program = StreamSample.oneLookup(Program.Miss.WAIT, HOUR, HOUR);
+    Program program = StreamSample.oneLookup(StreamProgram.Miss.WAIT, HOUR, HOUR);
     StreamRun run = new StreamRun(StreamSample.claimed(program, 2 * HOUR), 7);
     run.batch(START, put(ORDER, 1L, 5L));
 

@@ -8,7 +8,7 @@ import static dev.joinery.kernel.stream.StreamSample.ORDER;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -19,7 +19,7 @@ class CurrentLookupTest {
   private static final long START = 1_700_000_000 * SECOND;
   private static final long NEVER = -1;
 
-  private static StreamRun run(Program.Miss miss, long waitMicros, long forMicros) {
+  private static StreamRun run(StreamProgram.Miss miss, long waitMicros, long forMicros) {
     return new StreamRun(StreamSample.oneLookup(miss, waitMicros, forMicros), 7);
   }
 
@@ -30,7 +30,7 @@ class CurrentLookupTest {
   @Test
   void anEventMeetsTheRowOfItsOwnBatchWhateverTheOrderWithinIt() {
     for (int seed = 0; seed < 20; seed++) {
-      StreamRun run = new StreamRun(StreamSample.oneLookup(Program.Miss.DROP, 0, NEVER), seed);
+      StreamRun run = new StreamRun(StreamSample.oneLookup(StreamProgram.Miss.DROP, 0, NEVER), seed);
 
       List<StreamRun.Sent> sent =
           run.batch(
@@ -50,7 +50,7 @@ class CurrentLookupTest {
 
   @Test
   void aLaterChangeSendsNothingWhereEventsAreKeptAsTheyWere() {
-    StreamRun run = run(Program.Miss.NULL, 0, NEVER);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, NEVER);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
 
     assertEquals(List.of(), run.batch(START + 1, put(CUSTOMER, 5L, "Grace", null)));
@@ -61,12 +61,12 @@ class CurrentLookupTest {
   void aMissedRowIsNull() {
     assertEquals(
         List.of("orders {\"id\":1} {\"id\":1,\"name\":null,\"again\":false}"),
-        told(run(Program.Miss.NULL, 0, NEVER).batch(START, put(ORDER, 1L, 5L))));
+        told(run(StreamProgram.Miss.NULL, 0, NEVER).batch(START, put(ORDER, 1L, 5L))));
   }
 
   @Test
   void anEventWithoutAJoinValueMeetsNoRow() {
-    StreamRun run = run(Program.Miss.NULL, 0, NEVER);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, NEVER);
 
     assertEquals(
         List.of("orders {\"id\":1} {\"id\":1,\"name\":null,\"again\":false}"),
@@ -77,19 +77,19 @@ class CurrentLookupTest {
   @Test
   void aMissedRowDropsTheEvent() {
     assertEquals(
-        List.of(), run(Program.Miss.DROP, 0, NEVER).batch(START, put(ORDER, 1L, 5L)));
+        List.of(), run(StreamProgram.Miss.DROP, 0, NEVER).batch(START, put(ORDER, 1L, 5L)));
   }
 
   @Test
   void aMissedRowMakesADeadLetter() {
     assertEquals(
         List.of("lookup_miss {\"id\":1} {\"id\":1,\"customer_id\":5}"),
-        told(run(Program.Miss.DEAD_LETTER, 0, NEVER).batch(START, put(ORDER, 1L, 5L))));
+        told(run(StreamProgram.Miss.DEAD_LETTER, 0, NEVER).batch(START, put(ORDER, 1L, 5L))));
   }
 
   @Test
   void aDeletedRowIsMissed() {
-    StreamRun run = run(Program.Miss.DROP, 0, NEVER);
+    StreamRun run = run(StreamProgram.Miss.DROP, 0, NEVER);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null));
     run.batch(START + 1, delete(CUSTOMER, 5L, null, null));
 
@@ -98,7 +98,7 @@ class CurrentLookupTest {
 
   @Test
   void anEventWaitsForItsRow() {
-    StreamRun run = run(Program.Miss.WAIT, 60 * SECOND, NEVER);
+    StreamRun run = run(StreamProgram.Miss.WAIT, 60 * SECOND, NEVER);
 
     assertEquals(List.of(), run.batch(START, put(ORDER, 1L, 5L), put(ORDER, 2L, 5L)));
     assertEquals(
@@ -111,7 +111,7 @@ class CurrentLookupTest {
 
   @Test
   void anEventWaitsNoLongerThanItsTime() {
-    StreamRun run = run(Program.Miss.WAIT, 60 * SECOND, NEVER);
+    StreamRun run = run(StreamProgram.Miss.WAIT, 60 * SECOND, NEVER);
     run.batch(START, put(ORDER, 1L, 5L));
     run.batch(START + SECOND, put(ORDER, 2L, 5L));
 
@@ -126,7 +126,7 @@ class CurrentLookupTest {
 
   @Test
   void aChangedRowSendsEachRecentEventAgainOnce() {
-    StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
     List<StreamRun.Sent> first = run.batch(START + SECOND, put(ORDER, 2L, 5L));
 
@@ -148,7 +148,7 @@ class CurrentLookupTest {
 
   @Test
   void aChangeThatLeavesTheFieldsAsTheyAreSendsNothing() {
-    StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
     run.batch(START, put(CUSTOMER, 5L, "Ada", 1L), put(ORDER, 1L, 5L));
 
     assertEquals(List.of(), run.batch(START + SECOND, put(CUSTOMER, 5L, "Ada", 2L)));
@@ -156,7 +156,7 @@ class CurrentLookupTest {
 
   @Test
   void anEventIsNotSentAgainOnceItsTimeIsOver() {
-    StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
     run.batch(START + 30 * SECOND, put(ORDER, 2L, 5L));
 
@@ -169,7 +169,7 @@ class CurrentLookupTest {
 
   @Test
   void aRowThatComesSendsAgainWhatMissedIt() {
-    StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
     run.batch(START, put(ORDER, 1L, 5L));
 
     assertEquals(
@@ -181,7 +181,7 @@ class CurrentLookupTest {
   void periodicCorrectionsGoOnceInAWhileWithTheRowOfThen() {
     StreamRun run =
         new StreamRun(
-            StreamSample.oneLookup(Program.Miss.NULL, 0, 90 * SECOND, 60 * SECOND), 7);
+            StreamSample.oneLookup(StreamProgram.Miss.NULL, 0, 90 * SECOND, 60 * SECOND), 7);
     long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
     run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
 
@@ -202,7 +202,7 @@ class CurrentLookupTest {
   void aCorrectionIsNotPutOffByEventsThatKeepComing() {
     StreamRun run =
         new StreamRun(
-            StreamSample.oneLookup(Program.Miss.NULL, 0, 600 * SECOND, 60 * SECOND), 7);
+            StreamSample.oneLookup(StreamProgram.Miss.NULL, 0, 600 * SECOND, 60 * SECOND), 7);
     long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
     run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
 
@@ -225,7 +225,7 @@ class CurrentLookupTest {
   void anEventIsNotForgottenBeforeItsLastCorrectionWhereAnotherWaits() {
     StreamRun run =
         new StreamRun(
-            StreamSample.oneLookup(Program.Miss.WAIT, 54 * SECOND, 50 * SECOND, 60 * SECOND), 7);
+            StreamSample.oneLookup(StreamProgram.Miss.WAIT, 54 * SECOND, 50 * SECOND, 60 * SECOND), 7);
     long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
     run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
     run.batch(minute + SECOND, delete(CUSTOMER, 5L, null, null), put(ORDER, 2L, 5L));
@@ -242,7 +242,7 @@ class CurrentLookupTest {
   void correctionsGoOnAfterAllThatWasRememberedWasForgotten() {
     StreamRun run =
         new StreamRun(
-            StreamSample.oneLookup(Program.Miss.NULL, 0, 10 * SECOND, 60 * SECOND), 7);
+            StreamSample.oneLookup(StreamProgram.Miss.NULL, 0, 10 * SECOND, 60 * SECOND), 7);
     long minute = START / (60 * SECOND) * (60 * SECOND) + 60 * SECOND;
     run.batch(minute, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
     run.batch(minute + 60 * SECOND);
@@ -257,7 +257,7 @@ class CurrentLookupTest {
 
   @Test
   void whatStoodWhenARowWentIsComparedWithTheRowThatComesBack() {
-    StreamRun run = run(Program.Miss.DROP, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.DROP, 0, 60 * SECOND);
     run.batch(START, put(CUSTOMER, 5L, "Ada", null), put(ORDER, 1L, 5L));
 
     assertEquals(List.of(), run.batch(START + 1, delete(CUSTOMER, 5L, null, null)));
@@ -269,7 +269,7 @@ class CurrentLookupTest {
 
   @Test
   void whatIsRememberedIsForgottenInTheEnd() {
-    StreamRun run = run(Program.Miss.NULL, 0, 60 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 60 * SECOND);
     for (int i = 0; i < 600; i++) {
       run.batch(START + i * SECOND / 10, put(ORDER, (long) i, 5L));
     }
@@ -281,7 +281,7 @@ class CurrentLookupTest {
 
   @Test
   void aHundredThousandRecentEventsAreSentAgain() {
-    StreamRun run = run(Program.Miss.NULL, 0, 600 * SECOND);
+    StreamRun run = run(StreamProgram.Miss.NULL, 0, 600 * SECOND);
     List<StreamRun.Input> orders = new ArrayList<>();
     for (long i = 0; i < 100_000; i++) {
       orders.add(put(ORDER, i, 5L));
@@ -296,7 +296,7 @@ class CurrentLookupTest {
 
   @Test
   void aCorrectionGoesThroughTheLookupsBehindIt() {
-    StreamRun run = new StreamRun(StreamSample.twoLookups(Program.Miss.NULL, 60 * SECOND), 7);
+    StreamRun run = new StreamRun(StreamSample.twoLookups(StreamProgram.Miss.NULL, 60 * SECOND), 7);
     run.batch(START, put(CUSTOMER, 5L, "Ada", 1L), put(CITY, 1L, "Paris"), put(CITY, 2L, "Rome"));
 
     assertEquals(
@@ -309,7 +309,7 @@ class CurrentLookupTest {
 
   @Test
   void aCorrectionThatMeetsNoRowIsDroppedLikeAnyEvent() {
-    StreamRun run = new StreamRun(StreamSample.twoLookups(Program.Miss.DROP, 60 * SECOND), 7);
+    StreamRun run = new StreamRun(StreamSample.twoLookups(StreamProgram.Miss.DROP, 60 * SECOND), 7);
     run.batch(
         START, put(CUSTOMER, 5L, "Ada", 1L), put(CITY, 1L, "Paris"), put(ORDER, 1L, 5L));
 
@@ -321,7 +321,7 @@ class CurrentLookupTest {
     List<List<String>> sent = new ArrayList<>();
     for (int seed = 0; seed < 3; seed++) {
       StreamRun run = new StreamRun(
-          StreamSample.oneLookup(Program.Miss.WAIT, 10 * SECOND, 60 * SECOND), seed);
+          StreamSample.oneLookup(StreamProgram.Miss.WAIT, 10 * SECOND, 60 * SECOND), seed);
       List<String> all = new ArrayList<>();
       for (int batch = 0; batch < 40; batch++) {
         StreamRun.Input[] inputs = {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import dev.joinery.kernel.state.EntryMap;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -40,7 +41,7 @@ class OpenEventsTest {
   }
 
   private static Program claimed(boolean corrects) {
-    return StreamSample.claimed(StreamSample.asOf(Program.Miss.NULL, 0, NEVER, corrects), NEVER);
+    return StreamSample.claimed(StreamSample.asOf(StreamProgram.Miss.NULL, 0, NEVER, corrects), NEVER);
   }
 
   @Test
@@ -67,7 +68,7 @@ class OpenEventsTest {
   @Test
   void aVersionOfOneKeyLooksAtTheEventsOfThatKeyFromItsTimeOn() {
     long delay = 100_000 * SECOND;
-    StreamRun run = opened(StreamSample.asOf(Program.Miss.NULL, delay, NEVER, true), 60_000);
+    StreamRun run = opened(StreamSample.asOf(StreamProgram.Miss.NULL, delay, NEVER, true), 60_000);
 
     assertEquals(10, run.batch(START + 2, price(7, 50_000)).size());
     assertTrue(run.pagesTouched() <= 3 * 10 + 24, run.pagesTouched() + " pages");
@@ -75,7 +76,7 @@ class OpenEventsTest {
 
   @Test
   void eventsThatWaitLeaveByTheirOwnTimeWithoutALookAtTheRest() {
-    StreamRun run = new StreamRun(StreamSample.oneLookup(Program.Miss.WAIT, HOUR, NEVER), 7);
+    StreamRun run = new StreamRun(StreamSample.oneLookup(StreamProgram.Miss.WAIT, HOUR, NEVER), 7);
     for (long batch = 0; batch < 20; batch++) {
       run.batch(START + batch * 60 * SECOND, orders(batch * 1_000, (batch + 1) * 1_000));
     }
@@ -88,7 +89,7 @@ class OpenEventsTest {
 
   @Test
   void manyEventsThatWaitedForOneRowAreLetGoInParts() {
-    StreamRun run = new StreamRun(StreamSample.oneLookup(Program.Miss.WAIT, HOUR, HOUR), 7);
+    StreamRun run = new StreamRun(StreamSample.oneLookup(StreamProgram.Miss.WAIT, HOUR, HOUR), 7);
     run.batch(START, orders(0, 20_000));
 
     assertEquals(

@@ -205,7 +205,7 @@ final class StreamRun {
     }
     for (LogClock clock : clocks) {
       if (clock.relation() == relation) {
-        clock.send(change, 0, row, timestamp, outbox);
+        clock.send(change, 0, Long.MAX_VALUE, row, timestamp, outbox);
       }
       if (random.nextInt(3) == 0) {
         clock.tell(timestamp, outbox); // Another task goes on from here.

@@ -3,6 +3,7 @@ package dev.joinery.kernel.stream;
 import dev.joinery.kernel.chain.Table;
 import dev.joinery.kernel.message.Message;
 import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.StreamProgram;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.DataType;
@@ -23,19 +24,19 @@ final class StreamSample {
   private StreamSample() {}
 
   /** Each order with its customer's name, and whether it is a correction. */
-  static Program oneLookup(Program.Miss miss, long waitMicros, long forMicros) {
+  static Program oneLookup(StreamProgram.Miss miss, long waitMicros, long forMicros) {
     return oneLookup(miss, waitMicros, forMicros, 0);
   }
 
   /** The same, corrected once in a while. */
   static Program oneLookup(
-      Program.Miss miss, long waitMicros, long forMicros, long everyMicros) {
+      StreamProgram.Miss miss, long waitMicros, long forMicros, long everyMicros) {
     StructType value = StructType.fromDDL("id long, name string, again boolean");
     return new Program(
         1,
         List.of(relation(ORDER, 0), relation(CUSTOMER, 1)),
         List.of(
-            new Program.CurrentLookupProgram(
+            new StreamProgram.CurrentLookupProgram(
                 "orders/customer",
                 1,
                 "orders",
@@ -48,7 +49,7 @@ final class StreamSample {
                 forMicros,
                 everyMicros,
                 -1,
-                List.of(new Program.Onward(4, -1, 0, null, true)))),
+                List.of(new StreamProgram.Onward(4, -1, 0, null, true)))),
         List.of(
             view(ORDER),
             view(CUSTOMER),
@@ -64,7 +65,7 @@ final class StreamSample {
                 3)),
         List.of(new Program.ProductProgram("orders", KEY, value)),
         List.of(route(1, 0)),
-        List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
         1 << 20,
         List.of(),
@@ -72,14 +73,14 @@ final class StreamSample {
   }
 
   /** Each order with its customer's name and city; the first lookup corrects. */
-  static Program twoLookups(Program.Miss second, long forMicros) {
+  static Program twoLookups(StreamProgram.Miss second, long forMicros) {
     StructType middle = StructType.fromDDL("id long, name string, city_id long");
     StructType value = StructType.fromDDL("name string, city string");
     return new Program(
         2,
         List.of(relation(ORDER, 0), relation(CUSTOMER, 1), relation(CITY, 2)),
         List.of(
-            new Program.CurrentLookupProgram(
+            new StreamProgram.CurrentLookupProgram(
                 "orders/customer",
                 1,
                 "orders",
@@ -87,13 +88,13 @@ final class StreamSample {
                 KEY,
                 ORDER.type(),
                 4,
-                Program.Miss.NULL,
+                StreamProgram.Miss.NULL,
                 0,
                 forMicros,
                 0,
                 -1,
                 List.of(to(1, 5, 2))),
-            new Program.CurrentLookupProgram(
+            new StreamProgram.CurrentLookupProgram(
                 "orders/city",
                 2,
                 "orders",
@@ -106,7 +107,7 @@ final class StreamSample {
                 -1,
                 0,
                 -1,
-                List.of(new Program.Onward(7, -1, 0, null, false)))),
+                List.of(new StreamProgram.Onward(7, -1, 0, null, false)))),
         List.of(
             view(ORDER),
             view(CUSTOMER),
@@ -131,7 +132,7 @@ final class StreamSample {
                 3)),
         List.of(new Program.ProductProgram("orders", KEY, value)),
         List.of(route(1, 0), route(2, 1)),
-        List.of(new Program.EntryProgram(0, List.of(to(0, 3, 1)))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(to(0, 3, 1)))),
         WEEK,
         1 << 20,
         List.of(),
@@ -140,13 +141,13 @@ final class StreamSample {
 
   /** Each sale with the price that was valid at its time, and whether it is a correction. */
   static Program asOf(
-      Program.Miss miss, long maxDelayMicros, long idleMicros, boolean corrects) {
+      StreamProgram.Miss miss, long maxDelayMicros, long idleMicros, boolean corrects) {
     return asOf(miss, maxDelayMicros, idleMicros, -1, corrects);
   }
 
   /** The same, where an event may be so far behind the prices and no further. */
   static Program asOf(
-      Program.Miss miss,
+      StreamProgram.Miss miss,
       long maxDelayMicros,
       long idleMicros,
       long historyMicros,
@@ -158,7 +159,7 @@ final class StreamSample {
         1,
         List.of(relation(SALE, 0), relation(PRICE, 1)),
         List.of(
-            new Program.AsOfProgram(
+            new StreamProgram.AsOfProgram(
                 "sales/price",
                 1,
                 "sales",
@@ -176,7 +177,7 @@ final class StreamSample {
                 historyMicros,
                 corrects,
                 4,
-                List.of(new Program.Onward(4, -1, 0, null, true)))),
+                List.of(new StreamProgram.Onward(4, -1, 0, null, true)))),
         List.of(
             view(SALE),
             view(PRICE),
@@ -192,7 +193,7 @@ final class StreamSample {
                 4)),
         List.of(new Program.ProductProgram("sales", KEY, value)),
         List.of(route(1, 0)),
-        List.of(new Program.EntryProgram(0, List.of(to(0, 2, 1)))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(to(0, 2, 1)))),
         WEEK,
         1 << 20,
         List.of(),
@@ -206,7 +207,7 @@ final class StreamSample {
         1,
         List.of(relation(SALE, 0)),
         List.of(
-            new Program.SeenProgram(
+            new StreamProgram.SeenProgram(
                 "sales/seen",
                 1,
                 "sales",
@@ -216,14 +217,14 @@ final class StreamSample {
                 2,
                 10_000_000,
                 new int[] {0},
-                List.of(new Program.Onward(2, -1, 0, null, false)))),
+                List.of(new StreamProgram.Onward(2, -1, 0, null, false)))),
         List.of(
             view(SALE),
             pass("sales/seen/before", SALE, 0, 1, 2),
             shape("sales/", SALE.slots(), slots("seen boolean"), value, 0, 3)),
         List.of(new Program.ProductProgram("sales", KEY, value)),
         List.of(),
-        List.of(new Program.EntryProgram(0, List.of(to(0, 1, 1)))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(to(0, 1, 1)))),
         WEEK,
         1 << 20,
         List.of(),
@@ -239,7 +240,7 @@ final class StreamSample {
         1,
         List.of(relation(SALE, 0)),
         List.of(
-            new Program.RollingProgram(
+            new StreamProgram.RollingProgram(
                 "sales/rolling",
                 1,
                 "sales",
@@ -255,7 +256,7 @@ final class StreamSample {
                     new Program.AggregateProgram(
                         "min", id, null, LONG, true, new int[0], new double[0])),
                 2,
-                List.of(new Program.Onward(3, -1, 0, null, true)))),
+                List.of(new StreamProgram.Onward(3, -1, 0, null, true)))),
         List.of(
             view(SALE),
             pass("sales/rolling/before", SALE, 0, 1, 2),
@@ -279,7 +280,7 @@ final class StreamSample {
                 5)),
         List.of(new Program.ProductProgram("sales", KEY, value)),
         List.of(),
-        List.of(new Program.EntryProgram(0, List.of(to(0, 1, 1)))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(to(0, 1, 1)))),
         WEEK,
         1 << 20,
         List.of(),
@@ -289,10 +290,10 @@ final class StreamSample {
   /** A program of one lookup, before which events are followed that are told again. */
   static Program claimed(Program program, long keepMicros) {
     Program.NodeProgram node = program.nodes().get(0);
-    Program.Onward into = program.entries().get(0).onward().get(0);
-    boolean versioned = !(node instanceof Program.CurrentLookupProgram);
-    Program.ClaimProgram claim =
-        new Program.ClaimProgram(
+    StreamProgram.Onward into = program.entries().get(0).onward().get(0);
+    boolean versioned = !(node instanceof StreamProgram.CurrentLookupProgram);
+    StreamProgram.ClaimProgram claim =
+        new StreamProgram.ClaimProgram(
             node.name() + "/claim",
             1,
             node.name().split("/")[0],
@@ -302,9 +303,9 @@ final class StreamSample {
             4,
             keepMicros,
             versioned ? 2 : -1,
-            node instanceof Program.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,
-            node instanceof Program.AsOfProgram asOf ? asOf.idleMicros() : -1);
-    Program.Onward first = new Program.Onward(into.assembler(), 1, -1, null, false);
+            node instanceof StreamProgram.AsOfProgram asOf ? asOf.maxDelayMicros() : 0,
+            node instanceof StreamProgram.AsOfProgram asOf ? asOf.idleMicros() : -1);
+    StreamProgram.Onward first = new StreamProgram.Onward(into.assembler(), 1, -1, null, false);
     return new Program(
         2,
         program.relations(),
@@ -312,7 +313,7 @@ final class StreamSample {
         program.assemblers(),
         program.products(),
         program.routes(),
-        List.of(new Program.EntryProgram(0, List.of(first))),
+        List.of(new StreamProgram.EntryProgram(0, List.of(first))),
         program.tombstoneRetentionMicros(),
         program.maxDocumentBytes(),
         List.of(),
@@ -320,8 +321,8 @@ final class StreamSample {
   }
 
   private static Program.NodeProgram second(Program.NodeProgram node) {
-    if (node instanceof Program.AsOfProgram each) {
-      return new Program.AsOfProgram(
+    if (node instanceof StreamProgram.AsOfProgram each) {
+      return new StreamProgram.AsOfProgram(
           each.name(),
           2,
           each.owner(),
@@ -341,8 +342,8 @@ final class StreamSample {
           each.buckets(),
           each.onward());
     }
-    if (node instanceof Program.RollingProgram each) {
-      return new Program.RollingProgram(
+    if (node instanceof StreamProgram.RollingProgram each) {
+      return new StreamProgram.RollingProgram(
           each.name(),
           2,
           each.owner(),
@@ -357,8 +358,8 @@ final class StreamSample {
           each.values(),
           each.onward());
     }
-    Program.CurrentLookupProgram each = (Program.CurrentLookupProgram) node;
-    return new Program.CurrentLookupProgram(
+    StreamProgram.CurrentLookupProgram each = (StreamProgram.CurrentLookupProgram) node;
+    return new StreamProgram.CurrentLookupProgram(
         each.name(),
         2,
         each.owner(),
@@ -375,7 +376,7 @@ final class StreamSample {
   }
 
   private static Program.RelationProgram relation(Table table, int view) {
-    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view);
+    return new Program.RelationProgram(table.name(), table.slots(), table.key(), view, null);
   }
 
   private static Program.Route route(int relation, int node) {
@@ -383,9 +384,9 @@ final class StreamSample {
     return new Program.Route(relation, node, Message.ROLE_PRIMARY, address);
   }
 
-  private static Program.Onward to(int node, int assembler, int column) {
+  private static StreamProgram.Onward to(int node, int assembler, int column) {
     Program.Address address = new Program.Address(new int[] {column}, new DataType[] {LONG});
-    return new Program.Onward(assembler, node, -1, address, false);
+    return new StreamProgram.Onward(assembler, node, -1, address, false);
   }
 
   private static Program.AssemblerProgram view(Table table) {

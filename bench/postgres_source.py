@@ -1,0 +1,245 @@
+"""PostgreSQL to documents in PostgreSQL, in batches: how soon, how many, and how a run begins.
+
+`python -m bench.postgres_source lag [COMMITS]` commits single rows at random pauses, and looks for
+each in its document; the first ten are not counted. `rate [CHANGES]` writes many rows, a thousand a
+transaction, while `joinery run` follows, until the last is in its document. `first [ROWS]` and
+`bulk [ROWS]` time a first run over tables that are there: as the connector reads them, and by
+`--bootstrap-from database`. Each starts a server and ends it.
+
+Processor seconds are those of the run with all its processes, and of the server with all of its.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+
+from joinery.dev.postgres import postgres
+
+_PROJECT = """\
+name: shop
+sources:
+  db: {{postgres: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  purchase: {{key: [id], fields: {{id: long, customer_id: long, amount: "decimal(10,2)"}}}}
+products:
+  profile:
+    root: customer
+    embed:
+      purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount]}}
+    sink: {{postgres: {{url: "{url}"}}}}
+"""
+_CUSTOMERS = 1000
+_FIRST = 1_000_000  # no other number in a document looks like it
+_WARMING = 10
+_A_COMMIT = 1000
+_LOOK_S = 0.2
+_LIMIT_S = 900.0
+Link = psycopg.Connection[tuple[Any, ...]]
+
+
+def _tables(link: Link) -> None:
+    link.execute("create table customer (id bigint primary key, name text)")
+    link.execute(
+        "create table purchase (id bigint primary key, customer_id bigint, amount numeric(10,2))"
+    )
+    link.execute(
+        "insert into customer select each, 'n' from generate_series(1, %s) as each", (_CUSTOMERS,)
+    )
+
+
+def _await(link: Link, statement: str, *given: object) -> None:
+    until = time.monotonic() + _LIMIT_S
+    while time.monotonic() < until:
+        with suppress(psycopg.errors.UndefinedTable):
+            if link.execute(statement.encode(), given).fetchone():
+                return
+        time.sleep(0.005)
+    raise TimeoutError(statement)
+
+
+def _lags_s(link: Link, commits: int) -> list[float]:
+    _await(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+    lags = []
+    for number in range(_FIRST, _FIRST + _WARMING + commits):
+        customer = random.randrange(1, _CUSTOMERS + 1)
+        link.execute("insert into purchase values (%s, %s, 1)", (number, customer))
+        began_at = time.monotonic()
+        shown = "select 1 from profile where id = %s and document::text like %s"
+        _await(link, shown, customer, f"%{number}%")
+        lags.append(time.monotonic() - began_at)
+        time.sleep(random.uniform(0, 0.3))
+    return lags[_WARMING:]
+
+
+def _shown(link: Link, changes: int, first: int) -> None:
+    """Wait until the last of the rows that were written is in its document."""
+    last = first + changes - 1
+    shown = "select 1 from profile where id = %s and document::text like %s"
+    _await(link, shown, last % _CUSTOMERS + 1, f"%{last}%")
+
+
+def _write(link: Link, changes: int) -> None:
+    _await(link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+    for start in range(_FIRST, _FIRST + changes, _A_COMMIT):
+        link.execute(
+            "insert into purchase select i, i %% %s + 1, 1 from generate_series(%s, %s) as i",
+            (_CUSTOMERS, start, min(start + _A_COMMIT, _FIRST + changes) - 1),
+        )
+    _shown(link, changes, _FIRST)
+
+
+def _fill(link: Link, rows: int) -> None:
+    """Fill the tables: nine in ten rows are purchases."""
+    link.execute(
+        "insert into customer select i, 'n' from generate_series(1001, %s) as i", (rows // 10,)
+    )
+    link.execute(
+        "insert into purchase select i, i %% %s + 1, 1 from generate_series(1, %s) as i",
+        (rows // 10, rows - rows // 10),
+    )
+
+
+class World:
+    """A server with its tables, and a run that keeps documents of them in it.
+
+    Args:
+        scratch: A folder to work in.
+        link: To the server.
+        address: The server's URL.
+        pid: The server's process.
+    """
+
+    def __init__(self, scratch: Path, link: Link, address: str, pid: int) -> None:
+        self.link, self._server = link, psutil.Process(pid)
+        self._folder = scratch / "project"
+        self._folder.mkdir()
+        (self._folder / "joinery.yaml").write_text(_PROJECT.format(url=address))
+
+    @contextmanager
+    def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run the project for the length of a block."""
+        command = [sys.executable, "-m", "joinery.cli.main", "run", *options]
+        with (self._folder / "out").open("ab") as output:
+            run = subprocess.Popen(command, cwd=self._folder, stdout=output, stderr=output)
+        try:
+            yield run
+        finally:
+            run.terminate()
+            run.wait()
+
+    def server_s(self) -> float:
+        """Return the processor seconds of the server so far, of processes that ended too."""
+        return _processor_s(self._server)
+
+
+def _processor_s(root: psutil.Process) -> float:
+    total = 0.0
+    for each in (root, *root.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            times = each.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+@contextmanager
+def _world() -> Iterator[World]:
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        with (
+            postgres(Path(scratch, "server")).started() as server,
+            closing(psycopg.connect(server.address, autocommit=True)) as link,
+        ):
+            _tables(link)
+            record = Path(scratch, "server", "data", "postmaster.pid")
+            pid = int(record.read_text().splitlines()[0])
+            yield World(Path(scratch), link, server.address, pid)
+
+
+def lag(commits: int) -> None:
+    """Print the lags of so many commits."""
+    with _world() as world, world.running():
+        lags = sorted(_lags_s(world.link, commits))
+    p50, p90 = statistics.median(lags), lags[len(lags) * 9 // 10]
+    sys.stdout.write(
+        f"{commits} commits: p50 {p50 * 1000:.0f} ms, p90 {p90 * 1000:.0f} ms,"
+        f" max {lags[-1] * 1000:.0f} ms\n"
+    )
+
+
+def rate(changes: int) -> None:
+    """Print how many changes a run takes in a second."""
+    with _world() as world, world.running() as run:
+        _await(world.link, "select 1 from profile having count(*) = %s", _CUSTOMERS)
+        process = psutil.Process(run.pid)
+        began_at, before = time.monotonic(), (_processor_s(process), world.server_s())
+        _write(world.link, changes)
+        took = time.monotonic() - began_at
+        spent = _processor_s(process) - before[0], world.server_s() - before[1]
+    _tell(f"{changes} changes", changes, took, spent)
+
+
+def first(rows: int, *options: str) -> None:
+    """Print how long a first run over tables takes."""
+    with _world() as world:
+        _fill(world.link, rows)
+        began_at, before = time.monotonic(), world.server_s()
+        with world.running("--once", *options) as run:
+            used = _watched(psutil.Process(run.pid))
+            code = run.wait()
+        took = time.monotonic() - began_at
+        spent = used, world.server_s() - before
+        if code:
+            raise RuntimeError(f"the run ended with {code}")
+        _await(world.link, "select 1 from profile having count(*) = %s", rows // 10)
+    _tell(f"{rows} rows {' '.join(options)}", rows, took, spent)
+
+
+def _watched(run: psutil.Process) -> float:
+    """Return the processor seconds of a run and all its processes, once it has ended."""
+    used: dict[int, float] = {}
+    while run.status() != psutil.STATUS_ZOMBIE:
+        for each in (run, *run.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = each.cpu_times()
+                used[each.pid] = times.user + times.system
+        time.sleep(_LOOK_S)
+    return sum(used.values())
+
+
+def _tell(what: str, count: int, took: float, spent: tuple[float, float]) -> None:
+    sys.stdout.write(
+        f"{what}: {took:.1f} s, {count / took:,.0f}/s; processor: run {spent[0]:.1f} s,"
+        f" server {spent[1]:.1f} s, {sum(spent) / count * 1e6:.0f} µs each\n"
+    )
+
+
+def main(part: str, count: int | None) -> None:
+    """Measure one part."""
+    match part:
+        case "lag":
+            lag(count or 100)
+        case "rate":
+            rate(count or 200_000)
+        case "first":
+            first(count or 300_000)
+        case "bulk":
+            first(count or 300_000, "--bootstrap-from", "database")
+        case _:
+            sys.exit("python -m bench.postgres_source lag|rate|first|bulk [COUNT]")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if sys.argv[1:] else "lag", int(sys.argv[2]) if sys.argv[2:] else None)

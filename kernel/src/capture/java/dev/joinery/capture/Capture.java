@@ -1,0 +1,215 @@
+package dev.joinery.capture;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.connect.source.SourceRecord;
+
+/**
+ * Reads the log of a database into a spool, until its input ends.
+ *
+ * <p>The first line of its input tells the settings. On its output it says {@code ready} once it
+ * reads, {@code held} where another process has the spool, {@code failed} and why. Before it keeps
+ * the first of what follows the log it says {@code follows}, and waits for a line: whoever started
+ * it looks whether the slot is still the one that it was. The connector makes one anew where it is
+ * gone, and goes on over the gap. A line that is a map asks to read tables whole beside the log; it
+ * says {@code read} and the number of the first file once their rows are in the spool.
+ *
+ * <p>Invariant: a position is confirmed to the database once the files up to it, and then the
+ * position itself, are on the disk. It is that of a commit: from within a transaction the connector
+ * could go on too late, as where a changed key makes two records of one place, of which only the
+ * first was kept. So files may hold more than their position tells; what follows it comes again,
+ * with places of its own.
+ */
+public final class Capture {
+  private static final int HELD = 3;
+  private static final int ALLOWED_MS = 50;
+  private static final String ASIDE = ".reading";
+
+  private final Settings settings;
+  private final Spool spool;
+  private final Connector connector;
+  private final PrintStream told;
+  private final CountDownLatch allowed;
+  private final Queue<String> requests;
+  private final Lines lines;
+
+  /** The reading of tables that is under way beside the log; null where none is. */
+  private Reading reading;
+
+  /** The number of the first file that it, and all that follows, may be in. */
+  private long readingFrom;
+
+  /** The last record that ended a transaction, or the first reading; null once confirmed. */
+  private SourceRecord last;
+
+  private long flushedAt;
+
+  private Capture(
+      Settings settings, PrintStream told, CountDownLatch allowed, Queue<String> requests)
+      throws IOException {
+    this.settings = settings;
+    this.told = told;
+    this.allowed = allowed;
+    this.requests = requests;
+    spool = new Spool(settings.spool(), settings.fileBytes());
+    lines = new Lines(settings.connector(), settings.begunAt());
+    connector = new Connector(settings.connector(), spool::position);
+  }
+
+  /** Runs a capture; exits with 0 once its input has ended. */
+  public static void main(String[] arguments) throws IOException {
+    PrintStream told = System.out;
+    System.setOut(System.err);
+    BufferedReader input =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    Settings settings = Settings.of(input.readLine());
+    Files.createDirectories(settings.spool());
+    FileChannel lock =
+        FileChannel.open(
+            settings.spool().resolve("lock"),
+            StandardOpenOption.CREATE,
+            StandardOpenOption.WRITE);
+    if (lock.tryLock() == null) {
+      told.println("held");
+      System.exit(HELD);
+    }
+    CountDownLatch allowed = new CountDownLatch(1);
+    Queue<String> requests = new ConcurrentLinkedQueue<>();
+    System.exit(run(settings, endOf(input, allowed, requests), told, allowed, requests));
+  }
+
+  private static int run(
+      Settings settings,
+      Thread ending,
+      PrintStream told,
+      CountDownLatch allowed,
+      Queue<String> requests) {
+    try {
+      Capture capture = new Capture(settings, told, allowed, requests);
+      told.println("ready");
+      capture.follow(ending);
+      return 0;
+    } catch (Exception failure) {
+      failure.printStackTrace();
+      told.println("failed " + reason(failure));
+      return 1;
+    }
+  }
+
+  /** Returns a thread that ends with the input: whoever started us is gone, or wants the end. */
+  private static Thread endOf(
+      BufferedReader input, CountDownLatch allowed, Queue<String> requests) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                for (String line = input.readLine(); line != null; line = input.readLine()) {
+                  if (line.startsWith("{")) {
+                    requests.add(line);
+                  } else {
+                    allowed.countDown();
+                  }
+                }
+              } catch (IOException gone) {
+                // as good as its end
+              }
+            },
+            "input");
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  private static String reason(Throwable failure) {
+    Throwable cause = failure;
+    while (cause.getCause() != null && cause.getCause() != cause) {
+      cause = cause.getCause();
+    }
+    String told = cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage();
+    return told.lines().findFirst().orElse("");
+  }
+
+  private void follow(Thread ending) throws IOException, InterruptedException {
+    try (connector) {
+      while (ending.isAlive()) {
+        for (SourceRecord each : connector.poll()) {
+          take(each);
+          if (!spool.whole() && last != null) {
+            flush();
+          }
+        }
+        if (due() && mayFollow(ending)) {
+          flush();
+        }
+        if (spool.whole() && allowed.getCount() == 0) {
+          readBeside();
+        }
+      }
+      if (spool.whole() && last != null && allowed.getCount() == 0) {
+        flush();
+      }
+    }
+  }
+
+  private void take(SourceRecord record) throws IOException {
+    if (Lines.ends(record.sourceOffset())) {
+      last = record;
+    }
+    Lines.Line line = lines.of(record);
+    if (line != null) {
+      spool.add(line.table(), line.json());
+    }
+  }
+
+  /** Begins to read tables that are asked for, and puts what was read in place once it is whole. */
+  private void readBeside() throws IOException, InterruptedException {
+    if (reading == null && !requests.isEmpty()) {
+      // What the log brings meanwhile is newer than the rows that are read, and belongs to them.
+      readingFrom = spool.next();
+      reading = new Reading(requests.remove(), settings.spool().resolve(ASIDE), settings.fileBytes());
+    }
+    if (reading != null && reading.over()) {
+      spool.adopt(reading.files());
+      reading.close();
+      reading = null;
+      told.println("read " + readingFrom);
+    }
+  }
+
+  private boolean due() {
+    if (!spool.whole()) {
+      return false;
+    }
+    boolean waited = System.currentTimeMillis() - flushedAt >= settings.flushMillis();
+    return spool.full() || (last != null && waited);
+  }
+
+  /** Returns whether what follows the log may be kept: at once, but for the first time. */
+  private boolean mayFollow(Thread ending) throws InterruptedException {
+    if (allowed.getCount() > 0) {
+      told.println("follows");
+      while (ending.isAlive() && !allowed.await(ALLOWED_MS, TimeUnit.MILLISECONDS)) {}
+    }
+    return allowed.getCount() == 0;
+  }
+
+  private void flush() throws IOException, InterruptedException {
+    spool.write();
+    if (last != null) {
+      spool.advance(last.sourcePartition(), last.sourceOffset());
+      connector.confirm(last);
+      last = null;
+    }
+    flushedAt = System.currentTimeMillis();
+  }
+}

@@ -1,0 +1,66 @@
+package dev.joinery.capture;
+
+import java.util.Map;
+import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.json.JsonConverter;
+import org.apache.kafka.connect.source.SourceRecord;
+
+/** Makes the lines of change files of what a connector tells. */
+final class Lines {
+  private final String prefix;
+  private final long begunAt;
+  private final JsonConverter converter = new JsonConverter();
+
+  /** A line, and the table that it is of. */
+  record Line(String table, byte[] json) {}
+
+  /**
+   * @param connector the connector's settings
+   * @param begunAt the place in the log that rows get which were read from a table
+   */
+  Lines(Map<String, String> connector, long begunAt) {
+    this.prefix = connector.get("topic.prefix") + ".";
+    this.begunAt = begunAt;
+    converter.configure(
+        Map.of("schemas.enable", "false", "replace.null.with.default", "false"), false);
+  }
+
+  /** Returns the line of a row; null where a record is of none. */
+  Line of(SourceRecord record) {
+    boolean row = record.topic().startsWith(prefix);
+    if (row && record.value() instanceof Struct value && value.schema().field("source") != null) {
+      Struct source = value.getStruct("source");
+      // A logical message, such as a heartbeat's, is of no table.
+      if (source.schema().field("table") != null && !"".equals(source.getString("table"))) {
+        place(source);
+        value.put("transaction", null);
+        // Not the topic, in which some characters of a table's name stand as others.
+        String table = source.getString("schema") + "." + source.getString("table");
+        return new Line(
+            table, converter.fromConnectData(record.topic(), record.valueSchema(), value));
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Gives a row that was read from a table a place before all that is followed.
+   *
+   * <p>The connector gives it that from which it follows the log. A transaction that was open then
+   * may have written before it, and what it wrote would count as older than the row.
+   */
+  private void place(Struct source) {
+    String snapshot = source.getString("snapshot");
+    if (snapshot != null && !"false".equals(snapshot)) {
+      source.put("lsn", begunAt);
+    }
+  }
+
+  /** Returns whether the connector, begun there, tells all that comes after: a commit's place. */
+  static boolean ends(Map<String, ?> offset) {
+    boolean reading =
+        offset.containsKey("snapshot") && !Boolean.TRUE.equals(offset.get("snapshot_completed"));
+    Object kind = offset.get("messageType");
+    return !reading && (kind == null || "COMMIT".equals(kind));
+  }
+}

@@ -1,0 +1,56 @@
+package dev.joinery.capture;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * How far a database's log is in the spool.
+ *
+ * @param partition what the connector calls the log
+ * @param offset where the connector goes on
+ * @param file the number of the last file
+ */
+record Position(Map<String, ?> partition, Map<String, ?> offset, long file) {
+  private static final int FORMAT = 1;
+  // The connector casts what it told as a long.
+  private static final ObjectMapper JSON =
+      new ObjectMapper().enable(DeserializationFeature.USE_LONG_FOR_INTS);
+  private static final TypeReference<Map<String, Object>> MAP = new TypeReference<>() {};
+
+  /** Returns the position at the end of a transaction, without what was counted of that. */
+  static Position after(Map<String, ?> partition, Map<String, ?> offset, long file) {
+    Map<String, Object> kept = new TreeMap<>(offset);
+    kept.keySet().removeIf(each -> each.startsWith("transaction_"));
+    return new Position(Map.copyOf(partition), kept, file);
+  }
+
+  static Position of(byte[] json) throws IOException {
+    JsonNode told = JSON.readTree(json);
+    if (told.path("format").asInt() != FORMAT) {
+      throw new IOException("position.json was written by another version of Joinery");
+    }
+    return new Position(
+        JSON.convertValue(told.required("partition"), MAP),
+        JSON.convertValue(told.required("offset"), MAP),
+        told.required("file").asLong());
+  }
+
+  byte[] json() throws IOException {
+    ObjectNode told = JSON.createObjectNode().put("format", FORMAT).put("lsn", lsn());
+    told.put("file", file).put("written_at_ms", System.currentTimeMillis());
+    told.set("partition", JSON.valueToTree(partition));
+    told.set("offset", JSON.valueToTree(offset));
+    return JSON.writeValueAsBytes(told);
+  }
+
+  /** Returns the place in PostgreSQL's log up to which all is in the spool; 0 where not told. */
+  private long lsn() {
+    return offset.get("lsn") instanceof Number told ? told.longValue() : 0;
+  }
+}

@@ -1,0 +1,38 @@
+package dev.joinery.capture;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What a capture is told, as one line of JSON.
+ *
+ * @param spool the folder it writes to
+ * @param connector the settings of Debezium's connector
+ * @param flushMillis the least time between two files of a table
+ * @param fileBytes a file is cut once it has so many
+ * @param begunAt a place in the log from before the slot was made, if it is made now
+ */
+record Settings(
+    Path spool,
+    Map<String, String> connector,
+    long flushMillis,
+    int fileBytes,
+    long begunAt) {
+  static Settings of(String line) throws IOException {
+    JsonNode told = new ObjectMapper().readTree(line);
+    Map<String, String> connector = new TreeMap<>();
+    told.required("connector")
+        .properties()
+        .forEach(each -> connector.put(each.getKey(), each.getValue().asText()));
+    return new Settings(
+        Path.of(told.required("spool").asText()),
+        connector,
+        told.required("flush_ms").asLong(),
+        told.required("file_bytes").asInt(),
+        told.required("begun_at").asLong());
+  }
+}

@@ -1,0 +1,213 @@
+package dev.joinery.capture;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+/**
+ * Complete change files, a folder a table, and the position up to which they hold everything.
+ *
+ * <p>Until the first reading of the tables is over, its files stand aside, unseen: should it be
+ * broken off, rows that it told of may be gone by the time it begins anew, and nothing would take
+ * them back.
+ *
+ * <p>Invariant: what is before the position is in files that are on the disk under their names;
+ * files are numbered upwards, also after a crash between a file and its position.
+ */
+final class Spool {
+  private static final String SUFFIX = ".jsonl";
+  private static final String ASIDE = ".snapshot";
+
+  private final Path folder;
+  private final Path files;
+  private final Path aside;
+  private final Map<String, ByteArrayOutputStream> open = new TreeMap<>();
+  private final int fileBytes;
+  private boolean whole;
+  private long file;
+  private Position position;
+  private long bytes;
+
+  Spool(Path folder, int fileBytes) throws IOException {
+    this.folder = folder;
+    this.files = folder.resolve("files");
+    this.aside = folder.resolve(ASIDE);
+    this.fileBytes = fileBytes;
+    Path kept = folder.resolve("position.json");
+    whole = Files.exists(kept);
+    if (whole) {
+      position = Position.of(Files.readAllBytes(kept));
+      putInPlace();
+    } else {
+      remove(aside);
+    }
+    file = Math.max(position == null ? 0 : position.file(), lastFile());
+  }
+
+  /** Returns where the connector goes on; null where the tables have not been read yet. */
+  Position position() {
+    return position;
+  }
+
+  /** Takes a line of a table. */
+  void add(String table, byte[] line) throws IOException {
+    ByteArrayOutputStream lines = open.computeIfAbsent(table, each -> new ByteArrayOutputStream());
+    lines.write(line);
+    lines.write('\n');
+    bytes += line.length + 1;
+    if (!whole && lines.size() >= fileBytes) {
+      write(table, lines, aside);
+      open.remove(table);
+    }
+  }
+
+  /** Returns whether so much is held that a file is worth while. */
+  boolean full() {
+    return bytes >= fileBytes;
+  }
+
+  /** Returns whether the tables have been read whole, once. */
+  boolean whole() {
+    return whole;
+  }
+
+  /** Writes all that was taken; aside until the tables have been read whole. */
+  void write() throws IOException {
+    for (Map.Entry<String, ByteArrayOutputStream> each : open.entrySet()) {
+      write(each.getKey(), each.getValue(), whole ? files : aside);
+    }
+    open.clear();
+    bytes = 0;
+  }
+
+  /** Notes that the log up to {@code offset} is in the spool: all of it was written. */
+  void advance(Map<String, ?> partition, Map<String, ?> offset) throws IOException {
+    position = Position.after(partition, offset, file);
+    put(folder.resolve("position.json"), position.json());
+    if (!whole) {
+      whole = true;
+      putInPlace();
+    }
+  }
+
+  private void write(String table, ByteArrayOutputStream lines, Path root) throws IOException {
+    Path target = root.resolve(table);
+    Files.createDirectories(target);
+    put(target.resolve(String.format("%016d%s", ++file, SUFFIX)), lines.toByteArray());
+  }
+
+  /** Puts content under its name once it is on the disk. */
+  private static void put(Path target, byte[] content) throws IOException {
+    Path part = target.resolveSibling("." + target.getFileName() + ".part");
+    try (FileChannel out =
+        FileChannel.open(
+            part,
+            StandardOpenOption.CREATE,
+            StandardOpenOption.WRITE,
+            StandardOpenOption.TRUNCATE_EXISTING)) {
+      ByteBuffer left = ByteBuffer.wrap(content);
+      while (left.hasRemaining()) {
+        out.write(left);
+      }
+      out.force(true);
+    }
+    Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
+    sync(target.getParent());
+  }
+
+  private static void sync(Path folder) throws IOException {
+    try (FileChannel handle = FileChannel.open(folder, StandardOpenOption.READ)) {
+      handle.force(true);
+    }
+  }
+
+  /** Puts the files of the first reading in place; repeated where that was broken off. */
+  private void putInPlace() throws IOException {
+    if (!Files.isDirectory(aside)) {
+      return;
+    }
+    try (DirectoryStream<Path> tables = Files.newDirectoryStream(aside)) {
+      for (Path table : tables) {
+        Path target = files.resolve(table.getFileName());
+        Files.createDirectories(target);
+        try (DirectoryStream<Path> each = Files.newDirectoryStream(table, "*" + SUFFIX)) {
+          for (Path file : each) {
+            Path name = target.resolve(file.getFileName());
+            Files.move(file, name, StandardCopyOption.ATOMIC_MOVE);
+            touch(name);
+          }
+        }
+        sync(target);
+      }
+    }
+    remove(aside);
+  }
+
+  /** Returns the number that the next file will have. */
+  long next() {
+    return file + 1;
+  }
+
+  /** Puts files of tables that were read beside the log in place. */
+  void adopt(Path folder) throws IOException {
+    if (Files.isDirectory(folder)) {
+      try (Stream<Path> found = Files.walk(folder, 2)) {
+        List<Path> each = found.filter(one -> one.toString().endsWith(SUFFIX)).sorted().toList();
+        for (Path one : each) {
+          Path target = files.resolve(one.getParent().getFileName());
+          Files.createDirectories(target);
+          Path name = target.resolve(String.format("%016d%s", ++file, SUFFIX));
+          Files.move(one, name, StandardCopyOption.ATOMIC_MOVE);
+          touch(name);
+          sync(target);
+        }
+      }
+    }
+  }
+
+  /** Has a file be as old as its place in the spool: it is kept from now on, however long ago read. */
+  private static void touch(Path file) throws IOException {
+    Files.setLastModifiedTime(file, FileTime.fromMillis(System.currentTimeMillis()));
+  }
+
+  /** Returns where files stand that are not in place yet. */
+  Path aside() {
+    return aside;
+  }
+
+  private long lastFile() throws IOException {
+    if (!Files.isDirectory(files)) {
+      return 0;
+    }
+    try (Stream<Path> all = Files.walk(files, 2)) {
+      return all.map(each -> each.getFileName().toString())
+          .filter(each -> each.matches("[0-9]+[.]jsonl"))
+          .mapToLong(each -> Long.parseLong(each.substring(0, each.length() - SUFFIX.length())))
+          .max()
+          .orElse(0);
+    }
+  }
+
+  static void remove(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      return;
+    }
+    try (Stream<Path> all = Files.walk(folder)) {
+      for (Path each : all.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(each);
+      }
+    }
+  }
+}

@@ -1,0 +1,157 @@
+package dev.joinery.kernel.chain;
+
+import dev.joinery.kernel.message.Outbox;
+import dev.joinery.kernel.spark.RowGroups;
+import dev.joinery.kernel.spark.TaskRows;
+import dev.joinery.kernel.spark.WholeTask;
+import java.util.NoSuchElementException;
+import org.apache.spark.TaskContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.streaming.ExpiredTimerInfo;
+import org.apache.spark.sql.streaming.TimerValues;
+import org.apache.spark.unsafe.Platform;
+import scala.Tuple2;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+
+/**
+ * The same, for an operator that is handed all messages of a task at once: those to later levels go
+ * on as they come, the rest is brought together by address, without being sorted.
+ */
+public final class TaskLevel extends Level implements WholeTask {
+  private static final int ADDRESS = 1;
+  private final Broadcast<SharedProgram> shared;
+
+  public TaskLevel(Broadcast<SharedProgram> shared, int level) {
+    super(shared, level, new Counting.EachTask());
+    this.shared = shared;
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> handleInputRows(
+      byte[] none, Iterator<byte[]> values, TimerValues timers) {
+    begin();
+    if (((Iterator<?>) values).next() instanceof TaskRows task) {
+      return asObjects(new Handling(task.rows()));
+    }
+    throw new IllegalStateException("a level of a run was planned as one of a user's session");
+  }
+
+  @Override
+  public Iterator<Tuple2<byte[], byte[]>> handleExpiredTimer(
+      byte[] address, TimerValues timers, ExpiredTimerInfo expired) {
+    return asObjects(new Sending(wake(address, timers)));
+  }
+
+  @Override
+  public Iterator<InternalRow> afterTask() {
+    return new Sending(TaskCounts.of(TaskContext.get(), shared.value()));
+  }
+
+  /** An operator passes on what its processor gives, of whatever type. */
+  @SuppressWarnings("unchecked")
+  private static Iterator<Tuple2<byte[], byte[]>> asObjects(Iterator<InternalRow> rows) {
+    return (Iterator<Tuple2<byte[], byte[]>>) (Iterator<?>) rows;
+  }
+
+  /** Messages as rows of a message and its address; one row, which is another at each step. */
+  private static class Sending extends AbstractIterator<InternalRow> {
+    private final UnsafeRowWriter row = new UnsafeRowWriter(2, 1024);
+    private Outbox outbox;
+
+    Sending(Outbox outbox) {
+      this.outbox = outbox;
+    }
+
+    void send(Outbox next) {
+      outbox = next;
+    }
+
+    @Override
+    public boolean hasNext() {
+      return outbox.hasNext();
+    }
+
+    @Override
+    public InternalRow next() {
+      Tuple2<byte[], byte[]> sent = outbox.next();
+      row.reset();
+      row.zeroOutNullBytes();
+      row.write(0, sent._1());
+      row.write(1, sent._2());
+      return row.getRow();
+    }
+  }
+
+  /** What comes of a task's messages. */
+  private final class Handling extends Sending {
+    private final Iterator<InternalRow> rows;
+    private final RowGroups ours = RowGroups.ofTask();
+    private java.util.Iterator<RowGroups.Group> groups;
+    private UnsafeRow passing;
+
+    Handling(Iterator<InternalRow> rows) {
+      super(new Outbox());
+      this.rows = rows;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (passing == null && !super.hasNext()) {
+        if (groups == null) {
+          receive();
+        } else if (groups.hasNext()) {
+          RowGroups.Group group = groups.next();
+          send(handle(group.address(), group.messages()));
+        } else {
+          ours.close();
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /** Up to the next message to a later level. */
+    private void receive() {
+      while (rows.hasNext()) {
+        UnsafeRow row = (UnsafeRow) rows.next();
+        if (!isHere(nodeOf(row))) {
+          passing = row;
+          return;
+        }
+        ours.add(row);
+      }
+      groups = ours.groups();
+    }
+
+    private int nodeOf(UnsafeRow row) {
+      long field = row.getLong(ADDRESS);
+      long start = row.getBaseOffset() + (field >>> 32);
+      long node = 0;
+      int shift = 0;
+      for (long at = start + Integer.BYTES; ; at++, shift += 7) {
+        byte next = Platform.getByte(row.getBaseObject(), at);
+        node |= (next & 0x7FL) << shift;
+        if (next >= 0) {
+          return (int) node - 1;
+        }
+      }
+    }
+
+    @Override
+    public InternalRow next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException();
+      }
+      if (passing != null) {
+        UnsafeRow row = passing;
+        passing = null;
+        return row;
+      }
+      return super.next();
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package dev.joinery.kernel.ingress;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.SealedText;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.SealedProgram;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Seals the personal columns of decoded rows of one relation; remembers only scratch.
+ *
+ * <p>Invariant: no personal value of a row that it returns is clear.
+ */
+final class Sealer {
+  private static final byte[] NOTHING = {};
+
+  /** What takes the place of a row and of what it leaves out. */
+  record Sealed(Slice row, long[] absent) {}
+
+  private final byte[] relation;
+  private final SealedProgram sealed;
+  private final DataType[] types;
+  private final UnsafeProjection projection;
+  private final UnsafeRow row;
+  private final VaultLink vault;
+
+  Sealer(Program.RelationProgram relation, VaultLink vault) {
+    this.vault = vault;
+    this.relation = relation.name().getBytes(StandardCharsets.UTF_8);
+    sealed = relation.sealed();
+    types = relation.columns().stream().map(Program.Slot::type).toArray(DataType[]::new);
+    projection = UnsafeProjection.create(types);
+    row = new UnsafeRow(types.length);
+  }
+
+  /** The name of whose values a row holds; null where it holds none, or does not say whose. */
+  ByteBuffer subjectOf(Slice decoded) {
+    BinaryRow.point(row, decoded);
+    return isPersonal() && !row.isNullAt(sealed.subject()) ? ByteBuffer.wrap(name()) : null;
+  }
+
+  /** Why a row cannot be sealed, as a dead letter tells it; null where it can. */
+  String refusal(Slice decoded) {
+    BinaryRow.point(row, decoded);
+    return isPersonal() && row.isNullAt(sealed.subject())
+        ? "a personal value, and no subject whose it is"
+        : null;
+  }
+
+  Sealed seal(Slice decoded, long[] absent) {
+    BinaryRow.point(row, decoded);
+    GenericInternalRow made = new GenericInternalRow(types.length);
+    for (int i = 0; i < types.length; i++) {
+      made.update(i, row.isNullAt(i) ? null : row.get(i, types[i]));
+    }
+    VaultLink.Subject subject = isPersonal() ? vault.subject(name()) : null;
+    for (int each = 0; each < sealed.columns().length; each++) {
+      int column = sealed.columns()[each];
+      byte[] clear = row.isNullAt(column) ? null : row.getUTF8String(column).getBytes();
+      if (clear != null) {
+        byte[] body = subject.isErased() ? NOTHING : subject.seal(clear);
+        made.update(column, UTF8String.fromBytes(SealedText.of(subject.name(), body)));
+      }
+      if (sealed.indexes()[each] >= 0) {
+        boolean joins = clear != null && !subject.isErased();
+        made.update(
+            sealed.indexes()[each], joins ? UTF8String.fromBytes(vault.indexOf(clear)) : null);
+      }
+    }
+    return new Sealed(BinaryRow.copy(projection.apply(made)), absentWithIndexes(absent));
+  }
+
+  /** An index, which no record has, is left out where its column is. */
+  private long[] absentWithIndexes(long[] absent) {
+    if (absent == null) {
+      return null;
+    }
+    long[] told = absent.clone();
+    for (int each = 0; each < sealed.columns().length; each++) {
+      int column = sealed.columns()[each];
+      int index = sealed.indexes()[each];
+      if (index >= 0) {
+        long bit = 1L << (index & 63);
+        boolean left = (absent[column >> 6] >>> (column & 63) & 1) != 0;
+        told[index >> 6] = left ? told[index >> 6] | bit : told[index >> 6] & ~bit;
+      }
+    }
+    return Arrays.stream(told).allMatch(each -> each == 0) ? null : told;
+  }
+
+  private boolean isPersonal() {
+    for (int column : sealed.columns()) {
+      if (!row.isNullAt(column)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private byte[] name() {
+    DataType type = types[sealed.subject()];
+    return vault.nameOf(
+        relation,
+        type instanceof StringType
+            ? row.getUTF8String(sealed.subject()).getBytes()
+            : row.get(sealed.subject(), type).toString().getBytes(StandardCharsets.US_ASCII));
+  }
+}

@@ -1,0 +1,177 @@
+package dev.joinery.kernel.node;
+
+import dev.joinery.kernel.bytes.BinaryRow;
+import dev.joinery.kernel.bytes.ByteReader;
+import dev.joinery.kernel.bytes.ByteWriter;
+import dev.joinery.kernel.bytes.KeyCodec;
+import dev.joinery.kernel.bytes.Slice;
+import dev.joinery.kernel.message.Marks;
+import dev.joinery.kernel.program.PatternProgram;
+import dev.joinery.kernel.program.PatternProgram.RuleUse;
+import dev.joinery.kernel.state.EntryMap;
+import dev.joinery.kernel.state.State;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+
+/**
+ * What the rows of a pattern see beside their columns: makes of a row as it comes, and of the rows
+ * of other relations that it sees, what conditions are tested on.
+ */
+final class PatternRules {
+  private final PatternProgram program;
+  private final Assembler assembler;
+  private final KeyCodec[] codecs;
+  private final int[] widths;
+  private final int columns;
+  private final int made;
+
+  /** {@code program} has rules. */
+  PatternRules(PatternProgram program, NodeContext context) {
+    StructField[] comes = context.program().assemblers().get(program.input()).type().fields();
+    int ruled = program.rules().assembler();
+    this.program = program;
+    this.assembler = context.assembler(ruled);
+    this.codecs = codecs(program, comes);
+    this.columns = comes.length;
+    this.made = context.program().assemblers().get(ruled).type().length();
+    this.widths =
+        context.program().assemblers().get(ruled).inputs().stream()
+            .mapToInt(each -> ((org.apache.spark.sql.types.StructType) each.type()).length())
+            .toArray();
+  }
+
+  /** Where a row finds what it sees, by rule. */
+  static KeyCodec[] codecs(PatternProgram program, StructField[] comes) {
+    return program.rules().uses().stream()
+        .map(each -> codec(each, comes))
+        .toArray(KeyCodec[]::new);
+  }
+
+  private static KeyCodec codec(RuleUse use, StructField[] comes) {
+    List<KeyCodec.Column> on = new ArrayList<>();
+    for (int i = 0; i < use.on().ordinals().length; i++) {
+      int ordinal = use.on().ordinals()[i];
+      DataType as = use.on().types()[i];
+      on.add(new KeyCodec.Column(ordinal, comes[ordinal].dataType(), as, false));
+    }
+    return new KeyCodec(on);
+  }
+
+  private static Slice entryOf(int place, Slice value) {
+    return Slice.of(new ByteWriter(value.length() + 4).writeVarInt(place).writeRaw(value).toBytes());
+  }
+
+  /** The rules of one key: by place and value, the time of the last row that sees one, and it. */
+  final class Known {
+    private final EntryMap rules;
+
+    Known(ByteReader in, State state, int space) {
+      rules = EntryMap.read(in, state, space);
+    }
+
+    void write(ByteWriter out) {
+      rules.write(out);
+    }
+
+    void clear() {
+      List<Slice> all = new ArrayList<>();
+      rules.iterator().forEachRemaining(each -> all.add(each.key().detach()));
+      all.forEach(rules::remove);
+    }
+
+    /** Takes what a Rule tells; returns whether rows that were kept before see another now. */
+    boolean hear(ByteReader told) {
+      boolean exists = told.readByte() != 0;
+      Slice entry = told.readBlob();
+      Slice row = told.rest();
+      Slice old = rules.get(entry);
+      ByteReader in = old == null ? null : new ByteReader(old);
+      long latest = in == null ? Marks.UNKNOWN : in.readLong();
+      if (in != null && (in.readByte() != 0) == exists && in.rest().equals(row)) {
+        return false;
+      }
+      put(entry, latest, exists, row);
+      return old != null;
+    }
+
+    private void put(Slice entry, long latest, boolean exists, Slice row) {
+      ByteWriter out = new ByteWriter(row.length() + 9).writeLong(latest);
+      rules.put(entry, Slice.of(out.writeByte(exists ? 1 : 0).writeRaw(row).toBytes()));
+    }
+
+    /** Notes that a row is kept from now on. */
+    void note(Slice kept) {
+      long time = program.time() < 0 ? 0 : row(kept).getLong(program.time());
+      eachSeen(
+          kept,
+          (entry, known) -> {
+            ByteReader in = new ByteReader(known);
+            if (in.readLong() < time) {
+              put(entry, time, in.readByte() != 0, in.rest());
+            }
+          });
+    }
+
+    /** Forgets what no row sees whose time is not below one. */
+    void forgetBelow(long time) {
+      List<Slice> over = new ArrayList<>();
+      for (Iterator<EntryMap.Entry> all = rules.iterator(); all.hasNext(); ) {
+        EntryMap.Entry each = all.next();
+        if (new ByteReader(each.value()).readLong() < time) {
+          over.add(each.key().detach());
+        }
+      }
+      over.forEach(rules::remove);
+    }
+
+    /** Whether a row sees one of some entries. */
+    boolean sees(Slice kept, java.util.Set<Slice> entries) {
+      boolean[] found = {false};
+      eachSeen(kept, (entry, known) -> found[0] |= entries.contains(entry));
+      return found[0];
+    }
+
+    private void eachSeen(Slice kept, BiConsumer<Slice, Slice> action) {
+      UnsafeRow row = row(kept);
+      for (int i = 0; i < codecs.length; i++) {
+        Slice entry = codecs[i].anyNull(row) ? null : entryOf(i, Slice.of(codecs[i].encode(row)));
+        Slice known = entry == null ? null : rules.get(entry);
+        if (known != null) {
+          action.accept(entry, known);
+        }
+      }
+    }
+
+    /** A row as conditions see it. */
+    UnsafeRow ruled(Slice kept) {
+      UnsafeRow row = row(kept);
+      Object[] inputs = new Object[codecs.length];
+      for (int i = 0; i < inputs.length; i++) {
+        boolean none = codecs[i].anyNull(row);
+        Slice known = none ? null : rules.get(entryOf(i, Slice.of(codecs[i].encode(row))));
+        inputs[i] = known == null ? null : seen(new ByteReader(known), widths[i]);
+      }
+      assembler.assemble(kept, row, inputs);
+      return BinaryRow.of(assembler.row(), made);
+    }
+
+    private static UnsafeRow seen(ByteReader known, int width) {
+      known.readLong();
+      return known.readByte() == 0 ? null : BinaryRow.of(known.rest(), width);
+    }
+
+    /** How many expressions failed over the row that was made last. */
+    int failures() {
+      return assembler.failures();
+    }
+  }
+
+  private UnsafeRow row(Slice kept) {
+    return BinaryRow.of(kept, columns);
+  }
+}

@@ -1,0 +1,36 @@
+package dev.joinery.kernel.program;
+
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * The states that the events of a log make, in the order of their numbers.
+ *
+ * @param relation the log
+ * @param input the assembler, over a row as products see it: the columns that tell states apart,
+ *     the event's number, its time where there is one
+ * @param by how many columns tell states apart
+ * @param timed whether {@code input} tells a time
+ * @param eventKind over a row as products see it, what has happened
+ * @param compared over the same, the columns in which two events of one number differ
+ * @param initial the assembler, over a state of nulls, of the one before the first event
+ * @param when what events make of it, by kind
+ * @param waitMicros how long events behind a gap wait for the numbers that are missing
+ */
+public record EventFoldProgram(
+    String name,
+    int level,
+    int relation,
+    int input,
+    int by,
+    boolean timed,
+    int eventKind,
+    int[] compared,
+    int initial,
+    List<Transition> when,
+    long waitMicros,
+    int product)
+    implements Program.NodeProgram {
+  /** The assembler of the state after an event of a kind, over the one before and the event. */
+  public record Transition(String kind, int assembler) implements Serializable {}
+}

@@ -1,0 +1,159 @@
+package dev.joinery.kernel.chain;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.joinery.kernel.message.Message;
+import dev.joinery.kernel.program.Program;
+import dev.joinery.kernel.program.ProgramReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Matches that batches keep, against a search through all rows at once. The program is the planner's,
+ * of {@code patterns.yaml} beside it.
+ */
+class PatternTest {
+  private static final int SEEDS = Integer.getInteger("seeds", 200);
+  private static final long START = 1_700_000_000_000_000L;
+  private static final long MINUTE = 60_000_000L;
+  private static final Table TABLE =
+      Table.of("e", 1, "id bigint, who bigint, a boolean, b boolean, at timestamp");
+
+  private final Chain chain = new Chain(program());
+
+  private static Program program() {
+    try (InputStream file = PatternTest.class.getResourceAsStream("/patterns.json")) {
+      return ProgramReader.read(new String(file.readAllBytes(), StandardCharsets.UTF_8));
+    } catch (IOException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  @Test
+  void aBatchThatLooksAtSomeRowsFindsWhatASearchThroughAllFinds() {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      runBatches(seed, 14, 12, 60);
+    }
+  }
+
+  @Test
+  void soDoesOneWithManyRowsOfAKey() {
+    for (int seed = 0; seed < 3; seed++) {
+      runBatches(seed, 3_000, 4, 20_000);
+    }
+  }
+
+  private void runBatches(int seed, int keys, int batches, int minutes) {
+    Random random = new Random(seed);
+    Rows rows = new Rows(random, keys, minutes);
+    Network network = new Network(chain);
+    Map<String, String> sink = new TreeMap<>();
+    Map<String, Long> versions = new HashMap<>();
+    for (int batch = 0; batch < batches; batch++) {
+      int changes = keys > 100 && batch == 0 ? 2 * keys : 1 + random.nextInt(9);
+      apply(network.batch(rows.next(changes), START + batch, random), versions, sink);
+
+      assertEquals(found(rows.standing), sink, "seed " + seed + ", batch " + batch);
+    }
+  }
+
+  @Test
+  void aStartThatNeedsTooManyTestsIsGivenUp() {
+    Network network = new Network(chain);
+    Map<String, String> sink = new TreeMap<>();
+    Map<String, Long> versions = new HashMap<>();
+    List<LogChange> changes = new ArrayList<>();
+    int most = 100_000;
+    for (int i = 0; i < most; i++) {
+      changes.add(change(row(i, i == 0, i > 0, START + i * 1_000L), i));
+    }
+    String key = "near {\"who\":1,\"start\":{\"id\":0}}";
+    apply(network.batch(changes, START, new Random(1)), versions, sink);
+    assertTrue(sink.get(key).contains("\"n\":" + (most - 1)), "as many tests as there may be");
+
+    LogChange one = change(row(most, false, true, START + most * 1_000L), most);
+    apply(network.batch(List.of(one), START + 1, new Random(1)), versions, sink);
+
+    assertEquals(null, sink.get(key));
+  }
+
+  /** What a chain that never saw another row finds in the rows. */
+  private Map<String, String> found(Map<Long, List<Object>> rows) {
+    List<LogChange> all = new ArrayList<>();
+    rows.values().forEach(each -> all.add(change(each, all.size())));
+    Map<String, String> sink = new TreeMap<>();
+    apply(new Network(chain).batch(all, START, new Random(0)), new HashMap<>(), sink);
+    return sink;
+  }
+
+  private static void apply(
+      List<Emission> emissions, Map<String, Long> versions, Map<String, String> sink) {
+    for (Emission each : emissions) {
+      String key = each.product() + " " + each.key();
+      Long known = versions.put(key, each.version());
+      assertTrue(known == null || known < each.version(), "a version fell");
+      if (each.value() == null) {
+        assertTrue(sink.remove(key) != null, "a tombstone of nothing: " + key);
+      } else {
+        assertTrue(!each.value().equals(sink.put(key, each.value())), "sent again: " + key);
+      }
+    }
+  }
+
+  private static LogChange change(List<Object> row, long number) {
+    return new LogChange(TABLE, Message.OP_UPSERT, row, number, number);
+  }
+
+  private static List<Object> row(long id, boolean a, boolean b, long at) {
+    return Arrays.asList(id, 1L, a, b, at);
+  }
+
+  /** Rows that come, move and go. */
+  private static final class Rows {
+    private final Random random;
+    private final int keys;
+    private final int minutes;
+    private final Map<Long, List<Object>> standing = new TreeMap<>();
+    private long number;
+
+    Rows(Random random, int keys, int minutes) {
+      this.random = random;
+      this.keys = keys;
+      this.minutes = minutes;
+    }
+
+    List<LogChange> next(int count) {
+      List<LogChange> changes = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        long id = random.nextInt(keys);
+        number++;
+        if (standing.containsKey(id) && random.nextInt(3) == 0) {
+          standing.remove(id);
+          List<Object> key = Arrays.asList(id, null, null, null, null);
+          changes.add(new LogChange(TABLE, Message.OP_DELETE, key, number, number));
+          continue;
+        }
+        List<Object> row =
+            Arrays.asList(
+                id,
+                random.nextInt(keys > 100 ? 1 : 2) + 1L,
+                random.nextInt(3) > 0,
+                random.nextBoolean(),
+                random.nextInt(20) == 0 ? null : START + random.nextInt(minutes) * MINUTE);
+        standing.put(id, row);
+        changes.add(change(row, number));
+      }
+      return changes;
+    }
+  }
+}

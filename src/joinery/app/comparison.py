@@ -1,0 +1,234 @@
+"""What is compared: the documents of one product in one sink; causes found, repair asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from joinery.app.against import against_of, captured_source
+from joinery.app.cause import Causes
+from joinery.app.document_product import document_product
+from joinery.app.logs import WhyError
+from joinery.app.repair import Repair, lasting, notes_of
+from joinery.audit.error import DiffError
+from joinery.audit.found_file import FoundFile, found_path
+from joinery.audit.key import KeyTexts
+from joinery.audit.look import Comparison, Found, Pace
+from joinery.audit.verdict import Difference, ProductDiff
+from joinery.observe.audit_note import AuditNote
+from joinery.plan.nodes import DocumentForm, Product
+from joinery.project.product import ProjectSpec
+from joinery.project.quantity import duration_ms
+from joinery.sinks.reader import DocumentReader, make_reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffOptions:
+    """How documents are compared.
+
+    Attributes:
+        database: The URL of the database, or of a standby of it; by default the source's own.
+        sample: A share of the keys, such as `1%`; all by default. It is the same keys each time.
+        rate: Documents a second at most; None for no bound.
+        resume: Go on from a comparison that was broken off.
+        repair: Have the right documents sent again.
+        wait: How long the run is given to apply what the database shows.
+        pause: Waits, between chunks and looks.
+        by: Who compares; another one's comparison is not gone on from.
+    """
+
+    database: str = ""
+    sample: str = ""
+    rate: float | None = None
+    resume: bool = False
+    repair: bool = False
+    wait: str = "1m"
+    pause: Callable[[float], None] = time.sleep
+    by: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of the keys, from 0 to 1.
+
+        Raises:
+            DiffError: The sample is no share.
+        """
+        if not self.sample:
+            return 1.0
+        try:
+            share = float(self.sample.removesuffix("%")) / 100
+        except ValueError:
+            share = -1.0
+        if not self.sample.endswith("%") or not 0 < share <= 1:
+            raise DiffError(
+                f'"{self.sample}" is no share of the documents', hint="Write it as 1% or 0.5%."
+            )
+        return share
+
+    @property
+    def wait_s(self) -> float:
+        """How long the run is given, in seconds.
+
+        Raises:
+            DiffError: It is no duration.
+        """
+        milliseconds = duration_ms(self.wait)
+        if milliseconds is None:
+            raise DiffError(f'"{self.wait}" is no time to wait', hint="Write it as 30s or 5m.")
+        return milliseconds / 1000
+
+
+def comparisons(
+    spec: ProjectSpec, products: Sequence[str], options: DiffOptions
+) -> list[ProductComparison]:
+    """Return what is to be compared: a product and a sink each.
+
+    Raises:
+        DiffError: There is no such product, or it cannot be compared.
+    """
+    names = products or _with_documents(spec)
+    found = [_comparable(spec, name) for name in names]
+    return [
+        ProductComparison(spec, product, place, options)
+        for product in found
+        for place in range(len(product.sinks))
+    ]
+
+
+class ProductComparison:
+    """The comparison of one product's documents in one sink."""
+
+    def __init__(
+        self, spec: ProjectSpec, product: Product, place: int, options: DiffOptions
+    ) -> None:
+        self._spec, self._options = spec, options
+        self.product, self._sink = product, product.sinks[place]
+        self._repair = Repair(spec, product, place, options.wait_s)
+        # Else the logs themselves are compared with, which tell no place of a database.
+        self._placed = bool(options.database) or captured_source(spec, product) is not None
+        self._checkpoint = spec.path_of(spec.run.checkpoint)
+
+    def run(self) -> ProductDiff:
+        """Compare, and return what was found."""
+        begun = time.monotonic()
+        options = self._options
+        against = against_of(self._spec, self.product, options.database, wait_s=options.wait_s)
+        with against, closing(self._reader()) as reader:
+            file = self._file(reader.target)
+            comparison = Comparison(
+                KeyTexts(self.product.root.relation),
+                against.truth,
+                reader,
+                against.applied,
+                pace=Pace(share=options.share, per_second=options.rate, pause=options.pause),
+                found=(file.read() if options.resume else None) or Found(),
+                saved=file.write,
+            )
+            found, repaired = comparison.run(), None
+            notes = self._find_causes(found)
+            if options.repair and found.differences:
+                wrong, found.differences = found.differences, []
+                outcome = self._repair.ask(wrong)
+                comparison.look([each.key for each in wrong])
+                found.differences = [_with_cause(each, wrong) for each in found.differences]
+                repaired, notes = outcome.sent, [*notes, *notes_of(outcome), *lasting(wrong)]
+            file.write(found, "ended")
+        AuditNote(
+            product=self.product.name,
+            target=reader.target,
+            ended_at=time.time(),
+            share=options.share,
+            compared=found.compared,
+            differ=len(found.differences),
+            unsettled=len(found.unsettled),
+        ).write(self._checkpoint)
+        return ProductDiff(
+            product=self.product.name,
+            target=reader.target,
+            against=against.shown,
+            frontier=against.frontier,
+            compared=found.compared,
+            again=found.again,
+            differences=tuple(found.differences),
+            unsettled=tuple(found.unsettled),
+            unreadable=tuple(found.unreadable),
+            position=found.position if self._placed else None,
+            repaired=repaired,
+            notes=tuple(notes),
+            seconds=time.monotonic() - begun,
+        )
+
+    def _find_causes(self, found: Found) -> list[str]:
+        if not found.differences:
+            return []
+        causes = Causes(self._spec, self.product, placed=self._placed)
+        found.differences, opened, note = causes.of(found.differences)
+        found.unsettled += opened
+        return [note] if note else []
+
+    def _file(self, target: str) -> FoundFile:
+        path = found_path(self._checkpoint, self.product.name, target, self._options.by)
+        return FoundFile(
+            path, {"sample": self._options.share, "key": self.product.root.relation.key}
+        )
+
+    def _reader(self) -> DocumentReader:
+        product, folder = self.product, self._spec.path_of(".")
+        return make_reader(
+            self._sink.kind,
+            dict(self._sink.options),
+            product=product.name,
+            folder=folder,
+            key=product.key,
+            value=product.output,
+        )
+
+
+def _with_cause(still: Difference, wrong: Sequence[Difference]) -> Difference:
+    """Return a difference that is still there with the cause that was found before."""
+    known = next(each for each in wrong if each.key == still.key)
+    return replace(still, cause=known.cause, why=known.why)
+
+
+def _with_documents(spec: ProjectSpec) -> list[str]:
+    from joinery.plan.build import examine
+    from joinery.project.read import raise_all
+
+    plan, problems, _ = examine(spec)
+    raise_all(problems)
+    assert plan is not None
+    found = [each.name for each in plan.products if isinstance(each.form, DocumentForm)]
+    if not found:
+        raise DiffError("the project has no product with documents")
+    return found
+
+
+def _comparable(spec: ProjectSpec, name: str) -> Product:
+    """Return a product that can be compared.
+
+    Raises:
+        DiffError: It cannot, by what it asks for.
+    """
+    try:
+        product = document_product(spec, name, "diff")
+    except WhyError as error:
+        raise DiffError(error.message, detail=error.detail, hint=error.hint) from None
+    for what in _hindrances(product):
+        raise DiffError(f'product "{name}" cannot be compared yet: it has {what}')
+    captured_source(spec, product)
+    return product
+
+
+def _hindrances(product: Product) -> Iterator[str]:
+    if any(each.personal is not None for each in product.relations):
+        yield "personal columns"
+    if product.settle_ms or product.ready:
+        yield "documents that are held back (settle or ready)"
+    for node in product.root.walk():
+        if node.within is not None or node.through is not None:
+            yield f'an embed "{node.name}" with within or through'
+    for relation in product.relations:
+        if relation.logged or relation.clocks is not None:
+            yield f'a relation "{relation.name}" with times that no table has'

@@ -1,0 +1,43 @@
+"""The plan of one product whose documents somebody asks about."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from joinery.app.logs import WhyError
+from joinery.plan.build import examine
+from joinery.plan.nodes import DocumentForm, Product
+from joinery.project.product import ProjectSpec
+from joinery.project.read import raise_all
+
+
+def document_product(spec: ProjectSpec, name: str, asked: str = "why") -> Product:
+    """Return the plan of a product with documents.
+
+    Args:
+        spec: The project.
+        name: The product's.
+        asked: The command that asks.
+
+    Raises:
+        WhyError: There is none of that name, or it has another form.
+        ProjectErrors: It has problems.
+    """
+    known = [each.name for each in spec.products]
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        raise WhyError(f'there is no product "{name}"', hint=f"{guess}Known: {', '.join(known)}.")
+    plan, problems, _ = examine(spec.alone(name))
+    raise_all(problems)
+    assert plan is not None
+    found = next(each for each in plan.products if each.name == name)
+    if not isinstance(found.form, DocumentForm):
+        raise WhyError(f'product "{name}" has no root: {asked} covers documents only, so far')
+    if any(each.as_of is not None for each in found.root.walk()):
+        what = f"embeds versions (as_of), which {asked} does not cover yet"
+        raise WhyError(f'product "{name}" {what}')
+    if any(each.product is not None for each in found.relations):
+        what = f"reads another product, which {asked} does not cover yet"
+        raise WhyError(f'product "{name}" {what}')
+    return found

@@ -1,0 +1,113 @@
+"""The records of logs, read from their beginning without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from joinery.errors import SpecError
+from joinery.model.change import Change, Key
+from joinery.plan.nodes import Relation
+from joinery.project.product import ProjectSpec
+from joinery.provenance.logs import Ordered
+from joinery.provenance.told import Naming, key_named, key_text
+
+
+class WhyError(SpecError):
+    """A question about a document cannot be answered as it is asked."""
+
+    code = "WHY"
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What the logs of some relations tell, in the order in which they were written.
+
+    Attributes:
+        ordered: What orders records of different logs.
+        read: How many records were read, by relation.
+        left: How many were not, by relation; empty where all were.
+        dead: How many records are dead letters, by topic.
+    """
+
+    changes: Sequence[Change]
+    naming: Naming
+    ordered: Ordered
+    read: Mapping[str, int]
+    left: Mapping[str, int]
+    dead: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls, spec: ProjectSpec, relations: Sequence[Relation], records: int, at: str = ""
+    ) -> Self:
+        """Return them.
+
+        Args:
+            spec: The project, which names the folders.
+            relations: Those that are read.
+            records: How many records of a topic are read at most.
+            at: Only what was written up to then, a moment as `in_written_order` takes it; empty
+                for all.
+
+        Raises:
+            WhyError: A format needs a registry, or topics are named by a pattern.
+            MomentError: `at` is no moment of these logs.
+            RunError: Java is missing, or the files cannot be read.
+        """
+        from joinery.spark.source.feed import read_files
+        from joinery.spark.source.log_order import in_written_order, unreadable
+
+        for each in relations:
+            if reason := unreadable(spec, each):
+                raise WhyError(f'why cannot read relation "{each.name}", which {reason}')
+        found = read_files(spec, relations, most=records)
+        ordered, changes = in_written_order(spec, relations, found, at)
+        dead: dict[str, int] = {}
+        for letter in found.letters:
+            topic = str(letter["topic"])
+            dead[topic] = dead.get(topic, 0) + 1
+        return cls(
+            tuple(changes),
+            Naming({each.name: each.topic for each in relations}, _names(found.files)),
+            ordered,
+            {name: counts.get("read", 0) for name, counts in found.counts.items()},
+            found.left,
+            dead,
+        )
+
+    def key(self, relation: Relation, text: str) -> Key:
+        """Return the key that a text names, of those that the logs tell of.
+
+        Raises:
+            WhyError: They tell of none such.
+        """
+        keys = dict.fromkeys(
+            tuple(each.key.values()) for each in self.changes if each.relation == relation.name
+        )
+        found = key_named(relation, keys, text)
+        if found is not None:
+            return found
+        known = ", ".join(key_text(relation, each) for each in [*keys][:3])
+        raise WhyError(
+            f"no record of {relation.name} has the key {text}",
+            detail=" ".join(self._unread(relation)),
+            hint=f"Keys are such as {known}." if keys else "",
+        )
+
+    def _unread(self, relation: Relation) -> list[str]:
+        told = []
+        if left := self.left.get(relation.name, 0):
+            told.append(f"{left:,} more records were not read; --records takes more.")
+        if dead := self.dead.get(relation.topic, 0):
+            told.append(f"{dead:,} records of {relation.topic} are dead letters.")
+        return told
+
+
+def _names(files: Mapping[str, Mapping[int, Path]]) -> dict[str, dict[int, str]]:
+    return {
+        name: {number: path.name for number, path in listed.items()}
+        for name, listed in files.items()
+    }

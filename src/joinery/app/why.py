@@ -1,0 +1,122 @@
+"""Why a document looks as it does, for Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joinery.app.document_product import document_product
+from joinery.app.logs import Logs, WhyError
+from joinery.app.project import Project, load
+from joinery.plan.build import examine
+from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.project.product import ProjectSpec
+from joinery.project.read import raise_all
+from joinery.provenance.answer import Answering, Why
+from joinery.provenance.document_log import DocumentLog
+from joinery.provenance.live_rows import LiveRows
+from joinery.provenance.roots import Reach, reach_of
+
+RECORDS = 1_000_000
+"""How many records of a topic are read."""
+
+
+def why(
+    project: Project | str | Path,
+    product: str,
+    key: object,
+    *,
+    absent: str | None = None,
+    at: str = "",
+    records: int = RECORDS,
+) -> Why:
+    """Return why a document looks as it does: its rows, and what altered it last.
+
+    It reads the product's change files from their beginning and makes the document anew, as
+    far as they tell of it; so it needs no run, and disturbs none.
+
+    Args:
+        project: The project, its file, or a folder of them.
+        product: One with a `root`.
+        key: The document's: one column's value, or the texts of several with commas.
+        absent: `RELATION:KEY`, to be told why that row is not in the document.
+        at: How the document was then: a time in ISO 8601 at which files were written, or Kafka took
+            records; or a position of the database, where positions order the logs.
+        records: How many records of a topic are read at most.
+
+    Raises:
+        ProjectErrors: The file has problems.
+        WhyError: The product has no documents, or the source is no folder of change files; or
+            there is no such key or relation.
+        RunError: Java is missing, or the files cannot be read.
+    """
+    spec = (project if isinstance(project, Project) else load(project)).spec
+    plan = document_product(spec, product)
+    logs = Logs.of(spec, plan.relations, records, at)
+    log = DocumentLog(
+        plan,
+        logs.key(plan.root.relation, str(key)),
+        max_document_bytes=spec.run.max_document_bytes,
+    )
+    log.tell(logs.changes)
+    return Answering(plan, log, logs.naming).answer(
+        None if absent is None else _asked(plan, absent),
+        ordered=logs.ordered,
+        read=logs.read,
+        left=logs.left,
+    )
+
+
+def where_to(
+    project: Project | str | Path, row: str, *products: str, records: int = RECORDS
+) -> list[Reach]:
+    """Return the documents that a row goes into, by the embeds by which it does.
+
+    Args:
+        project: The project, its file, or a folder of them.
+        row: `RELATION:KEY`.
+        products: Only these; without any, all whose documents read the relation.
+        records: How many records of a topic are read at most.
+
+    Raises:
+        ProjectErrors: The file has problems.
+        WhyError: There is no such row, or nothing reads its relation.
+        RunError: Java is missing, or the files cannot be read.
+    """
+    spec = (project if isinstance(project, Project) else load(project)).spec
+    relation = row.partition(":")[0]
+    names = products or _with_documents(spec)
+    plans = [document_product(spec, each) for each in names]
+    reading = [each for each in plans if relation in {one.name for one in each.relations}]
+    if not reading:
+        known = ", ".join(sorted({one.name for each in plans for one in each.relations}))
+        raise WhyError(f'no document reads a relation "{relation}"', hint=f"They read {known}.")
+    relations = tuple(dict.fromkeys(one for each in reading for one in each.relations))
+    logs, rows = Logs.of(spec, relations, records), LiveRows(relations)
+    for change in logs.changes:
+        rows.apply(change)
+    standing = rows.known(relation, logs.key(*_asked(reading[0], row)))
+    if standing is None or standing.seen is None:
+        raise WhyError(f"the row {row} is gone, or a where leaves it out")
+    return [one for each in reading for one in reach_of(each, relation, standing.seen, rows)]
+
+
+def _asked(product: Product, row: str) -> tuple[Relation, str]:
+    """Return the relation and the key that `RELATION:KEY` names."""
+    name, _, key = row.partition(":")
+    known = {each.name: each for each in product.relations}
+    if name not in known:
+        raise WhyError(
+            f'"{row}" names no row that product "{product.name}" reads',
+            hint=f"Write RELATION:KEY, with one of {', '.join(known)}.",
+        )
+    if not key:
+        raise WhyError(f'"{row}" has no key', hint=f"Write {name}:KEY.")
+    return known[name], key
+
+
+def _with_documents(spec: ProjectSpec) -> list[str]:
+    """Return the products that `why` can tell of."""
+    plan, problems, _ = examine(spec)
+    raise_all(problems)
+    assert plan is not None
+    return [each.name for each in plan.products if isinstance(each.form, DocumentForm)]

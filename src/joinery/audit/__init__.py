@@ -1,0 +1,1 @@
+"""The documents in a sink against the database that they come from."""

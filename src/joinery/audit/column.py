@@ -1,0 +1,107 @@
+"""How a column of a table in PostgreSQL is read as the value that its log would tell.
+
+A declared type takes only columns whose values are known to arrive in it: another one is refused
+by name, since a wrong guess would call right documents wrong.
+
+Invariant: a value that is read equals the one that a run makes of the captured row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from joinery.clients.sql import quoted
+from joinery.model.type import Array, Atomic, DataType, Decimal, Field
+
+_PRECISION = re.compile(r"\(.*?\)")
+_TEXTS = frozenset(
+    ("text", "character varying", "name", "citext", "uuid", "xml", "json", "jsonb", "ltree")
+)
+_WHOLE = {
+    "smallint": ("short", "int", "long"),
+    "integer": ("int", "long"),
+    "bigint": ("long",),
+}
+_ELEMENTS = {
+    "string": ("text", "character varying"),
+    "int": ("integer",),
+    "long": ("integer", "bigint"),
+    "double": ("double precision",),
+    "boolean": ("boolean",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column as the database has it.
+
+    Attributes:
+        name: Its own.
+        type: As `format_type` writes it, of a domain its base type.
+        enum: Whether it is an enumeration.
+    """
+
+    name: str
+    type: str
+    enum: bool = False
+
+    @property
+    def base(self) -> str:
+        """The type without its precision."""
+        return _PRECISION.sub("", self.type)
+
+    @property
+    def array(self) -> str:
+        """The type of an array of its values; a bare `character` would cut them."""
+        return "bpchar[]" if self.base == "character" else f"{self.base}[]"
+
+    def read_as(self, field: Field, alias: str) -> str | None:
+        """Return the SQL that reads it as a declared field; None where nothing is known to.
+
+        Example:
+            >>> from joinery.model.type import LONG, STRING
+            >>> TableColumn("id", "integer").read_as(Field("id", LONG), "t")
+            't."id"'
+            >>> TableColumn("at", "money").read_as(Field("at", STRING), "t") is None
+            True
+        """
+        return self._read(f"{alias}.{quoted(self.name)}", field.type)
+
+    def _read(self, sql: str, kind: DataType) -> str | None:
+        base = self.base
+        match kind:
+            case Atomic("string"):
+                return self._text(sql)
+            case Atomic("short" | "int" | "long" as name):
+                if base == "time without time zone" and name == "long":
+                    return f"(extract(epoch from {sql}) * 1000000)::bigint"
+                return sql if name in _WHOLE.get(base, ()) else None
+            case Atomic("float"):
+                return sql if base == "real" else None
+            case Atomic("double"):
+                if base == "real":  # Its shortest digits travel, not its bits.
+                    return f"({sql}::text)::float8"
+                return sql if base == "double precision" else None
+            case Decimal():
+                return f"{sql}::numeric" if base in ("numeric", *_WHOLE) else None
+            case Atomic("boolean" | "date"):
+                return sql if base == kind.name else None
+            case Atomic("binary"):
+                return sql if base == "bytea" else None
+            case Atomic("timestamp"):
+                if base == "timestamp without time zone":
+                    return f"({sql} AT TIME ZONE 'UTC')"
+                return sql if base == "timestamp with time zone" else None
+            case Atomic("timestamp_ntz"):
+                return sql if base == "timestamp without time zone" else None
+            case Array(Atomic(name)):
+                return sql if base.removesuffix("[]") in _ELEMENTS.get(name, ()) else None
+            case _:
+                return None
+
+    def _text(self, sql: str) -> str | None:
+        if self.base == "character":  # A cast would leave out the blanks at its end.
+            return f"(CASE WHEN {sql} IS NOT NULL THEN format('%s', {sql}) END)"
+        known = self.enum or self.base in _TEXTS or self.base == "numeric"
+        return f"{sql}::text" if known else None

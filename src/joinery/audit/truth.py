@@ -1,0 +1,87 @@
+"""The documents of a product as its source database gives them: rows read in sets, then assembled.
+
+They are assembled by the rules that stores use, from the tables themselves: no log, no state of
+a run and no kernel has a part in them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from joinery.audit.database import Snapshot, SourceDatabase
+from joinery.audit.look import Shown
+from joinery.model.change import Key
+from joinery.plan.nodes import Product
+from joinery.semantics.render import key_reader
+from joinery.solutions.stored.reading import not_collecting
+from joinery.solutions.stored.tactic import RowTactic
+
+_LOOK_S = 0.2
+
+
+class DatabaseTruth:
+    """What documents should be by a database.
+
+    Args:
+        product: Whose documents.
+        database: Open.
+        max_document_bytes: Above it there is no document.
+        wait_s: How long a standby is waited for.
+        pause: Waits.
+        clock: In seconds.
+    """
+
+    def __init__(
+        self,
+        product: Product,
+        database: SourceDatabase,
+        *,
+        max_document_bytes: int,
+        wait_s: float,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._relation = product.root.relation
+        self._database = database
+        self._tactic = RowTactic(product, max_document_bytes)
+        self._key_of = key_reader(self._relation)
+        self._wait_s, self._pause, self._clock = wait_s, pause, clock
+
+    def roots(self, after: Key | None, most: int) -> Sequence[Key]:
+        """Return the keys of the next rows of the root."""
+        with self._database.snapshot() as shown:
+            return shown.roots(self._relation, after, most)
+
+    def present(self, keys: Sequence[Key]) -> Collection[Key]:
+        """Return those of some keys under which the root has a row."""
+        with self._database.snapshot() as shown:
+            rows = shown.matching(self._relation.name, self._relation.key, keys)
+            return {self._key_of(row) for row in rows}
+
+    def documents(
+        self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
+    ) -> Shown | None:
+        """Return documents as they are now; None where a standby has not come so far in time."""
+        until = self._clock() + self._wait_s
+        while self._database.place < at_least:
+            if self._clock() >= until:
+                return None
+            self._pause(_LOOK_S)
+        with self._database.snapshot(noting=noting) as shown:
+            return self._shown(keys, shown)
+
+    def _shown(self, keys: Sequence[Key], shown: Snapshot) -> Shown:
+        with not_collecting():
+            built = self._tactic.documents(keys, shown)
+        self._tactic.findings()
+        unreadable = {
+            key: f"it has no document: {each.detail or each.reason}"
+            for key, each in built.items()
+            if each.reason is not None
+        }
+        documents = {
+            key: built[key].text if key in built and key not in unreadable else None for key in keys
+        }
+        versions = frozenset(shown.versions)
+        return Shown(shown.upper, documents, unreadable, versions, shown.transactions)

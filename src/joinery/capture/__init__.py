@@ -1,0 +1,1 @@
+"""Databases as sources: their own logs, captured into complete change files."""

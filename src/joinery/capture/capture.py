@@ -1,0 +1,395 @@
+"""The capture of one source: a Java process of its own, watched by a thread that judges its ends.
+
+The process writes the spool; the thread asks the server whether it may, starts it, and when it
+ends tells an outage, which is waited out, from what somebody has to mend, which ends all.
+A spool that another process captures into is left to it.
+
+Invariant: the process ends with whoever started it, however that ends: it reads its end from its
+input.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from joinery.artifact import Artifact, fetch, fetch_unpacked, java, version
+from joinery.capture.bulk import BrokenOffError, Reading
+from joinery.capture.joining import Joining
+from joinery.capture.keep import Applied
+from joinery.capture.server import Database, Prepared, ServerAwayError, check_unmoved, mark, prepare
+from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.state import drop_slot
+from joinery.capture.tending import Tending
+from joinery.errors import JoineryError
+from joinery.model.progress import Waiting
+from joinery.model.warning import RunWarning
+from joinery.project.postgres import WalLimit
+from joinery.retry import PATIENCE
+
+_log = logging.getLogger(__name__)
+_MAIN = "dev.joinery.capture.Capture"
+_JVM = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+_FLUSH_MS = 200
+_FILE_BYTES = 4 << 20
+_LOG_BYTES = 10 << 20
+_END_S = 20.0
+_LOOK_S = 0.02
+_HELD_S = 1.0
+_TEND_S = 0.5
+_TEND_END_S = 2.0
+_DROP_TRIES = 20
+_QUICK_S = 10.0
+_QUICK_ENDS = 5
+
+
+def libraries() -> tuple[Path, ...]:
+    """Return the jars of Debezium's connector and what it needs, fetched at first use.
+
+    Raises:
+        ArtifactError: They are not here, and could not be fetched.
+    """
+    connector = "debezium-connector-postgres"
+    plugin = Artifact("io.debezium", connector, version("debezium"), "plugin", "tar.gz")
+    jars = sorted(fetch_unpacked("debezium", plugin).rglob("*.jar"))
+    connect = fetch(
+        "capture",
+        Artifact("org.apache.kafka", "connect-json", version("kafka"), transitive=True),
+        Artifact("org.slf4j", "slf4j-simple", version("slf4j")),
+    )
+    return (*jars, *connect)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOptions:
+    """How a capture runs.
+
+    Attributes:
+        name: The source's.
+        program: Returns our jar.
+        on_wait: Called by target with what is waited for, and None once that is over.
+        bulk: By table, the columns that relations have: the tables are read in bulk. None leaves
+            their first reading to the connector.
+        on_warning: Told what someone should look at.
+        keep_s: How long change files are kept at least, in seconds.
+        applied: Says what those who read the spool have applied.
+        max_wal: How much of its log the database may keep for us.
+    """
+
+    name: str
+    program: Callable[[], Path]
+    on_wait: Callable[[str, Waiting | None], None] = field(default=lambda target, waiting: None)
+    bulk: Mapping[str, Collection[str]] | None = None
+    on_warning: Callable[[RunWarning], None] = field(default=lambda warning: None)
+    keep_s: float = 86_400.0
+    applied: Applied = field(default=lambda reader: {})
+    max_wal: WalLimit | None = None
+
+
+class Capture:
+    """Keeps the log of a database flowing into a spool until it is closed.
+
+    Args:
+        database: Whose log.
+        spool: Claimed.
+        options: How.
+    """
+
+    def __init__(self, database: Database, spool: SpoolFolder, options: CaptureOptions) -> None:
+        self._database, self._spool, self._options = database, spool, options
+        self._closing = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._paused = False
+        self.error: JoineryError | None = None
+        self._tending = Tending(
+            database,
+            spool,
+            name=options.name,
+            keep_s=options.keep_s,
+            applied=options.applied,
+            max_wal=options.max_wal,
+            on_warning=options.on_warning,
+        )
+        self._thread = threading.Thread(
+            target=self._run, name=f"joinery-capture-{options.name}", daemon=True
+        )
+
+    @property
+    def shown(self) -> str:
+        """The source, the database and the spool, for messages."""
+        return f'source "{self._options.name}" from {self._database.shown} into {self._spool.path}'
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def reach_end(self, ended: Callable[[], bool] = lambda: False) -> None:
+        """Wait until all that the database had committed when this was called is in the spool.
+
+        Args:
+            ended: Waiting ends without it once this is true.
+
+        Raises:
+            JoineryError: The capture failed.
+        """
+        end: int | None = None
+        while not ended():
+            if self.error is not None:
+                raise self.error
+            if self._spool.paused is not None:
+                raise CaptureError(
+                    f'source "{self._options.name}" is paused, so its end cannot be reached',
+                    hint=f"Run joinery source resume {self._options.name}.",
+                )
+            if end is None:
+                end = self._mark()
+            if end is not None and self._has(end):
+                return
+            time.sleep(_LOOK_S)
+
+    def _has(self, end: int) -> bool:
+        """Return whether the spool has the log up to there, and all tables whole."""
+        position, known = self._spool.position, self._spool.identity
+        joined = known is not None and not known.joining
+        placed = joined and not self._spool.aside.exists()
+        return position is not None and position.lsn >= end and placed
+
+    def close(self) -> None:
+        """End the process, which writes what it holds, and wait for that."""
+        self._closing.set()
+        self._end_process()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _end_process(self) -> None:
+        """Let the process write what it holds, and end."""
+        with self._lock:
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def _tend(self, joining: Joining, ended: threading.Event) -> None:
+        """Look after the spool and the slot while the process runs; end it where it has to."""
+        while not ended.wait(_TEND_S):
+            if self._spool.paused is not None or self._tables_changed or not self._tending.look():
+                if not ended.is_set():
+                    self._end_process()
+                return
+            try:
+                joining.look()
+            except CaptureError as error:
+                _log.warning("tables of source %s are not read: %s", self._options.name, error)
+
+    @property
+    def _tables_changed(self) -> bool:
+        known = self._spool.identity
+        return known is not None and known.tables != self._database.tables
+
+    def _ask(self, line: str) -> None:
+        with self._lock, suppress(BrokenPipeError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(f"{line}\n".encode())
+                self._process.stdin.flush()
+
+    def _mark(self) -> int | None:
+        try:
+            return mark(self._database)
+        except ServerAwayError:
+            self._closing.wait(_HELD_S)
+            return None
+
+    def _run(self) -> None:
+        try:
+            self._follow()
+        except BrokenOffError:
+            pass  # as it was asked to
+        except JoineryError as error:
+            self.error = error
+        except Exception as error:  # a thread's own failure must not be a silent end
+            _log.exception("a capture failed")
+            self.error = CaptureError(
+                f'the capture of source "{self._options.name}" failed: {error}'
+            )
+
+    def _follow(self) -> None:
+        failed, quick, target = 0, 0, f"source {self._options.name}"
+        since = time.time()
+        while not self._closing.is_set():
+            self._check_log()
+            if self._wait_paused(target) or self._spool.held():
+                self._closing.wait(_HELD_S)
+                continue
+            known = self._spool.identity
+            if known is None:
+                raise CaptureError(
+                    f"the spool {self._spool.path} was removed meanwhile", hint="Run it again."
+                )
+            self._database = replace(self._database, tables=known.tables)
+            try:
+                prepared = prepare(self._database, self._spool)
+                self._read_in_bulk(prepared.begun_at)
+            except ServerAwayError as away:
+                since, failed = since if failed else time.time(), failed + 1
+                waiting = Waiting(
+                    product="", target=target, reason=away.message, attempts=failed, since=since
+                )
+                self._options.on_wait(target, waiting)
+                self._closing.wait(PATIENCE.wait_s(failed))
+                continue
+            if failed:
+                self._options.on_wait(target, None)
+            failed = 0
+            began_at = time.monotonic()
+            said = self._capture(prepared)
+            if self._closing.is_set():
+                return
+            if self._spool.paused or self._tending.error or self._tables_changed:
+                continue
+            if said == "held":
+                self._closing.wait(_HELD_S)
+                continue
+            _log.warning("a capture ended: %s", said)
+            quick = quick + 1 if time.monotonic() - began_at < _QUICK_S else 0
+            if quick >= _QUICK_ENDS:
+                raise CaptureError(
+                    f'the capture of source "{self._options.name}" ends again and again: {said}',
+                    hint=f"Its log: {self._spool.log}",
+                )
+            self._closing.wait(PATIENCE.wait_s(quick + 1))
+
+    def _read_in_bulk(self, begun_at: int) -> None:
+        """Read the tables, where that is wanted and was not done."""
+        needed = self._options.bulk
+        if needed is not None and self._spool.position is None:
+            ended = self._closing.is_set
+            Reading(self._database, self._spool, begun_at, needed=needed, ended=ended).run()
+
+    def _check_log(self) -> None:
+        """Give up where the database keeps too much of its log for us, and we are to then."""
+        error = self._tending.error
+        if error is None:
+            return
+        for _ in range(_DROP_TRIES if error.drops else 0):
+            try:
+                drop_slot(self._database)
+                break
+            except ServerAwayError:
+                self._closing.wait(_HELD_S)
+        raise error
+
+    def _wait_paused(self, target: str) -> bool:
+        """Wait a moment where the capture pauses; return whether it does."""
+        paused = self._spool.paused
+        if paused is None:
+            if self._paused:
+                self._options.on_wait(target, None)
+            self._paused = False
+            return False
+        if not self._paused:
+            reason = f"paused by {paused.by}; joinery source resume {self._options.name}"
+            waiting = Waiting(
+                product="", target=target, reason=reason, attempts=1, since=paused.since
+            )
+            self._options.on_wait(target, waiting)
+        self._paused = True
+        self._tending.look()
+        return True
+
+    def _capture(self, prepared: Prepared) -> str:
+        """Run the process to its end; return the last that it said."""
+        told = {
+            "spool": str(self._spool.path),
+            "connector": prepared.settings,
+            "begun_at": prepared.begun_at,
+            "flush_ms": _FLUSH_MS,
+            "file_bytes": _FILE_BYTES,
+        }
+        self._spool.note_begun()
+        with _appended(self._spool.log) as log:
+            process = self._started(log.fileno())
+        if process is None:
+            return ""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        said, ended = "", threading.Event()
+        joining = Joining(self._database, self._spool, prepared.settings, self._ask)
+        tending = threading.Thread(target=self._tend, args=(joining, ended), daemon=True)
+        tending.start()
+        with process:
+            try:
+                # The password goes this way: no other process reads it off a command line.
+                process.stdin.write(f"{json.dumps(told)}\n".encode())
+                process.stdin.flush()
+            except (BrokenPipeError, ValueError):
+                pass  # it has ended, or is to end
+            for line in process.stdout:
+                said = line.decode(errors="replace").strip()
+                if said == "follows":
+                    self._allow(process.stdin)
+                elif said.startswith("read "):
+                    joining.read(int(said.removeprefix("read ")))
+            self._end(process)
+        ended.set()
+        tending.join(_TEND_END_S)  # it may be asking a server that does not answer
+        return said.removeprefix("failed ")
+
+    def _allow(self, answers: IO[bytes]) -> None:
+        """Let the process keep what it follows, unless the slot is not the one that it was."""
+        try:
+            check_unmoved(self._database, self._spool)
+            with suppress(BrokenPipeError, ValueError):
+                answers.write(b"go\n")
+                answers.flush()
+        except ServerAwayError:
+            answers.close()
+        except CaptureError:
+            answers.close()
+            raise
+
+    def _started(self, log: int) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            if self._closing.is_set():
+                return None
+            self._process = subprocess.Popen(
+                [java(), *_JVM, "-cp", _class_path(self._options.program()), _MAIN],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # an interrupt at the terminal is for who started it
+            )
+            return self._process
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        with self._lock:
+            self._process = None
+
+
+def _class_path(program: Path) -> str:
+    jars: Sequence[Path] = (program, *libraries())
+    return os.pathsep.join(map(str, jars))
+
+
+def _appended(log: Path) -> IO[bytes]:
+    """Return a log opened at its end; one that has grown long gives way to a new one."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.is_file() and log.stat().st_size > _LOG_BYTES:
+        log.replace(log.with_name(f"{log.name}.1"))
+    return log.open("ab")

@@ -1,0 +1,199 @@
+"""How long a spool keeps its change files: for a time, and until all who read it have them.
+
+A **reader** is a checkpoint that goes by the spool, noted in `readers` before it reads. Files go
+oldest first, those of all tables in the order of their numbers. So what is left is the end of the
+log, and whoever began in time lacks nothing. `kept.json` says up to which file they are gone: who
+begins later lacks what was in those, and is refused.
+
+Invariant: a file goes once it is older than `keep`, every reader has applied it, and the position
+on the disk is past it, so that its number is never given again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from joinery.capture.spool import SpoolFolder
+from joinery.files import sync_folder, write_whole
+
+_READERS = "readers"
+_KEPT = "kept.json"
+_LOCK = "keep.lock"
+_FILES = "files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who reads a spool.
+
+    Attributes:
+        query: Its name.
+        checkpoint: The folder in which its positions are.
+        index: The number that the spool has among its sources.
+        tables: That it reads, as schema.table.
+    """
+
+    query: str
+    checkpoint: str
+    index: int
+    tables: tuple[str, ...]
+
+
+Applied = Callable[[Reader], Mapping[str, Collection[str]]]
+"""Returns, by table, the names of the files that a reader has applied and never reads again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    number: int
+    table: str
+    path: Path
+
+
+def _removed(table: str) -> str:
+    """Return under which name the last file of a table that is gone is written down."""
+    return f"removed {table}"
+
+
+class SpoolKeep:
+    """What a spool still has, and who needs it.
+
+    Args:
+        spool: The folder.
+    """
+
+    def __init__(self, spool: SpoolFolder) -> None:
+        self._folder = spool.path
+        self._spool = spool
+
+    @property
+    def removed(self) -> int:
+        """The number of the last file that is gone; 0 where none is."""
+        return self._kept.get("removed", 0)
+
+    @property
+    def _kept(self) -> Mapping[str, int]:
+        try:
+            told: Mapping[str, int] = json.loads((self._folder / _KEPT).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return told
+
+    def _note_kept(self, **changed: int) -> None:
+        content = json.dumps({**self._kept, **changed})
+        write_whole(self._folder / _KEPT, content, synced=True)
+        sync_folder(self._folder)
+
+    def note_whole(self, first: int) -> None:
+        """Write down that the files from a number on have all tables whole, read once more."""
+        with self._locked():
+            self._note_kept(whole_from=first)
+
+    @property
+    def whole(self) -> bool:
+        """Whether who begins to read lacks nothing."""
+        kept = self._kept
+        return kept.get("removed", 0) < max(kept.get("whole_from", 0), 1)
+
+    def sizes(self) -> list[int]:
+        """Return the sizes of the change files in bytes."""
+        return [each.path.stat().st_size for each in self._files()]
+
+    def readers(self) -> list[Reader]:
+        """Return who reads the spool; one whose checkpoint is gone is forgotten."""
+        found = []
+        for file in sorted((self._folder / _READERS).glob("*.json")):
+            told = json.loads(file.read_text(encoding="utf-8"))
+            reader = Reader(**{**told, "tables": tuple(told["tables"])})
+            if Path(reader.checkpoint).is_dir():
+                found.append(reader)
+            else:
+                file.unlink(missing_ok=True)
+        return found
+
+    def note(self, reader: Reader, applied: Mapping[str, Collection[str]] | None) -> bool:
+        """Keep from now on what a reader has not applied.
+
+        Args:
+            reader: Who reads.
+            applied: The files that it has applied, by table; None where it begins now, and needs
+                all that ever was.
+
+        Returns:
+            Whether all that it needs is there; else it is not noted.
+        """
+        with self._locked():
+            if not (self.whole if applied is None else self._follows(reader, applied)):
+                return False
+            name = hashlib.sha256(reader.checkpoint.encode()).hexdigest()[:16]
+            content = json.dumps(asdict(reader))
+            write_whole(self._folder / _READERS / f"{name}.json", content, synced=True)
+            return True
+
+    def _follows(self, reader: Reader, applied: Mapping[str, Collection[str]]) -> bool:
+        """Return whether all that is gone of a reader's tables was applied by it.
+
+        A checkpoint that was put back from a backup may be behind what was removed since.
+        """
+        kept = self._kept
+        numbers = {
+            table: [int(Path(each).stem) for each in applied.get(table, ())]
+            for table in reader.tables
+        }
+        first = min((each for some in numbers.values() for each in some), default=None)
+        if first is None or first >= kept.get("whole_from", 0) > kept.get("removed", 0):
+            return self.whole  # It began with what is there, and may not have come far.
+        return all(
+            kept.get(_removed(table), 0) <= max(some, default=0) for table, some in numbers.items()
+        )
+
+    def prune(self, keep_s: float, applied: Applied) -> int:
+        """Remove the files that are old enough and needed no more; return how many.
+
+        Args:
+            keep_s: How long files are kept at least, in seconds.
+            applied: Says what a reader has applied.
+        """
+        with self._locked():
+            gone = self._spent(time.time() - keep_s, applied)
+            if gone:
+                by_table = {_removed(each.table): each.number for each in gone}
+                self._note_kept(removed=gone[-1].number, **by_table)
+            for each in gone:
+                each.path.unlink(missing_ok=True)
+            return len(gone)
+
+    def _spent(self, before: float, applied: Applied) -> Sequence[_File]:
+        position = self._spool.position
+        if position is None:
+            return ()
+        done = [(frozenset(each.tables), applied(each)) for each in self.readers()]
+        gone = []
+        for file in self._files():
+            waited = any(
+                file.table in tables and file.path.name not in has.get(file.table, ())
+                for tables, has in done
+            )
+            if waited or file.number > position.file or file.path.stat().st_mtime > before:
+                break
+            gone.append(file)
+        return gone
+
+    def _files(self) -> list[_File]:
+        found = (self._folder / _FILES).glob("*/[0-9]*.jsonl")
+        files = (_File(int(each.stem), each.parent.name, each) for each in found)
+        return sorted(files, key=lambda each: each.number)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / _LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,460 @@
+"""What a PostgreSQL server has to have before its log is captured: asked, and made where we may.
+
+Each check says in one line what is wrong and, in its hint, the SQL that mends it. A publication
+is made where it is not there; the slot is made by the connector, which reads the tables as of it.
+
+Invariant: nothing goes on over a gap: a slot that is gone, cannot be used any more, or was moved
+past what the spool has is refused, and so is a database that stands behind the spool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.clients.postgres import database_errors, first_line, redacted, shown
+from joinery.errors import needs_extra
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Link = psycopg.Connection[tuple[Any, ...]]
+
+_CONNECT_S = 10
+_SILENT_S = 20
+_QUEUE_BYTES = 32 << 20
+_PREFIX = "joinery"
+# By SQLSTATE: no connection, no resources, an operator's doing, the system.
+_PASSING = ("08", "53", "57", "58")
+_CLIENT_SETTINGS = {
+    "host": "database.hostname",
+    "port": "database.port",
+    "user": "database.user",
+    "password": "database.password",
+    "dbname": "database.dbname",
+    "sslmode": "database.sslmode",
+    "sslrootcert": "database.sslrootcert",
+    "sslcert": "database.sslcert",
+    "sslkey": "database.sslkey",
+}
+_ANEW = "Run joinery source drop, then joinery run --rebuild: the tables are read anew."
+
+
+class ServerAwayError(CaptureError):
+    """A database cannot be reached now; asking again may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database whose log is captured.
+
+    Attributes:
+        url: A connection string of PostgreSQL's own client library.
+        slot: The replication slot, and the publication.
+        tables: As schema.table.
+    """
+
+    url: str
+    slot: str
+    tables: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """Host, port and name, for messages."""
+        return shown(self.url)
+
+    def connect(self) -> Link:
+        """Return a connection whose statements each stand alone.
+
+        Raises:
+            ServerAwayError: The server is not there now.
+            CaptureError: It does not let us in, or the driver is missing.
+        """
+        with needs_extra("postgres", "PostgreSQL needs the package psycopg", CaptureError):
+            import psycopg
+        try:
+            return psycopg.connect(
+                self.url,
+                autocommit=True,
+                connect_timeout=_CONNECT_S,
+                application_name=_PREFIX,
+                keepalives_idle=_SILENT_S,  # not two hours, where the other end has vanished
+            )
+        except psycopg.Error as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: Exception) -> CaptureError:
+        """Return what a failure of the driver means."""
+        state = getattr(error, "sqlstate", None)
+        said = redacted(first_line(error), self.url)
+        lasting = ("password authentication", "no pg_hba.conf", "does not exist", "no password")
+        if (state or "08").startswith(_PASSING) and not any(each in said for each in lasting):
+            return ServerAwayError(f"could not reach the database {self.shown}: {said}")
+        return CaptureError(
+            f"the database {self.shown} refuses us", detail=said, hint="Check url and its user."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a capture is started with.
+
+    Attributes:
+        settings: Of Debezium's connector; the password is among them.
+        begun_at: A place in the log, as a number. The slot, if it is made now, is made after it,
+            so whatever is followed was written after it.
+    """
+
+    settings: dict[str, str] = field(repr=False)
+    begun_at: int
+
+
+def prepare(database: Database, spool: SpoolFolder) -> Prepared:
+    """Make a server ready for the capture of a spool; return what that is started with.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureLostError: It has no longer all that the spool lacks.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        try:
+            _check_settings(link)
+            _check_tables(link, database)
+            begun_at = _check_place(link, database, spool)
+            _check_slot(link, database, spool)
+            _make_publication(link, database)
+            return Prepared(settings(link, database), begun_at)
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def settings(link: Link, database: Database) -> dict[str, str]:
+    """Return the settings of Debezium's connector for a database we are connected to."""
+    known = {**link.info.get_parameters(), "password": link.info.password or ""}
+    known |= {"host": link.info.host, "port": str(link.info.port)}
+    given = {ours: known[name] for name, ours in _CLIENT_SETTINGS.items() if known.get(name)}
+    return {
+        "name": database.slot,
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "topic.prefix": database.slot,
+        "database.password": "",
+        **given,
+        "table.include.list": ",".join(map(_pattern, database.tables)),
+        "plugin.name": "pgoutput",
+        "slot.name": database.slot,
+        "publication.name": database.slot,
+        "publication.autocreate.mode": "disabled",
+        "snapshot.mode": "initial",
+        "decimal.handling.mode": "string",
+        # A timestamp(3) would else count milliseconds where a timestamp(6) counts microseconds.
+        "time.precision.mode": "microseconds",
+        "skipped.operations": "none",
+        "tombstones.on.delete": "false",
+        # Each commit tells its place: the only ones from which the log is read on.
+        "provide.transaction.metadata": "true",
+        "poll.interval.ms": "10",
+        # Rows that wait to be written, however wide they are; the process has 256 MiB.
+        "max.queue.size.in.bytes": str(_QUEUE_BYTES),
+        "errors.max.retries": "0",
+        "lsn.flush.mode": "connector",
+        # Idle tables: what others write moves our position too, so that it frees the log.
+        "heartbeat.interval.ms": "5000",
+        "heartbeat.action.query": f"select pg_logical_emit_message(true, '{_PREFIX}', '')",
+    }
+
+
+def reading_settings(settings: Mapping[str, str], tables: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a connector that reads tables whole, and does not follow the log."""
+    kept = {name: each for name, each in settings.items() if name != "heartbeat.action.query"}
+    return {
+        **kept,
+        # Not that of the connector beside it, whose figures are registered under it.
+        "topic.prefix": f"{settings['topic.prefix']}_read",
+        "table.include.list": ",".join(map(_pattern, tables)),
+        "snapshot.mode": "initial_only",
+        "snapshot.isolation.mode": "repeatable_read",
+    }
+
+
+def place_and_transaction(database: Database) -> tuple[int, int]:
+    """Return a place in the log, and a transaction that began after it.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: It refuses us.
+    """
+    with database.connect() as link:
+        try:
+            place = _number(link, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+            return place, _number(link, "select pg_current_xact_id()::text::bigint")
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def ended_before(database: Database, transaction: int) -> bool:
+    """Return whether all transactions have ended that began before one.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: It refuses us.
+    """
+    oldest = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+    with database.connect() as link:
+        try:
+            return _number(link, oldest) >= transaction
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def mark(database: Database) -> int:
+    """Write a mark into the log and return its place: once captured, all before it is."""
+    with database.connect() as link:
+        try:
+            return _number(
+                link, "select pg_logical_emit_message(true, %s, '') - '0/0'::pg_lsn", _PREFIX
+            )
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def _pattern(table: str) -> str:
+    """Return a regular expression for exactly one table, as the connector wants it."""
+    return "".join(each if each.isalnum() or each == "_" else f"\\{each}" for each in table)
+
+
+def table_exists(link: Link, table: str) -> bool:
+    """Return whether a database that we are connected to has a table."""
+    return _row(link, "select to_regclass(%s)", _quoted(table))[0] is not None
+
+
+def check_server(database: Database) -> None:
+    """Refuse a server whose log cannot be followed, or not by us.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureError: Something has to be mended first; the hint says how.
+    """
+    with database.connect() as link:
+        _check_settings(link)
+
+
+def _check_settings(link: Link) -> None:
+    if (level := _one(link, "show wal_level")) != "logical":
+        raise CaptureError(
+            f"the server's wal_level is {level}, and changes are captured with logical alone",
+            hint="alter system set wal_level = 'logical'; then restart the server.",
+        )
+    may, user = _row(
+        link,
+        "select rolsuper or rolreplication or exists (select from pg_roles as given where"
+        " given.rolname in ('rds_replication', 'cloudsqlsuperuser', 'azure_pg_admin')"
+        " and pg_has_role(given.oid, 'member')), quote_ident(rolname)"
+        " from pg_roles where rolname = current_user",
+    )
+    if not may:
+        raise CaptureError(
+            f"user {user} has no right to replicate", hint=f"alter role {user} replication;"
+        )
+
+
+def _check_tables(link: Link, database: Database) -> None:
+    for table in database.tables:
+        name = _quoted(table)
+        found = link.execute(
+            "select c.relkind::text, c.relreplident::text,"
+            " exists (select from pg_index where indrelid = c.oid and indisprimary),"
+            " has_table_privilege(c.oid, 'select')"
+            " from pg_class as c where c.oid = to_regclass(%s)",
+            (name,),
+        ).fetchone()
+        if found is None:
+            raise CaptureError(
+                f"the database {database.shown} has no table {table}",
+                hint="Write topic: schema.table under the relation.",
+            )
+        kind, identity, keyed, readable = found
+        if kind not in ("r", "p"):
+            raise CaptureError(f"{table} is no table, and has no changes to capture")
+        if identity == "n":
+            raise CaptureError(
+                f"table {table} has replica identity nothing: its updates and deletes name no row",
+                hint=f"alter table {name} replica identity {'default' if keyed else 'full'};",
+            )
+        if identity == "d" and not keyed:
+            raise CaptureError(
+                f"table {table} has no primary key, so its updates and deletes name no row",
+                hint=f"alter table {name} add primary key (…);"
+                f" or: alter table {name} replica identity full",
+            )
+        if not readable:
+            user = _one(link, "select quote_ident(current_user)")
+            raise CaptureError(
+                f"user {user} may not read table {table}", hint=f"grant select on {name} to {user};"
+            )
+
+
+def _check_place(link: Link, database: Database, spool: SpoolFolder) -> int:
+    """Refuse another database than the spool's, and one that was put back; return its place."""
+    system, name, end = _row(
+        link,
+        "select (select system_identifier::text from pg_control_system()),"
+        " current_database()::text, (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint",
+    )
+    known, position = spool.identity, spool.position
+    assert known is not None  # claimed before
+    if position is None or not known.system:
+        spool.note_database(system, name)
+    elif (known.system, known.database) != (system, name):
+        raise CaptureLostError(
+            f"{database.shown} is another database than the one whose changes {spool.path} has",
+            hint=f"Give url its old value. If the database has moved: {_ANEW}",
+        )
+    elif end < position.lsn:
+        raise CaptureLostError(
+            f"the database {database.shown} is behind what was captured from it",
+            detail="It was put back from a backup, or a standby took over that lacked changes.",
+            hint=_ANEW,
+        )
+    return int(end)
+
+
+def _check_slot(link: Link, database: Database, spool: SpoolFolder) -> None:
+    found = link.execute(
+        "select database::text, plugin::text, coalesce(wal_status, ''), active,"
+        " coalesce(confirmed_flush_lsn - '0/0'::pg_lsn, 0)::bigint"
+        " from pg_replication_slots where slot_name = %s",
+        (database.slot,),
+    ).fetchone()
+    position = spool.position
+    if found is None:
+        if position is not None:
+            raise CaptureLostError(
+                f'slot "{database.slot}" is gone, and with it changes that were not captured yet',
+                hint=_ANEW,
+            )
+        return
+    place, plugin, status, active, confirmed = found
+    if place != link.info.dbname or plugin != "pgoutput":
+        raise CaptureError(
+            f'slot "{database.slot}" is one of database "{place}" with plugin {plugin}',
+            hint="Write another name: slot: NAME.",
+        )
+    if active and (position is not None or spool.begun):
+        raise ServerAwayError(f'slot "{database.slot}" is in use by another process')
+    if position is None:
+        _begin_anew(link, database, spool)
+    elif status == "lost":
+        raise CaptureLostError(
+            f'slot "{database.slot}" was invalidated by the server: changes are lost',
+            detail="It kept more of the log than max_slot_wal_keep_size.",
+            hint=_ANEW,
+        )
+    elif confirmed > position.lsn:
+        raise _moved(database)
+
+
+def _moved(database: Database) -> CaptureLostError:
+    return CaptureLostError(
+        f'slot "{database.slot}" was moved past what was captured: changes are lost',
+        detail="Somebody else has read it, or made it anew.",
+        hint=_ANEW,
+    )
+
+
+def check_unmoved(database: Database, spool: SpoolFolder) -> None:
+    """Refuse a slot that stands past the spool, as one does that was made anew.
+
+    Asked while nothing is confirmed, which would hide it.
+
+    Raises:
+        ServerAwayError: The server is not there now.
+        CaptureLostError: The slot was made anew.
+    """
+    with database.connect() as link:
+        try:
+            confirmed = _number(
+                link,
+                "select coalesce(max(confirmed_flush_lsn - '0/0'::pg_lsn), 0)::bigint"
+                " from pg_replication_slots where slot_name = %s",
+                database.slot,
+            )
+        except database_errors() as error:
+            raise database.failure(error) from error
+    position = spool.position
+    if position is not None and confirmed > position.lsn:
+        raise _moved(database)
+
+
+def _begin_anew(link: Link, database: Database, spool: SpoolFolder) -> None:
+    """Remove the slot of a first reading that was broken off; refuse one that is not ours."""
+    if not spool.begun:
+        raise CaptureError(
+            f'slot "{database.slot}" is there already, and is not of the spool {spool.path}',
+            hint=f"select pg_drop_replication_slot('{database.slot}'); or write slot: NAME.",
+        )
+    link.execute("select pg_drop_replication_slot(%s)", (database.slot,))
+
+
+def _make_publication(link: Link, database: Database) -> None:
+    name = quote_name(database.slot)
+    names = ", ".join(map(_quoted, database.tables))
+    rows = link.execute(
+        "select n.nspname || '.' || c.relname from pg_publication_rel as r"
+        " join pg_publication as p on p.oid = r.prpubid join pg_class as c on c.oid = r.prrelid"
+        " join pg_namespace as n on n.oid = c.relnamespace where p.pubname = %s",
+        (database.slot,),
+    ).fetchall()
+    has = {str(each[0]) for each in rows}
+    whole = f"publication {name} for table {names} with (publish_via_partition_root = true);"
+    exists = "select from pg_publication where pubname = %s"
+    if link.execute(exists, (database.slot,)).fetchone() is None:
+        _as_owner(link, f"create {whole}", f"publication {name} is not there")
+    elif missing := [each for each in database.tables if each not in has]:
+        tables = ", ".join(map(_quoted, missing))
+        statement = f"alter publication {name} add table {tables};"
+        _as_owner(link, statement, f"publication {name} lacks table {missing[0]}")
+
+
+def _as_owner(link: Link, statement: str, lacking: str) -> None:
+    import psycopg
+
+    try:
+        link.execute(statement.encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise CaptureError(
+            f"{lacking}, and we may not change that",
+            detail=first_line(error),
+            hint=f"As the owner of the tables: {statement}",
+        ) from error
+
+
+def _quoted(table: str) -> str:
+    return ".".join(map(quote_name, table.split(".", 1)))
+
+
+def quote_name(name: str) -> str:
+    """Return a name as SQL.
+
+    Example:
+        >>> quote_name("order"), quote_name("customer")
+        ('"order"', '"customer"')
+    """
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _row(link: Link, statement: str, *given: object) -> Sequence[Any]:
+    found = link.execute(statement.encode(), given).fetchone()
+    assert found is not None  # asked for a row that always is
+    return found
+
+
+def _one(link: Link, statement: str, *given: object) -> str:
+    return str(_row(link, statement, *given)[0])
+
+
+def _number(link: Link, statement: str, *given: object) -> int:
+    return int(_row(link, statement, *given)[0])

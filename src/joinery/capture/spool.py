@@ -1,0 +1,262 @@
+"""What a capture has written beside the change files: whose they are, and up to where.
+
+Layout: `source.json` says whose the spool is, `position.json` up to where the database's log is
+in it (written by the capture itself, on the disk before the database hears of it), `files` has
+a folder a table, `capture.log` what the connector says, `paused.json` who let it pause.
+
+Invariant: a spool has the changes of one slot of one database without a gap, from the first
+reading of its tables on; a gap ends it, and the next one has another id.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from joinery.errors import RunError
+from joinery.files import write_whole
+
+_FORMAT = 1
+_SOURCE = "source.json"
+_POSITION = "position.json"
+_ASIDE = ".snapshot"
+_PAUSED = "paused.json"
+_CHANGING = "source.lock"
+_LOCK = "lock"  # the process holds it, as long as it lives
+
+
+class CaptureError(RunError):
+    """The log of a database cannot be captured as things are."""
+
+    code = "RUN_CAPTURE"
+
+
+class CaptureLostError(CaptureError):
+    """A database no longer has changes that were not captured yet."""
+
+    code = "RUN_CAPTURE_LOST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whose changes a spool has.
+
+    Attributes:
+        id: Of this spool; another one whenever its tables are read anew.
+        slot: The replication slot, and the publication.
+        tables: As schema.table.
+        joining: Those of the tables that are to be read, beside the log, once more or at last.
+        begun: A capture was started, so a slot of this name is ours.
+        system: The identifier of the database cluster; empty until it was asked.
+        database: The name of the database; empty until it was asked.
+    """
+
+    id: str
+    slot: str
+    tables: tuple[str, ...]
+    joining: tuple[str, ...] = ()
+    begun: bool = False
+    system: str = ""
+    database: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturePosition:
+    """Up to where a database's log is in a spool.
+
+    Attributes:
+        lsn: A place in PostgreSQL's log, as a number.
+        written_at_ms: Milliseconds since 1970.
+        file: The number of the last change file before it.
+        transaction: That of the last change; None where it is not told.
+    """
+
+    lsn: int
+    written_at_ms: int
+    file: int
+    transaction: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """That a capture pauses.
+
+    Attributes:
+        by: Who let it.
+        since: Seconds since 1970.
+    """
+
+    by: str
+    since: float
+
+
+class SpoolFolder:
+    """The folder of one source's spool."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def claim(cls, path: Path, *, slot: str, tables: tuple[str, ...]) -> Self:
+        """Return a folder as the spool of a slot and its tables; a new one is made theirs.
+
+        Tables that it does not have yet join it.
+
+        Raises:
+            CaptureError: It has changes of another slot.
+        """
+        folder = cls(path)
+        with folder._changing():
+            known = folder.identity
+            if known is None:
+                folder._note(Identity(id=uuid.uuid4().hex, slot=slot, tables=tables))
+                return folder
+            if known.slot != slot:
+                raise CaptureError(
+                    f'the spool {path} has changes of slot "{known.slot}", not of "{slot}"',
+                    hint="Give the slot its name back, or the source another spool.",
+                )
+            if missing := tuple(sorted({*tables} - {*known.tables})):
+                # The first reading, where it is not over, may have begun without them.
+                joining = (*known.joining, *missing) if known.begun else ()
+                folder._note(replace(known, tables=(*known.tables, *missing), joining=joining))
+        return folder
+
+    @property
+    def identity(self) -> Identity | None:
+        """Whose the spool is; None where it has not begun."""
+        file = self.path / _SOURCE
+        if not file.is_file():
+            return None
+        told = json.loads(file.read_text(encoding="utf-8"))
+        if told.pop("format", None) != _FORMAT:
+            raise CaptureError(f"{file} was written by another version of Joinery")
+        lists = {each: tuple(told.get(each, ())) for each in ("tables", "joining")}
+        return Identity(**{**told, **lists})
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _CHANGING).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _change(self, **changed: Any) -> None:
+        with self._changing():
+            known = self.identity
+            assert known is not None  # claimed before
+            self._note(replace(known, **changed))
+
+    def _note(self, identity: Identity) -> None:
+        """Write down whose the spool is."""
+        told = {"format": _FORMAT, **asdict(identity)}
+        write_whole(self.path / _SOURCE, json.dumps(told), synced=True)
+
+    def note_database(self, system: str, database: str) -> None:
+        """Write down which database the spool's changes are of."""
+        self._change(system=system, database=database)
+
+    def read_again(self) -> tuple[str, ...]:
+        """Let all tables be read beside the log, and return them; none where there is no spool."""
+        known = self.identity
+        if known is None:
+            return ()
+        if known.begun:
+            self._change(joining=known.tables)
+        return known.tables
+
+    def note_joined(self, tables: tuple[str, ...]) -> None:
+        """Write down that tables were read beside the log."""
+        with self._changing():
+            known = self.identity
+            assert known is not None  # claimed before
+            left = tuple(each for each in known.joining if each not in tables)
+            self._note(replace(known, joining=left))
+
+    @property
+    def begun(self) -> bool:
+        """Whether a capture was started, so that a slot of its name is the spool's."""
+        known = self.identity
+        return known is not None and known.begun
+
+    def note_begun(self) -> None:
+        """Write down that a capture starts now."""
+        if not self.begun:
+            self._change(begun=True)
+
+    @property
+    def position(self) -> CapturePosition | None:
+        """Up to where the log is in the spool; None until the tables were read whole."""
+        try:
+            told = json.loads((self.path / _POSITION).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        transaction = told.get("offset", {}).get("txId")
+        return CapturePosition(
+            int(told["lsn"]), int(told["written_at_ms"]), int(told["file"]), transaction
+        )
+
+    def note_read(self, slot: str, lsn: int, file: int) -> None:
+        """Write down that the tables were read whole, in bulk, as the capture itself does.
+
+        Args:
+            slot: From which the log follows.
+            lsn: Its place in PostgreSQL's log.
+            file: The number of the last file.
+        """
+        now_ms = int(time.time() * 1000)
+        told: dict[str, object] = {"format": _FORMAT, "lsn": lsn, "file": file}
+        told |= {"written_at_ms": now_ms, "partition": {"server": slot}}
+        told |= {"offset": {"lsn": lsn, "ts_usec": now_ms * 1000}}
+        write_whole(self.path / _POSITION, json.dumps(told), synced=True)
+
+    @property
+    def aside(self) -> Path:
+        """Where the files of the first reading stand until it is over."""
+        return self.path / _ASIDE
+
+    def held(self) -> bool:
+        """Return whether a process captures into the spool now."""
+        try:
+            with (self.path / _LOCK).open("r+b") as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    @property
+    def paused(self) -> Pause | None:
+        """Who let the capture pause; None where it may go on."""
+        try:
+            told = json.loads((self.path / _PAUSED).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return Pause(str(told["by"]), float(told["since"]))
+
+    def pause(self, by: str) -> bool:
+        """Let the capture pause until `resume`; return whether it did not already."""
+        if self.paused is not None:
+            return False
+        told = json.dumps({"by": by, "since": time.time()})
+        write_whole(self.path / _PAUSED, told, synced=True)
+        return True
+
+    def resume(self) -> bool:
+        """Let the capture go on; return whether it paused."""
+        paused = self.paused is not None
+        (self.path / _PAUSED).unlink(missing_ok=True)
+        return paused
+
+    @property
+    def log(self) -> Path:
+        """What the connector says."""
+        return self.path / "capture.log"

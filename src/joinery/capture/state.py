@@ -1,0 +1,201 @@
+"""How far the log of a database is captured, and what its slot keeps; the end of a source."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from joinery.capture.keep import SpoolKeep
+from joinery.capture.server import Database, ServerAwayError, quote_name, table_exists
+from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.clients.postgres import database_errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """What is known of a source.
+
+    Attributes:
+        name: The source's.
+        slot: Its slot and publication.
+        capturing: A process captures its log now.
+        read: Its tables were read whole.
+        kept_bytes: What the server keeps of its log for the slot; None where there is no slot.
+        wal_status: What the server says of that: reserved, extended, unreserved or lost.
+        behind_bytes: Of the log that is not in the spool yet; None before the tables were read.
+        heard_s: Seconds since anything came; None before.
+        tables: As schema.table.
+        missing: Those of them that the database does not have.
+        joining: Those of them that are to be read beside the log.
+        paused_by: Who let the capture pause; empty where nobody did.
+        spool_bytes: Of the change files that are kept.
+        spool_files: How many they are.
+        spool_whole: No change file was removed yet, so that who begins lacks nothing.
+        readers: The queries that read the spool.
+    """
+
+    name: str
+    slot: str
+    capturing: bool
+    read: bool
+    kept_bytes: int | None
+    wal_status: str
+    behind_bytes: int | None
+    heard_s: float | None
+    tables: Sequence[str]
+    missing: Sequence[str] = ()
+    joining: Sequence[str] = ()
+    paused_by: str = ""
+    spool_bytes: int = 0
+    spool_files: int = 0
+    spool_whole: bool = True
+    readers: Sequence[str] = ()
+
+    def to_json(self) -> Mapping[str, object]:
+        """Return the state as one JSON object."""
+        return asdict(self)
+
+    def rows(self) -> list[Sequence[str]]:
+        """Return the state for people, a row a fact."""
+        kept = "there is none" if self.kept_bytes is None else f"keeps {_size(self.kept_bytes)}"
+        status = f", {self.wal_status}" if self.wal_status else ""
+        behind = "" if self.behind_bytes is None else f", {_size(self.behind_bytes)} behind"
+        heard = "" if self.heard_s is None else f", heard of {self.heard_s:,.0f} s ago"
+        state = "captured now" if self.capturing else "not captured now"
+        state = f"paused by {self.paused_by}" if self.paused_by else state
+        whole = "" if self.spool_whole else ", older ones are removed"
+        spool = f"{self.spool_files:,} files, {_size(self.spool_bytes)}{whole}"
+        return [
+            ("source", self.name),
+            ("capture", f"{state}{behind}{heard}"),
+            ("slot", f"{self.slot}: {kept}{status}"),
+            ("spool", spool),
+            ("readers", ", ".join(self.readers) or "none"),
+            *(("table", f"{each}: {self._table(each)}") for each in self.tables),
+        ]
+
+    def _table(self, table: str) -> str:
+        if table in self.missing:
+            return "is not there"
+        if table in self.joining:
+            return "to be read, beside the log"
+        return "read" if self.read else "not read yet"
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:,.1f} MiB"
+
+
+def state_of(name: str, database: Database, spool: SpoolFolder) -> SourceState:
+    """Return how a source stands; asks its server.
+
+    Raises:
+        CaptureError: The server cannot be asked.
+    """
+    statement = (
+        "select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint,"
+        " (pg_current_wal_lsn() - restart_lsn)::bigint, coalesce(wal_status, '')"
+        " from (select) as always left join pg_replication_slots on slot_name = %s"
+    )
+    with database.connect() as link:
+        try:
+            found = link.execute(statement, (database.slot,)).fetchone()
+            missing = [each for each in database.tables if not table_exists(link, each)]
+        except database_errors() as error:
+            raise database.failure(error) from error
+    assert found is not None  # one row, with or without a slot
+    end, kept, status = found
+    position, keep, paused = spool.position, SpoolKeep(spool), spool.paused
+    files, known = keep.sizes(), spool.identity
+    return SourceState(
+        name=name,
+        slot=database.slot,
+        capturing=spool.held(),
+        read=position is not None,
+        kept_bytes=kept,
+        wal_status=status,
+        behind_bytes=None if position is None else max(0, end - position.lsn),
+        heard_s=None if position is None else max(0.0, time.time() - position.written_at_ms / 1000),
+        tables=database.tables,
+        missing=missing,
+        joining=known.joining if known else (),
+        paused_by=paused.by if paused else "",
+        spool_bytes=sum(files),
+        spool_files=len(files),
+        spool_whole=keep.whole,
+        readers=[each.query for each in keep.readers()],
+    )
+
+
+def kept_bytes(database: Database) -> int | None:
+    """Return how much of its log the server keeps for a slot; None where there is no slot.
+
+    Raises:
+        CaptureError: The server cannot be asked.
+    """
+    statement = (
+        "select (pg_current_wal_lsn() - restart_lsn)::bigint from pg_replication_slots"
+        " where slot_name = %s"
+    )
+    with database.connect() as link:
+        try:
+            found = link.execute(statement, (database.slot,)).fetchone()
+        except database_errors() as error:
+            raise database.failure(error) from error
+    return found[0] if found else None
+
+
+def drop_slot(database: Database) -> None:
+    """Let the server go of its log, which nobody may read now.
+
+    Raises:
+        ServerAwayError: Somebody still reads the slot.
+        CaptureError: The server refuses.
+    """
+    import psycopg
+
+    with database.connect() as link:
+        try:
+            link.execute(
+                "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
+                " where slot_name = %s",
+                (database.slot,),
+            )
+        except psycopg.errors.ObjectInUse as error:
+            raise ServerAwayError(f'slot "{database.slot}" is in use') from error
+        except database_errors() as error:
+            raise database.failure(error) from error
+
+
+def drop_source(database: Database, spool: SpoolFolder) -> tuple[str, ...]:
+    """Remove a source's slot, publication and spool; return what was there of them.
+
+    Raises:
+        CaptureError: It is captured now, or the server refuses.
+    """
+    if spool.held():
+        raise CaptureError(
+            f'slot "{database.slot}" is captured now', hint="End joinery run and joinery capture."
+        )
+    found = []
+    with database.connect() as link:
+        try:
+            dropped = link.execute(
+                "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
+                " where slot_name = %s",
+                (database.slot,),
+            )
+            if dropped.rowcount:
+                found.append(f'slot "{database.slot}"')
+            known = "select from pg_publication where pubname = %s"
+            if link.execute(known, (database.slot,)).fetchone() is not None:
+                link.execute(f"drop publication {quote_name(database.slot)}".encode())
+                found.append(f'publication "{database.slot}"')
+        except database_errors() as error:
+            raise database.failure(error) from error
+    if spool.path.is_dir():
+        shutil.rmtree(spool.path)
+        found.append(str(spool.path))
+    return tuple(found)

@@ -1,0 +1,112 @@
+"""What is looked after beside a capture: how long the spool keeps, and how much the database.
+
+Invariant: looking holds up nothing: what cannot be done now is done at the next look.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from joinery.capture.keep import Applied, SpoolKeep
+from joinery.capture.server import Database, ServerAwayError
+from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.capture.state import kept_bytes
+from joinery.model.warning import RunWarning
+from joinery.project.postgres import WalLimit
+
+_log = logging.getLogger(__name__)
+_SERVER_S = 5.0
+_LONGEST_S = 60.0
+_SHARE = 100  # of the time that files are kept
+_MIB = 1 << 20
+
+
+class TooMuchLogError(CaptureError):
+    """A database keeps more of its log for a source than it may."""
+
+    code = "RUN_WAL"
+    drops: bool = False
+
+
+class Tending:
+    """Removes change files that are needed no more, and watches what the slot keeps.
+
+    Args:
+        database: Whose log is captured.
+        spool: Into which.
+        name: The source's.
+        keep_s: How long change files are kept at least, in seconds.
+        applied: Says what those who read the spool have applied.
+        max_wal: How much of its log the database may keep for us.
+        on_warning: Told what someone should look at.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        spool: SpoolFolder,
+        *,
+        name: str,
+        keep_s: float,
+        applied: Applied,
+        max_wal: WalLimit | None,
+        on_warning: Callable[[RunWarning], None],
+    ) -> None:
+        self._database, self._name = database, name
+        self._keep, self._keep_s, self._applied = SpoolKeep(spool), keep_s, applied
+        self._max_wal, self._on_warning = max_wal, on_warning
+        self._prune_at = self._ask_at = 0.0
+        self.error: TooMuchLogError | None = None
+
+    def look(self) -> bool:
+        """Do what is due; return whether the capture may go on."""
+        now = time.monotonic()
+        if now >= self._prune_at:
+            self._prune()
+            took = time.monotonic() - now
+            self._prune_at = now + max(min(self._keep_s / _SHARE, _LONGEST_S), _SHARE * took)
+        if self._max_wal is not None and now >= self._ask_at:
+            self._check(self._max_wal)
+            self._ask_at = now + _SERVER_S
+        return self.error is None
+
+    def _prune(self) -> None:
+        try:
+            removed = self._keep.prune(self._keep_s, self._applied)
+        except (OSError, ValueError, KeyError) as error:  # a checkpoint that is just replaced
+            _log.warning("change files of source %s were not removed: %s", self._name, error)
+            return
+        if removed:
+            _log.info("%s change files of source %s were removed", removed, self._name)
+
+    def _check(self, limit: WalLimit) -> None:
+        try:
+            kept = kept_bytes(self._database)
+        except ServerAwayError:
+            return  # the capture itself waits for it
+        if kept is None or kept <= limit.bytes:
+            return
+        told = (
+            f"the database keeps {kept / _MIB:,.0f} MiB of its log for source"
+            f' "{self._name}", more than max_wal ({limit.bytes / _MIB:,.0f} MiB)'
+        )
+        free = f"joinery source drop {self._name} frees it."
+        if limit.then == "warn":
+            about = f'source "{self._name}"'
+            self._on_warning(RunWarning(code="WARN_WAL", about=about, message=told, hint=free))
+            return
+        if limit.then == "stop":
+            self.error = TooMuchLogError(
+                told,
+                detail="The capture has ended; the slot is left, and keeps what comes.",
+                hint=f"Raise max_wal and run again, or give up: {free}",
+            )
+            return
+        self.error = TooMuchLogError(
+            told,
+            detail=f'The slot "{self._database.slot}" is dropped, and changes since are lost.',
+            hint=f"Run joinery source drop {self._name}, then joinery run --rebuild.",
+        )
+        self.error.drops = True

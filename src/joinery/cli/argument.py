@@ -1,0 +1,18 @@
+"""The arguments that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT = Path("joinery.yaml")
+File = Annotated[Path, typer.Argument(help="The project file, or a folder of them.")]
+ProjectFile = Annotated[
+    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+]
+Products = Annotated[
+    list[str] | None,
+    typer.Option("--product", metavar="P", help="Only this product or stream; repeat."),
+]

@@ -1,0 +1,67 @@
+"""`joinery diff`: the documents in sinks against the database that they come from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from joinery.app.diff import diff
+from joinery.audit.error import DiffError
+from joinery.cli.project import DONE, FOUND
+
+
+def run_diff(
+    file: Path,
+    products: Sequence[str],
+    *,
+    database: str,
+    sample: str,
+    rate: str,
+    resume: bool,
+    repair: bool,
+    wait: str,
+    as_json: bool,
+) -> int:
+    """Compare, and print what was found.
+
+    Returns:
+        0; 3 where documents differ.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        DiffError: A product cannot be compared.
+    """
+    found = diff(
+        file,
+        *products,
+        database=database,
+        sample=sample,
+        rate=per_second(rate),
+        resume=resume,
+        repair=repair,
+        wait=wait,
+    )
+    if as_json:
+        sys.stdout.write(f"{json.dumps(found.to_json(), ensure_ascii=False, indent=2)}\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in found.lines())
+    return FOUND if found.differ else DONE
+
+
+def per_second(rate: str) -> float | None:
+    """Return how many documents a second a rate allows; None where it sets no bound.
+
+    Raises:
+        DiffError: It is no rate.
+    """
+    if not rate:
+        return None
+    try:
+        found = float(rate.removesuffix("/s"))
+    except ValueError:
+        found = 0.0
+    if found <= 0:
+        raise DiffError(f'"{rate}" is no rate', hint="Write it as 100/s.")
+    return found

@@ -1,0 +1,73 @@
+"""`joinery erase`: a person's values, made unreadable for good; and what can still be read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from joinery.cli.project import DONE, FOUND
+from joinery.plan.build import build_plan
+from joinery.plan.nodes import Plan, Relation
+from joinery.plan.stream import outputs_of
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+from joinery.vault.erasure import EraseError, erase, subject_text
+from joinery.vault.prove import Proof, prove_erased
+from joinery.vault.tables import open_vault
+
+
+def run_erase(file: Path, relation: str, key: str, *, prove: bool = False, value: str = "") -> int:
+    """Erase the subject that a key names, or look for what can still be read of it.
+
+    Returns:
+        0; 3 where something can still be read, or could not be looked into.
+
+    Raises:
+        EraseError: The relation has no personal columns, or the arguments do not fit.
+        VaultError: The vault cannot be used.
+    """
+    if prove != bool(value):
+        raise EraseError("--prove needs --value TEXT, and --value needs --prove")
+    spec = load_spec(file)
+    plan = build_plan(spec)
+    read = _relation(spec, plan, relation)
+    subject = subject_text(read, key)
+    vault = open_vault(spec)
+    try:
+        if prove:
+            return _tell_proof(
+                prove_erased(spec, plan, vault, vault.name_of(relation, subject), value)
+            )
+        receipt, written = erase(spec, plan, vault, read, subject)
+    finally:
+        vault.close()
+    told = ", ".join(receipt.products)
+    sys.stdout.write(
+        f"{relation} {key}: key destroyed at {receipt.at}\n"
+        f"documents that held its values are sent again with the next batch of: {told}\n"
+        f"receipt: {os.path.relpath(written)}\n"
+    )
+    return DONE
+
+
+def _relation(spec: ProjectSpec, plan: Plan, name: str) -> Relation:
+    read = {each.name: each for one in outputs_of(plan) for each in one.relations}
+    if name in read:
+        return read[name]
+    known = ", ".join(each.name for each in spec.changelogs)
+    raise EraseError(f'no product reads a relation "{name}"', hint=f"The project has {known}.")
+
+
+def _tell_proof(proof: Proof) -> int:
+    for each in proof.found:
+        sys.stdout.write(f"readable: {each}\n")
+    for each in proof.unlooked:
+        sys.stdout.write(f"not looked into: {each}\n")
+    for each in proof.sources:
+        sys.stdout.write(f"the source's own log, which does not count: {each}\n")
+    sys.stdout.write(f"looked into: {', '.join(proof.looked)}\n")
+    if proof.found or proof.unlooked:
+        return FOUND
+    sys.stdout.write("nothing of it can be read\n")
+    return DONE

@@ -1,0 +1,235 @@
+"""The commands that help to declare a project: written, checked, shown and tried without Spark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from joinery.cli.argument import DEFAULT, File, Products
+
+commands = typer.Typer()
+table = typer.Typer(no_args_is_help=True, help="Add source tables to a project file.")
+PANEL = "Declare"
+
+
+@commands.command(rich_help_panel=PANEL)
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where the project is written.")] = Path(),
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            help="Propose documents of the tables of a database: postgresql://user@host/name.",
+        ),
+    ] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="With --from: only this schema of the database; repeat."),
+    ] = None,
+) -> None:
+    """Write a small project with change files, ready to run; or one for a database of yours."""
+    if database is not None:
+        from joinery.cli.init_from import run_init_from
+
+        raise typer.Exit(run_init_from(folder, database, schema or ()))
+    from joinery.cli.init import run_init
+
+    raise typer.Exit(run_init(folder))
+
+
+@commands.command(rich_help_panel=PANEL)
+def check(
+    file: File = DEFAULT,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """Report every problem of a project at once."""
+    from joinery.cli.check import run_check
+
+    raise typer.Exit(run_check(file, as_json=as_json))
+
+
+@commands.command(rich_help_panel=PANEL)
+def explain(
+    file: File = DEFAULT,
+    product: Products = None,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid flowcharts.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Into FILE, one page with pictures."),
+    ] = None,
+    solution: Annotated[
+        str | None,
+        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
+    ] = None,
+    database: Annotated[
+        str,
+        typer.Option(
+            "--database",
+            metavar="URL",
+            help="With rdbms-trigger: show the plans of its statements.",
+        ),
+    ] = "",
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Also show the program that Spark runs.")
+    ] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Also show how each lookup of a stream runs, and why.")
+    ] = False,
+) -> None:
+    """Show how the products and streams of a project are put together."""
+    from joinery.cli.explain import ExplainArguments, run_explain
+
+    arguments = ExplainArguments(product or (), mermaid, html, solution, database, kernel, why)
+    raise typer.Exit(run_explain(file, arguments))
+
+
+@commands.command(rich_help_panel=PANEL)
+def preview(
+    name: Annotated[
+        str, typer.Argument(metavar="PRODUCT", help="A product or stream; the only one by default.")
+    ] = "",
+    file: File = DEFAULT,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", metavar="KEY", help="Only the document of this key; repeat."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="The most documents to show.")] = 20,
+    records: Annotated[
+        int,
+        typer.Option("--records", help="The most records to read of a topic, from its beginning."),
+    ] = 50_000,
+    until_closed: Annotated[
+        bool, typer.Option("--until-closed", help="Show windows that are still open, too.")
+    ] = False,
+    as_of: Annotated[
+        str,
+        typer.Option(
+            "--as-of",
+            metavar="TIME|POSITION",
+            help="Show them as they were: at the time records were written, at a position of "
+            "the database, or after a record such as orders/1.jsonl/7.",
+        ),
+    ] = "",
+) -> None:
+    """Show the documents that change files or topics make, without Spark; nothing is written."""
+    from joinery.cli.preview import PreviewArguments, run_preview
+
+    arguments = PreviewArguments(name, file, tuple(key or ()), limit, records, until_closed, as_of)
+    raise typer.Exit(run_preview(arguments))
+
+
+@commands.command("test", rich_help_panel=PANEL)
+def run_cases(
+    file: File = DEFAULT,
+    name: Annotated[
+        str, typer.Option("-k", metavar="TEXT", help="Only cases with this in their name.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """Run the cases of tests/*.yaml beside the project file, without Spark."""
+    from joinery.cli.test import CaseArguments, run_tests
+
+    raise typer.Exit(run_tests(CaseArguments(file, name, as_json)))
+
+
+@commands.command(rich_help_panel=PANEL)
+def demo(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where it runs; by default a new temporary folder.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed, another history.")] = 7,
+    real: Annotated[
+        bool, typer.Option("--real", help="Straight from PostgreSQL into OpenSearch.")
+    ] = False,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="With --real: by way of Debezium and Kafka.")
+    ] = False,
+    rate: Annotated[float, typer.Option("--rate", help="With --real: commits a second.")] = 30.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="With --real: how long; 0 until Ctrl-C.")
+    ] = 60.0,
+) -> None:
+    """Watch documents appear and change while a code-hosting history grows."""
+    from joinery.cli.demo import run_demo
+    from joinery.cli.real import RealOptions
+
+    chosen = RealOptions(rate=rate, seconds=seconds, seed=seed, kafka=kafka) if real else None
+    raise typer.Exit(run_demo(folder, seed=seed, real=chosen))
+
+
+@commands.command(rich_help_panel=PANEL)
+def schema() -> None:
+    """Print the JSON Schema of project files, which lets editors complete them."""
+    from joinery.project.schema import schema_text
+
+    sys.stdout.write(schema_text())
+
+
+@table.callback()
+def tables() -> None:
+    """Add source tables to a project file."""
+
+
+@table.command()
+def add(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="postgresql://… of the database, registry:URL#subject, or topic:name.",
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Of a database: table or schema.table."),
+    ] = None,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = DEFAULT,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="Where its messages are, such as shop.{schema}.{table}."),
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(metavar="PRODUCT", help="Embed it there, by its foreign key.")
+    ] = None,
+    embed_as: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="The name of the embed.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The relation's name; by default the table's.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Its key, where the table has none.")
+    ] = None,
+    from_source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="The project's source.")
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="What its messages are written in.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, write nothing.")] = False,
+) -> None:
+    """Write the relations of tables into the project, and suggest where they embed."""
+    from joinery.cli.table import AddArguments, run_add
+    from joinery.project.onboard import Wish
+
+    wish = Wish(
+        name=name,
+        topic=topic,
+        source=from_source,
+        format=format_,
+        key=tuple(each.strip() for each in key.split(",")) if key else (),
+    )
+    arguments = AddArguments(
+        source=source,
+        names=names or (),
+        file=file,
+        wish=wish,
+        into=into,
+        embed_as=embed_as,
+        write=not dry_run,
+    )
+    raise typer.Exit(run_add(arguments))

@@ -1,0 +1,85 @@
+"""`joinery rescale`: the state of standing checkpoints in another number of partitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.cli.project import DONE, plan_project
+from joinery.delivery.query_paths import QueryPaths
+from joinery.errors import SpecError
+from joinery.plan.nodes import Product
+from joinery.plan.stream import outputs_of
+from joinery.project.load import load_spec
+from joinery.project.product import ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run_rescale(
+    file: Path, names: Sequence[str], partitions: int | None, master: str | None
+) -> int:
+    """Move the state of queries, or tell in how many partitions it is.
+
+    Args:
+        file: The project file or folder.
+        names: The products whose queries are meant; empty means all.
+        partitions: How many from now on; None only tells.
+        master: Spark's, for the session that moves them.
+
+    Raises:
+        RescaleError: State cannot be moved.
+        LeaseHeldError: A query runs.
+    """
+    from joinery.spark.batch.setup import select_queries
+    from joinery.spark.recovery.rescale import rescale
+
+    spec, plan = plan_project(load_spec(file))
+    if plan is None:
+        raise SpecError(
+            "a project with expressions that only Spark evaluates cannot be rescaled",
+            code="RUN_SELECTION",
+        )
+    queries = select_queries(outputs_of(plan), names)
+    if partitions is None:
+        return _tell(spec, queries)
+    opened: list[SparkSession] = []
+
+    @cache
+    def session() -> SparkSession:
+        opened.append(_session(spec, master))
+        return opened[0]
+
+    try:
+        for query, products in queries.items():
+            before = rescale(spec, query, products, partitions, session)
+            what = f"was in {before} before" if before else "as before"
+            sys.stdout.write(f"{query}: {partitions} partitions, {what}\n")
+    finally:
+        for each in opened:
+            with suppress(ConnectionError):  # its process may have died
+                each.stop()
+    return DONE
+
+
+def _tell(spec: ProjectSpec, queries: Mapping[str, Sequence[Product]]) -> int:
+    from joinery.spark.recovery.checkpoint import partitions_of
+
+    root = spec.path_of(spec.run.checkpoint)
+    for query in queries:
+        found = partitions_of(QueryPaths.of(root, query).checkpoint)
+        told = f"{found} partitions" if found else "no checkpoint yet"
+        sys.stdout.write(f"{query}: {told}\n")
+    return DONE
+
+
+def _session(spec: ProjectSpec, master: str | None) -> SparkSession:
+    from joinery.spark.session import open_session
+
+    log = spec.path_of(spec.run.checkpoint) / "_logs" / "spark.log"
+    return open_session(spec.name, log=log, master=master, settings=dict(spec.run.spark))

@@ -1,0 +1,162 @@
+"""The commands that move data: runs, captures, queues, and what they keep state in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from joinery.cli.argument import DEFAULT, File, Products, ProjectFile
+
+commands = typer.Typer()
+PANEL = "Run"
+
+
+@commands.command(rich_help_panel=PANEL)
+def run(
+    file: File = DEFAULT,
+    once: Annotated[bool, typer.Option("--once", help="Read what there is, then end.")] = False,
+    until_closed: Annotated[
+        bool,
+        typer.Option(
+            "--until-closed",
+            help="With --once: at the end, send the windows that are still open, too.",
+        ),
+    ] = False,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            help="With --once: fail when a target is away for TIME, such as 5m.",
+        ),
+    ] = None,
+    product: Products = None,
+    solution: Annotated[
+        str | None,
+        typer.Option("--solution", metavar="S", help="The solution: how join state is kept."),
+    ] = None,
+    real_time: Annotated[
+        bool,
+        typer.Option("--real-time", help="Use Spark's real-time mode instead of micro-batches."),
+    ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="Read all sources again beside the running query, then switch over.",
+        ),
+    ] = False,
+    bootstrap_from: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-from",
+            metavar="source|database|checkpoint",
+            help="Where state comes from: source reads the sources again, database reads its tables"
+            " in bulk, checkpoint copies the state of another solution.",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the file; repeat."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="M", help="Spark's master, such as local[4].")
+    ] = None,
+) -> None:
+    """Run a project: keep its documents up to date."""
+    from joinery.cli.run import RunArguments, run_project
+
+    arguments = RunArguments(
+        file=file,
+        once=once,
+        until_closed=until_closed,
+        wait=wait,
+        products=tuple(product or ()),
+        solution=solution,
+        real_time=real_time,
+        rebuild=rebuild or bootstrap_from in ("source", "database"),
+        bootstrap_from=bootstrap_from,
+        settings=tuple(setting or ()),
+        master=master,
+    )
+    raise typer.Exit(run_project(arguments))
+
+
+@commands.command(rich_help_panel=PANEL)
+def capture(
+    file: File = DEFAULT,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="S", help="Only this source; repeat for several."),
+    ] = None,
+) -> None:
+    """Capture the logs of databases into their spools, without Spark."""
+    from joinery.cli.capture import run_capture
+
+    raise typer.Exit(run_capture(file, tuple(sources or ())))
+
+
+@commands.command(rich_help_panel=PANEL)
+def listen(
+    file: File = DEFAULT,
+    once: Annotated[bool, typer.Option("--once", help="Publish what is queued, then end.")] = False,
+    product: Products = None,
+) -> None:
+    """Publish the documents that a PostgreSQL queue of changed rows affects (rdbms-trigger)."""
+    from joinery.cli.listen import run_listen
+
+    raise typer.Exit(run_listen(file, products=product or (), once=once))
+
+
+@commands.command(rich_help_panel=PANEL)
+def solutions(
+    file: File = DEFAULT,
+    product: Products = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--solution", metavar="S", help="Measure this one; repeat."),
+    ] = None,
+    changes: Annotated[
+        int, typer.Option("--changes", help="Approximate number of changes to read.")
+    ] = 100_000,
+    rows: Annotated[int, typer.Option("--rows", help="Rows per batch.")] = 20_000,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", metavar="FILE", help="A price list of your own.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """Measure the ways to keep join state, on the project's own changes."""
+    from joinery.cli.solutions import SolutionsArguments, compare_solutions
+
+    arguments = SolutionsArguments(
+        file=file,
+        products=tuple(product or ()),
+        only=tuple(only or ()),
+        changes=changes,
+        rows=rows,
+        prices=prices,
+        as_json=as_json,
+    )
+    raise typer.Exit(compare_solutions(arguments))
+
+
+@commands.command(rich_help_panel=PANEL)
+def rescale(
+    file: ProjectFile = DEFAULT,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", metavar="N", help="How many from now on.")
+    ] = None,
+    product: Annotated[
+        list[str] | None,
+        typer.Option("--product", metavar="P", help="Of which products; by default of all."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option("--master", help="Spark's master; by default this machine.")
+    ] = None,
+) -> None:
+    """Change the number of partitions that the state of a checkpoint is kept in, between runs."""
+    from joinery.cli.rescale import run_rescale
+
+    raise typer.Exit(run_rescale(file, tuple(product or ()), partitions, master))

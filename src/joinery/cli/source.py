@@ -1,0 +1,139 @@
+"""`joinery source`: databases whose logs are captured: told of, read again, paused and given up."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from joinery.cli.columns import aligned
+
+if TYPE_CHECKING:
+    from joinery.capture.spool import SpoolFolder
+
+source = typer.Typer(
+    no_args_is_help=True, help="Inspect, pause and drop databases that are sources."
+)
+File = Annotated[
+    Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
+]
+_FILE = Path("joinery.yaml")
+
+
+@source.command()
+def status(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None,
+    file: File = _FILE,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+) -> None:
+    """Tell how far the logs of databases are captured, and what their slots keep."""
+    from joinery.capture.state import state_of
+    from joinery.cli.capture import captured_sources
+    from joinery.project.load import load_spec
+    from joinery.spark.batch.captures import database_of
+
+    spec = load_spec(file)
+    states = []
+    for each in captured_sources(spec, names or ()):
+        database, spool = database_of(spec, each)
+        states.append(state_of(each.name, database, spool))
+    if as_json:
+        sys.stdout.write(f"{json.dumps([each.to_json() for each in states])}\n")
+        return
+    for state in states:
+        sys.stdout.write("\n".join((*aligned(state.rows()), "")))
+
+
+@source.command()
+def drop(
+    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    file: File = _FILE,
+) -> None:
+    """Remove a source's slot, publication and spool: the database keeps no log for it any more."""
+    from joinery.capture.state import drop_source
+    from joinery.cli.capture import captured_sources
+    from joinery.project.load import load_spec
+    from joinery.spark.batch.captures import database_of
+
+    spec = load_spec(file)
+    (chosen,) = captured_sources(spec, (name,))
+    database, spool = database_of(spec, chosen)
+    found = drop_source(database, spool)
+    if not found:
+        sys.stdout.write(
+            f'there was nothing to drop of source "{name}": no slot and no publication'
+            f' "{database.slot}", no {spool.path}\n'
+        )
+        return
+    sys.stdout.write(f"removed {', '.join(found)}; joinery run --rebuild reads the tables anew\n")
+
+
+@source.command("read-again")
+def read_again(
+    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    file: File = _FILE,
+) -> None:
+    """Read the tables of a source whole once more, beside its log: new products need that."""
+    from joinery.cli.capture import captured_sources
+    from joinery.project.load import load_spec
+    from joinery.spark.batch.captures import database_of, read_source_again
+
+    spec = load_spec(file)
+    (chosen,) = captured_sources(spec, (name,))
+    database, _ = database_of(spec, chosen)
+    tables = read_source_again(spec, chosen)
+    if not tables:
+        sys.stdout.write(
+            f'the tables of source "{name}" were not read yet: joinery run reads them\n'
+        )
+        return
+    sys.stdout.write(
+        f"{', '.join(tables)} of {database.shown} will be read once more, beside the log, while"
+        " joinery run or joinery capture goes on; joinery source status shows when that is over\n"
+    )
+
+
+@source.command()
+def pause(
+    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    file: File = _FILE,
+) -> None:
+    """Let the capture of a source pause, also in runs that begin later; the slot keeps the log."""
+    from joinery.delivery.control import who
+
+    spool = _spool(file, name)
+    if not spool.pause(who()):
+        paused = spool.paused
+        sys.stdout.write(
+            f'source "{name}" is paused already{f" by {paused.by}" if paused else ""}\n'
+        )
+        return
+    sys.stdout.write(
+        f'source "{name}" pauses, and its database keeps its log meanwhile;'
+        f" joinery source resume {name} lets it go on\n"
+    )
+
+
+@source.command()
+def resume(
+    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    file: File = _FILE,
+) -> None:
+    """Let a paused capture go on, from where it was."""
+    if _spool(file, name).resume():
+        sys.stdout.write(f'source "{name}" goes on\n')
+    else:
+        sys.stdout.write(f'source "{name}" was not paused\n')
+
+
+def _spool(file: Path, name: str) -> SpoolFolder:
+    from joinery.cli.capture import captured_sources
+    from joinery.project.load import load_spec
+    from joinery.spark.batch.captures import database_of
+
+    spec = load_spec(file)
+    (chosen,) = captured_sources(spec, (name,))
+    return database_of(spec, chosen)[1]

@@ -1,0 +1,123 @@
+"""`joinery why`: the rows that a document is made of, what altered it last, what is not in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from joinery.app.logs import WhyError
+from joinery.app.why import where_to, why
+from joinery.cli.columns import aligned
+from joinery.cli.preview import pretty_json
+from joinery.cli.project import DONE, FAILED
+from joinery.project.load import load_spec
+from joinery.provenance.answer import Why
+from joinery.provenance.roots import Reach
+
+_PARTS = 30
+_ROOTS = 5
+
+
+def run_why(
+    file: Path,
+    key: str,
+    product: str,
+    *,
+    absent: str = "",
+    row: str = "",
+    at: str = "",
+    records: int,
+    as_json: bool = False,
+    every: bool = False,
+) -> int:
+    """Print why a document looks as it does, or where a row goes.
+
+    Returns:
+        0; 1 where there is no document, or no document that the row goes into.
+
+    Raises:
+        ProjectErrors: The project is wrong.
+        WhyError: What is asked has no answer.
+    """
+    if not key and not row:
+        raise WhyError("why takes a key, or --row RELATION:KEY")
+    if key and row:
+        raise WhyError("why takes a key or --row RELATION:KEY, not both")
+    if row and (at or absent):
+        raise WhyError("--row takes neither --at nor --not")
+    if row:
+        return _run_row(file, row, product, records=records, as_json=as_json)
+    found = why(file, product or _only(file), key, absent=absent or None, at=at, records=records)
+    if as_json:
+        _write_json(found.to_json())
+    else:
+        told = found.absent if absent else _lines(found, None if every else _PARTS)
+        sys.stdout.writelines(f"{line}\n" for line in told)
+        sys.stdout.flush()
+        sys.stderr.writelines(f"{line}\n" for line in _small_print(found))
+    return FAILED if found.document is None else DONE
+
+
+def _run_row(file: Path, row: str, product: str, *, records: int, as_json: bool) -> int:
+    found = where_to(file, row, *([product] if product else []), records=records)
+    if as_json:
+        _write_json([each.to_json() for each in found])
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _reached(found))
+    return DONE if any(each.roots for each in found) else FAILED
+
+
+def _only(file: Path) -> str:
+    names = [each.name for each in load_spec(file).products]
+    if len(names) == 1:
+        return names[0]
+    raise WhyError(
+        "which product?", detail=f"The project has {', '.join(names)}.", hint="Use --product P."
+    )
+
+
+def _lines(found: Why, most: int | None) -> Iterator[str]:
+    yield f"{found.product} {found.key}"
+    if found.document is not None:
+        yield pretty_json(found.document)
+    if found.parts:
+        yield ""
+        shown = found.parts[:most]
+        rows = [
+            (
+                f"{each.path}{' (hidden)' if each.hidden else ''}",
+                f"{each.relation} {each.key}",
+                f"{each.place}{' *' if each.last else ''}",
+                "" if each.position is None else str(each.position),
+            )
+            for each in shown
+        ]
+        head = ("part", "row", "record", "position" if any(row[3] for row in rows) else "")
+        yield from aligned([head, *rows])
+        if hidden := len(found.parts) - len(shown):
+            yield f"… {hidden:,} more: --all"
+        yield ""
+    yield from found.lines()
+
+
+def _small_print(found: Why) -> Iterator[str]:
+    read = ", ".join(f"{name} {count:,}" for name, count in found.read.items())
+    by = "positions" if found.ordered == "position" else "the times of files"
+    yield f"read: {read}; records of different logs are in the order of {by}"
+    for name, left in found.left.items():
+        yield f"warning: {left:,} more records of {name} were not read; --records takes more"
+
+
+def _reached(found: list[Reach]) -> Iterator[str]:
+    for each in found:
+        count = len(each.roots)
+        named = ", ".join(each.roots[:_ROOTS]) + (", …" if count > _ROOTS else "")
+        noun = "document" if count == 1 else "documents"
+        by = f" by {each.path}" if each.path else ", as its root"
+        yield f"{each.product}  {count:,} {noun}{by}{named and f': {named}'}"
+
+
+def _write_json(value: object) -> None:
+    sys.stdout.write(f"{json.dumps(value, ensure_ascii=False, indent=2)}\n")

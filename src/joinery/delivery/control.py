@@ -1,0 +1,137 @@
+"""What operators ask of the run of a query: to pause, to go on; each with who and when.
+
+It is a log beside the checkpoint to which commands append and which the run reads between
+batches, so no port is open, and what was asked holds for the next run, too.
+
+Limits: the folder must be shared by the run and by those who ask.
+
+Invariant: what was asked is durable when `ask` returns, is never removed, and the last of it
+holds; a line that a crash cut off was never asked.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Self, get_args
+
+Verb = Literal["pause", "resume", "repair"]
+_LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing that somebody asked.
+
+    Attributes:
+        verb: What.
+        at: When, ISO 8601 in UTC.
+        by: Who, as `user@host`.
+        why: In their own words; may be empty.
+    """
+
+    verb: Verb
+    at: str
+    by: str
+    why: str = ""
+
+    @classmethod
+    def now(cls, verb: Verb, why: str = "") -> Self:
+        """Return what the user of this process asks now."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return cls(verb=verb, at=at, by=who(), why=why)
+
+    def __str__(self) -> str:
+        return f"by {self.by} at {self.at}" + (f": {self.why}" if self.why else "")
+
+
+class ControlLog:
+    """What was asked of one query.
+
+    Args:
+        file: Where it stands; it is made when something is first asked.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def actions(self) -> tuple[Action, ...]:
+        """Return what was asked, the oldest first."""
+        try:
+            lines = self._file.read_bytes().splitlines()
+        except FileNotFoundError:
+            return ()
+        return tuple(each for each in map(_parsed, lines) if each is not None)
+
+    @property
+    def paused(self) -> Action | None:
+        """Who paused the query, and when; None where it is to run."""
+        last = next(reversed(self.actions()), None)
+        return last if last is not None and last.verb == "pause" else None
+
+    def ask(self, action: Action) -> Action | None:
+        """Append an action, unless the query is asked that already; return who asked it then."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a+b") as log:
+            fcntl.flock(log, fcntl.LOCK_EX)
+            last = next(reversed(self.actions()), None)
+            if (last.verb if last is not None else "resume") == action.verb:
+                return last or action
+            log.write(f"\n{json.dumps(asdict(action))}\n".encode())
+            log.flush()
+            os.fsync(log.fileno())
+        return None
+
+
+class PauseSwitch:
+    """Tells a run whether its query is paused, looked up twice a second.
+
+    Args:
+        log: What was asked.
+        clock: In seconds.
+    """
+
+    def __init__(self, log: ControlLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._clock = log, clock
+        self._looked_at: float | None = None
+        self._paused: Action | None = None
+
+    @property
+    def paused(self) -> Action | None:
+        """Who paused the query; what was last known where the log cannot be read."""
+        now = self._clock()
+        if self._looked_at is None or now >= self._looked_at + _LOOK_EVERY_S:
+            self._looked_at = now
+            with suppress(OSError):
+                self._paused = self._log.paused
+        return self._paused
+
+
+def _parsed(line: bytes) -> Action | None:
+    """Return the action of a line; None for one that was cut off, or of another version."""
+    try:
+        action = Action(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    return action if action.verb in get_args(Verb) else None
+
+
+def who() -> str:
+    """Return who asks, as user@host."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

@@ -1,0 +1,254 @@
+"""How far a product has come in the logs that it reads, from its query's checkpoint.
+
+The **frontier** of a product is the position up to which all is applied and sent: that after
+the last batch that its query committed, since a batch is committed once every sink has taken it.
+
+Invariant: looking changes nothing, and asks no broker, no store and no sink. A position that
+is said to be passed is; one that was passed a moment ago may not be said to be yet.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self
+
+from joinery.delivery.query_paths import QueryPaths
+from joinery.errors import RunError, SpecError
+from joinery.observe.status import known_products, project_status, queries_of
+from joinery.plan.nodes import Product, Relation
+from joinery.plan.stream import Stream
+from joinery.project.product import ProjectSpec
+from joinery.project.quantity import duration_ms
+
+_LOOKED_S = 0.1
+_HEADER = 2  # Spark's version line, and the batch's settings
+_NOTHING: Mapping[str, Any] = {}
+
+
+class WaitError(SpecError):
+    """What should be waited for is nothing that the product comes to."""
+
+    code = "WAIT"
+
+
+class WaitTimeoutError(RunError):
+    """A product did not come to a position in time."""
+
+    code = "WAIT_TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A record of a log, named as events without a key are.
+
+    Attributes:
+        source: The source of its topic.
+        part: The partition, or the file below the topic's folder.
+        at: The offset, or the line, counted from 1; None stands for all of a file.
+    """
+
+    source: str
+    topic: str
+    part: str
+    at: int | None
+
+    def __str__(self) -> str:
+        at = "" if self.at is None else f"/{self.at}"
+        return f"{self.topic}/{self.part}{at}"
+
+    @classmethod
+    def parse(cls, text: str, relations: Sequence[Relation], kinds: Mapping[str, str]) -> Self:
+        """Return the position that a text names.
+
+        Args:
+            text: `topic/partition/offset` of Kafka; of files `topic/file/line`, or `topic/file`
+                for all of it.
+            relations: What the product reads.
+            kinds: The kind of each source.
+
+        Raises:
+            WaitError: It names none of a log that the product reads.
+        """
+        sources = {
+            each.topic: each.source for each in relations if text.startswith(f"{each.topic}/")
+        }
+        if not sources:
+            topics = sorted({each.topic for each in relations})
+            near = get_close_matches(text.partition("/")[0], topics, 1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            message = f'position "{text}" is of no topic that the product reads'
+            raise WaitError(message, hint=f"{guess}It reads {', '.join(topics)}.")
+        topic = max(sources, key=len)
+        part, _, at = text[len(topic) + 1 :].partition("/")
+        if kinds[sources[topic]] in ("files", "postgres"):
+            whole = not at and part
+            if whole or (part and at.isdecimal() and int(at) > 0):
+                return cls(sources[topic], topic, part, None if whole else int(at))
+            raise WaitError(
+                f'position "{text}" names no line of a file',
+                hint=f"Write {topic}/FILE.jsonl/LINE, lines counted from 1, or {topic}/FILE.jsonl.",
+            )
+        if part.isdecimal() and at.isdecimal():
+            return cls(sources[topic], topic, str(int(part)), int(at))
+        raise WaitError(
+            f'position "{text}" names no record of a partition',
+            hint=f"Write {topic}/PARTITION/OFFSET, such as {topic}/0/1042.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """How far one query has come.
+
+    Attributes:
+        told: By source, its position after the last batch that was committed.
+        files: By source of change files, the numbers of its files, by topic and name.
+    """
+
+    told: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, Mapping[tuple[str, str], int]]
+
+    @classmethod
+    def read(cls, checkpoint: Path) -> Self:
+        """Return what a checkpoint tells; nothing where no batch was committed."""
+        batches = _numbers(checkpoint / "commits") & _numbers(checkpoint / "offsets")
+        try:
+            sources = json.loads(_text(checkpoint / "joinery.sources.json"))
+            lines = _text(checkpoint / "offsets" / str(max(batches))).splitlines()[_HEADER:]
+            told = {
+                each["name"]: json.loads(line)
+                for each, line in zip(sources, lines, strict=True)
+                if line.startswith("{")
+            }
+            files = {
+                each["name"]: _numbered(checkpoint / "sources" / str(number))
+                for number, each in enumerate(sources)
+                if each["kind"] == "files" and each["name"] in told
+            }
+        except (FileNotFoundError, ValueError):  # Of no batch yet, or cleaned up meanwhile.
+            return cls({}, {})
+        return cls(told, files)
+
+    def has(self, position: Position) -> bool:
+        """Return whether a record, or all of a file, is applied and sent."""
+        told = self.told.get(position.source, _NOTHING)
+        if position.source in self.files:
+            topic = told["topics"].get(position.topic, _NOTHING)
+            seen = self.files[position.source].get((position.topic, position.part))
+            return seen is not None and _is_read(seen, position.at, topic)
+        next_offset = told.get(position.topic, _NOTHING).get(position.part, 0)
+        return position.at is not None and position.at < next_offset
+
+
+def wait_for(
+    spec: ProjectSpec,
+    planned: Sequence[Product | Stream],
+    name: str,
+    texts: Sequence[str],
+    *,
+    timeout: str,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Return once a product or stream shows all up to some positions, in every sink.
+
+    Args:
+        spec: The project.
+        planned: Its products and streams, or those that a run has.
+        name: The product or stream.
+        texts: The positions; see `Position.parse`.
+        timeout: How long to wait at most: a duration.
+        clock: Tells seconds.
+        pause: Waits for seconds.
+
+    Raises:
+        WaitError: A position is of no log that it reads, it holds documents back, or `timeout`
+            is no duration.
+        WaitTimeoutError: It did not come so far in time.
+    """
+    milliseconds = duration_ms(timeout)
+    if milliseconds is None:
+        raise WaitError(f'"{timeout}" is no time to wait', hint="Write it as 30s or 5m.")
+    found = _target(planned, name, known_products(spec))
+    kinds = {each.name: each.kind for each in spec.sources}
+    positions = [Position.parse(each, found.relations, kinds) for each in texts]
+    root = spec.path_of(spec.run.checkpoint)
+    checkpoint = QueryPaths.of(root, queries_of(spec)[name]).checkpoint
+    until = clock() + milliseconds / 1000
+    while missing := _missing(checkpoint, positions):
+        if clock() >= until:
+            raise _too_late(spec, name, missing, timeout)
+        pause(_LOOKED_S)
+
+
+def _missing(checkpoint: Path, positions: Sequence[Position]) -> list[Position]:
+    frontier = Frontier.read(checkpoint)
+    return [each for each in positions if not frontier.has(each)]
+
+
+def _target(
+    planned: Sequence[Product | Stream], name: str, known: Sequence[str]
+) -> Product | Stream:
+    found = next((each for each in planned if each.name == name), None)
+    if found is None or name not in known:
+        near = get_close_matches(name, known, 1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        message = f'there is no product or stream "{name}" to run'
+        raise WaitError(message, hint=f"{guess}Known: {', '.join(known)}.")
+    if isinstance(found, Product) and (found.settle_ms or found.ready):
+        held = "settle" if found.settle_ms else "ready"
+        raise WaitError(
+            f'product "{name}" holds documents back ("{held}"), so they may not be sent although'
+            " its logs are read",
+            hint="Wait for another product of the same relations.",
+        )
+    return found
+
+
+def _too_late(
+    spec: ProjectSpec, name: str, missing: Sequence[Position], timeout: str
+) -> WaitTimeoutError:
+    [status] = project_status(spec, [name]).products
+    because = f": {status.because}" if status.because else ""
+    return WaitTimeoutError(
+        f'"{name}" has not come to {", ".join(map(str, missing))} within {timeout}',
+        detail=f'Its status: "{status.state}"{because}.',
+        hint=f"See joinery status {name}; give it longer with --timeout.",
+    )
+
+
+def _numbers(folder: Path) -> set[int]:
+    found = folder.iterdir() if folder.is_dir() else ()
+    return {int(each.name) for each in found if each.name.isdigit()}
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def _numbered(folder: Path) -> dict[tuple[str, str], int]:
+    """Return the numbers of the files that a source of change files has seen."""
+    logs = sorted(folder.glob("*.labels"))
+    seen = [json.loads(line) for log in logs for line in _text(log).splitlines()[1:]]
+    return {(each["topic"], each["file"]): each["number"] for each in seen}
+
+
+def _is_read(file: int, line: int | None, topic: Mapping[str, Any]) -> bool:
+    """Return whether a line, or all of a file, is read.
+
+    Example:
+        >>> topic = {"done": "0-2,5", "open": [[3, 10, 999]]}
+        >>> [_is_read(2, None, topic), _is_read(3, 10, topic), _is_read(3, None, topic)]
+        [True, True, False]
+    """
+    for run in filter(None, topic.get("done", "").split(",")):
+        first, _, last = run.partition("-")
+        if int(first) <= file <= int(last or first):
+            return True
+    lines = {number: read for number, read, _ in topic.get("open", ())}
+    return line is not None and line <= lines.get(file, 0)

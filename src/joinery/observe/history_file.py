@@ -1,0 +1,158 @@
+"""What a query did, minute by minute: a file a day beside its status file, kept for a week.
+
+A minute in which nothing was sent and nothing was left to read has no line.
+
+Invariant: a line is written in one go, and one that was cut off is as if it had not been.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from joinery.model.status import ProductTotals, QueryStatus, moment_text, seconds_of
+
+_EVERY_S = 60.0
+_KEPT_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """What one product did in a minute or so.
+
+    Attributes:
+        at: When it ended, in seconds since 1970.
+        sent: Documents and tombstones since the minute before.
+        fresh_s: How old what it did not show was then; None where nobody could tell.
+        rows_left: Records that were left to read for its query.
+        paused: Whether it stood still because somebody paused it.
+    """
+
+    at: float
+    sent: int
+    fresh_s: float | None
+    rows_left: int
+    paused: bool = False
+
+
+class HistoryFile:
+    """Writes the minutes of one query.
+
+    Args:
+        folder: Where its days stand.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._due_at = 0.0
+        self._sent: dict[str, int] = {}
+        self._day = ""
+
+    def note(self, status: QueryStatus, *, last: bool = False) -> None:
+        """Write a line, if a minute has passed since the one before, and there is news.
+
+        Args:
+            status: How the query stands.
+            last: Whether the run ends, so that no line will follow.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        now = status.written_at
+        if now < self._due_at and not last:
+            return
+        self._due_at = now + _EVERY_S
+        counted = {name: _sent(each) for name, each in status.products.items()}
+        sent = {name: count - self._sent.get(name, 0) for name, count in counted.items()}
+        self._sent = counted
+        if any(sent.values()) or not (status.caught_up or last):
+            self._write(status, sent)
+
+    def _write(self, status: QueryStatus, sent: Mapping[str, int]) -> None:
+        line = {
+            "at": moment_text(status.written_at),
+            "rows_left": sum(status.rows_left.values()),
+            "paused": status.paused,
+            "products": {
+                name: [sent[name], _fresh_ms(each, status)]
+                for name, each in status.products.items()
+            },
+        }
+        day = moment_text(status.written_at)[:10]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if day != self._day:
+            self._forget(status.written_at)
+            self._day = day
+        with (self._folder / f"{day}.jsonl").open("ab") as out:
+            out.write(f"\n{json.dumps(line, separators=(',', ':'))}\n".encode())
+
+    def _forget(self, now: float) -> None:
+        kept = set(_days(now, _KEPT_DAYS))
+        for file in self._folder.glob("????-??-??.jsonl"):
+            if file.stem not in kept:
+                file.unlink(missing_ok=True)
+
+
+def history_folder(status_file: Path) -> Path:
+    """Return where the minutes of a query stand, given its status file."""
+    return status_file.with_suffix("")
+
+
+def minutes_of(folder: Path, product: str, *, now: float, days: int = 2) -> Iterator[Minute]:
+    """Yield the minutes of a product, the oldest first.
+
+    Args:
+        folder: As `history_folder` gives it.
+        product: The product or stream.
+        now: Seconds since 1970.
+        days: How many days are read, with that of `now`.
+    """
+    for day in reversed(_days(now, days)):
+        try:
+            lines = (folder / f"{day}.jsonl").read_bytes().splitlines()
+        except OSError:
+            continue
+        found = (_minute(line, product) for line in lines)
+        yield from (each for each in found if each is not None)
+
+
+def _minute(line: bytes, product: str) -> Minute | None:
+    try:
+        told: dict[str, Any] = json.loads(line)
+        sent, fresh_ms = told["products"][product]
+        return Minute(
+            at=seconds_of(told["at"]),
+            sent=int(sent),
+            fresh_s=None if fresh_ms is None else fresh_ms / 1000,
+            rows_left=int(told["rows_left"]),
+            paused=bool(told["paused"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _sent(totals: ProductTotals) -> int:
+    return totals.documents + totals.tombstones
+
+
+def _fresh_ms(totals: ProductTotals, status: QueryStatus) -> int | None:
+    if status.caught_up:
+        return totals.age_ms
+    if status.caught_up_at is None:
+        return None
+    return max(round((status.written_at - status.caught_up_at) * 1000), totals.age_ms or 0)
+
+
+def _days(now: float, count: int) -> list[str]:
+    """Return the last days in UTC, the newest first.
+
+    Example:
+        >>> _days(86_400.0, 2)
+        ['1970-01-02', '1970-01-01']
+    """
+    today = datetime.fromtimestamp(now, UTC).date()
+    return [(today - timedelta(days=each)).isoformat() for each in range(count)]

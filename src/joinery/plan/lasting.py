@@ -1,0 +1,84 @@
+"""How far behind the rows of documents with intervals may come, and how long they are kept.
+
+A row above is over once the watermark is past its time, plus `to`, `allowed` and `retention`; a row
+of an interval once the last row above is over that it could be near. What comes for either after
+that is too late. Both are kept for one interval longer, since what is not over may still meet them.
+
+Bounds are those of all intervals of a product together, from the least `from` to the greatest `to`,
+with the row's own time inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from joinery.plan.nodes import DocumentForm, Node, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """How long rows of one relation last, in microseconds after their time.
+
+    Attributes:
+        counts_us: A change of a row is too late once the watermark is past this.
+        kept_us: A row is forgotten once all watermarks are past this.
+    """
+
+    counts_us: int
+    kept_us: int
+
+
+def judged_relations(form: DocumentForm) -> tuple[Relation, ...]:
+    """Return the relations of a product that its intervals compare in time, each once.
+
+    They are those whose rows may come late; there is none where one of them is a product, whose
+    rows never do, or is also read in another way than by its current rows.
+    """
+    found = tuple(dict.fromkeys(_compared(form.root)))
+    nodes = [each for each in form.root.walk() if each.relation in found]
+    plain = all(each.as_of is None and each.through is None for each in nodes)
+    return found if plain and all(each.product is None for each in found) else ()
+
+
+def lasting_of(form: DocumentForm) -> Mapping[Relation, Lasting]:
+    """Return how long the rows of each relation last; nothing where some are kept for ever.
+
+    They are where a product embeds anything else than intervals of its root: what other embeds
+    hold has no time after which nothing asks for it.
+    """
+    root, embeds = form.root, form.root.embeds
+    judged = judged_relations(form)
+    plain = all(each.within is not None and not each.embeds for each in embeds)
+    if not judged or not plain or root.relation in {each.relation for each in embeds}:
+        return {}
+    intervals = [each.within for each in embeds if each.within is not None]
+    before_us = -min(0, *(each.from_us for each in intervals))
+    after_us = max(0, *(each.to_us for each in intervals))
+    span_us, kept_us = before_us + after_us, form.emit.allowed_us + form.emit.retention_us
+    above = Lasting(after_us + kept_us, after_us + span_us + kept_us)
+    below = Lasting(span_us + kept_us, 2 * span_us + kept_us)
+    return {each: above if each is root.relation else below for each in judged}
+
+
+def meeting_us(form: DocumentForm, relation: Relation) -> tuple[int, int]:
+    """Return how long before and after its time a row may be waited for, in microseconds."""
+    before = after = 0
+    for parent in form.root.walk():
+        for child in parent.embeds:
+            if child.within is None:
+                continue
+            if parent.relation == relation:
+                after = max(after, child.within.to_us)
+            if child.relation == relation:
+                before = max(before, child.within.to_us)
+                after = max(after, child.within.to_us - child.within.from_us)
+    return before, after
+
+
+def _compared(node: Node) -> Iterator[Relation]:
+    for each in node.embeds:
+        if each.within is not None:
+            yield node.relation
+            yield each.relation
+        yield from _compared(each)

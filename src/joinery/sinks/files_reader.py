@@ -1,0 +1,94 @@
+"""The newest documents of one product in a folder of files of JSON lines.
+
+Limits: the place of each key's newest line is in memory, some 250 bytes a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from joinery.errors import SinkError
+from joinery.sinks.batch_folder import BatchFolder
+from joinery.sinks.key import canonical_key
+from joinery.sinks.line import parse_line
+from joinery.sinks.reader import Held
+
+
+class _Line(NamedTuple):
+    """Where the newest line of a key is; `file` is None where that is a tombstone."""
+
+    key: str
+    version: int
+    file: Path | None
+    offset: int
+
+
+class FilesReader:
+    """Reads a folder, and again what has come since.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.target = f"files {path}"
+        self._path = path
+        self._newest: dict[str, _Line] = {}
+        self._read: dict[Path, tuple[int, int]] = {}
+
+    def keys(self) -> Iterator[str]:
+        """Yield the root keys of all documents."""
+        yield from [each.key for each in self._look().values() if each.file is not None]
+
+    def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
+        """Return the documents of some root keys."""
+        newest = self._look()
+        found: dict[str, Held] = {}
+        for key in keys:
+            line = newest.get(canonical_key(key))
+            if line is not None and line.file is not None:
+                with line.file.open("rb") as lines:
+                    lines.seek(line.offset)
+                    value = parse_line(lines.readline().decode()).value
+                if value is not None:
+                    found[key] = Held(value, line.version)
+        return found
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _look(self) -> Mapping[str, _Line]:
+        """Read the files that came since the last look; all of them where one was altered."""
+        try:
+            standing = {each: _seen(each) for each in BatchFolder(self._path).standing()}
+            if any(standing.get(each) != seen for each, seen in self._read.items()):
+                self._newest, self._read = {}, {}
+            for file, seen in standing.items():
+                if file not in self._read:
+                    self._take(file)
+                    self._read[file] = seen
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError) as error:
+            raise SinkError(f"could not read {self._path}", detail=f"{error}.") from error
+        return self._newest
+
+    def _take(self, file: Path) -> None:
+        offset = 0
+        with file.open("rb") as lines:
+            for line in lines:
+                if not line.isspace():
+                    row = parse_line(line.decode())
+                    key = canonical_key(row.key)
+                    known = self._newest.get(key)
+                    if known is None or row.version >= known.version:
+                        stands = None if row.value is None else file
+                        self._newest[key] = _Line(row.key, row.version, stands, offset)
+                offset += len(line)
+
+
+def _seen(file: Path) -> tuple[int, int]:
+    told = file.stat()
+    return told.st_size, told.st_mtime_ns

@@ -1,0 +1,82 @@
+"""The documents of one product as a table of SQLite holds them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+from joinery.clients.sql import listed, quoted
+from joinery.errors import SinkError
+from joinery.model.type import Struct
+from joinery.sinks.key import key_json, key_object
+from joinery.sinks.reader import Held
+
+_WAIT_S = 30.0
+_DECODE = json.JSONDecoder(parse_float=Decimal).decode
+
+
+class SqliteReader:
+    """Reads a table whose documents stand in one column.
+
+    Args:
+        path: The database file.
+        table: Its name.
+        key: The root key's columns.
+    """
+
+    def __init__(self, path: Path, table: str, key: Struct) -> None:
+        self.target = f"sqlite {path}, table {table}"
+        self._path, self._table, self._key = path, table, key
+        self._names = [each.name for each in key.fields]
+        self._database: sqlite3.Connection | None = None
+
+    def keys(self) -> Iterator[str]:
+        """Yield the root keys of all documents."""
+        with self._told() as database:
+            statement = f"SELECT {listed(self._names)} FROM {quoted(self._table)}"
+            for values in database.execute(statement):
+                yield key_object(self._key, values)
+
+    def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
+        """Return the documents of some root keys."""
+        same = " AND ".join(f"{quoted(each)} = ?" for each in self._names)
+        statement = f"SELECT document, version FROM {quoted(self._table)} WHERE {same}"
+        found: dict[str, Held] = {}
+        with self._told() as database:
+            for key in keys:
+                told = _DECODE(key)
+                values = [stored_value(told[each]) for each in self._names]
+                row = database.execute(statement, values).fetchone()
+                if row is not None:
+                    found[key] = Held(*row)
+        return found
+
+    def close(self) -> None:
+        """Close the database file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    @contextmanager
+    def _told(self) -> Iterator[sqlite3.Connection]:
+        """Give the database; tell what it raises as errors of a sink."""
+        try:
+            if self._database is None:
+                uri = f"{self._path.absolute().as_uri()}?mode=ro"
+                self._database = sqlite3.connect(uri, uri=True, timeout=_WAIT_S)
+            yield self._database
+        except sqlite3.Error as error:
+            raise SinkError(
+                f'could not read table "{self._table}" of {self._path}', detail=f"{error}."
+            ) from error
+
+
+def stored_value(value: object) -> object:
+    """Return one value of a key as the table holds it."""
+    if isinstance(value, Mapping):
+        return key_json(value)
+    return value if isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,93 @@
+"""What a program of the kernel is made of while it is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from joinery.model.type import Field, Struct
+from joinery.plan.nodes import DocumentForm, Product, Relation
+from joinery.solutions.spark_state.assembler import (
+    Assembler,
+    Slot,
+)
+from joinery.solutions.spark_state.embedding import sql_over
+from joinery.solutions.spark_state.needed import needed_columns
+from joinery.solutions.spark_state.places import RelationUses
+from joinery.solutions.spark_state.program import (
+    DocumentNode,
+    ProductProgram,
+    Retract,
+)
+from joinery.solutions.spark_state.versioning import (
+    lasting_row,
+)
+
+
+class Draft:
+    """Collects the nodes and assemblers of a program, and what wants the rows of its relations."""
+
+    def __init__(self, products: Sequence[Product]) -> None:
+        self.nodes: list[DocumentNode] = []
+        self.assemblers: list[Assembler] = []
+        self.products: list[ProductProgram] = []
+        self.reasons: list[str] = []
+        self.relations: dict[str, RelationUses] = {}
+        self.views: dict[str, int] = {}
+        self.versions: dict[str, RelationUses] = {}
+        self.judged: list[RelationUses] = []
+        for name, (relation, needed) in needed_columns(products).items():
+            self._add_relation(name, relation, needed)
+        forms = [each.form for each in products if isinstance(each.form, DocumentForm)]
+        for node in (one for each in forms for one in each.root.walk()):
+            if node.as_of is not None and node.relation.name not in self.versions:
+                self._add_versions(node.relation)
+
+    def _add_relation(self, name: str, relation: Relation, needed: frozenset[str]) -> None:
+        columns = tuple(
+            Slot(each.name, each.type) for each in relation.columns if each.name in needed
+        )
+        derived = tuple(each for each in relation.derived if each.name in needed)
+        row = columns + tuple(Slot(each.name, each.expression.type) for each in derived)
+        slots = {slot.name: (index, slot.type) for index, slot in enumerate(row)}
+        self.views[name] = self.assembler(
+            Assembler(
+                name=name,
+                own=columns,
+                inputs=(),
+                steps=tuple(sql_over(each.expression, slots) for each in derived),
+                where=sql_over(relation.where, slots) if relation.where else None,
+                order=(),
+                output=tuple(range(len(row))),
+                type=Struct(tuple(Field(slot.name, slot.type) for slot in row)),
+            )
+        )
+        self.relations[name] = RelationUses(relation, len(self.relations), row, columns)
+
+    def _add_versions(self, relation: Relation) -> None:
+        """Add the versions of a relation's rows, as one more relation."""
+        lasting = lasting_row(relation, self.relations[relation.name].row)
+        columns = tuple(Slot(each.name, each.type) for each in lasting.type.fields)
+        self.views[versions_name(relation)] = self.assembler(lasting)
+        index = len(self.relations) + len(self.versions)
+        self.versions[relation.name] = RelationUses(relation, index, columns, columns)
+
+    def assembler(self, assembler: Assembler) -> int:
+        """Add an assembler and return its place."""
+        self.assemblers.append(assembler)
+        return len(self.assemblers) - 1
+
+    def reserve(self) -> int:
+        """Return the place of a node that is set later."""
+        self.nodes.append(Retract("", 0, 0, ()))
+        return len(self.nodes) - 1
+
+    def all_rows(self) -> Iterator[tuple[str, RelationUses]]:
+        """Yield the relations by their names, after them the versions of some."""
+        yield from self.relations.items()
+        for uses in self.versions.values():
+            yield versions_name(uses.relation), uses
+
+
+def versions_name(relation: Relation) -> str:
+    """Return the name under which the versions of a relation's rows are one more relation."""
+    return f"versions of {relation.name}"

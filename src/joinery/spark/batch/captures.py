@@ -1,0 +1,170 @@
+"""The captures that a run starts beside itself, one for each database that its queries read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.server import Database
+from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.errors import JoineryError
+from joinery.model.progress import Waiting
+from joinery.model.warning import RunWarning
+from joinery.plan.nodes import Product
+from joinery.project.postgres import (
+    postgres_options,
+    slot_of,
+    spool_of,
+    table_of,
+    tables_of,
+)
+from joinery.project.product import ProjectSpec, SourceSpec
+from joinery.spark.jar import capture_jar
+from joinery.spark.source.spool_readers import applied_files
+
+Wait = Callable[[str, Waiting | None], None]
+Warn = Callable[[RunWarning], None]
+
+
+def claim_spool(spec: ProjectSpec, source: SourceSpec) -> SpoolFolder:
+    """Return the spool of a source, made its own.
+
+    Raises:
+        CaptureError: It has changes of another slot, or of other tables.
+    """
+    slot, tables = slot_of(spec, source), tables_of(spec, source)
+    return SpoolFolder.claim(spool_of(spec, source), slot=slot, tables=tables)
+
+
+def database_of(spec: ProjectSpec, source: SourceSpec) -> tuple[Database, SpoolFolder]:
+    """Return a source's database and its spool, which may not be there yet."""
+    spool = SpoolFolder(spool_of(spec, source))
+    known = spool.identity
+    slot = known.slot if known else slot_of(spec, source)
+    # A spool keeps its tables, also those that no relation reads any more.
+    tables = known.tables if known else tables_of(spec, source)
+    return Database(postgres_options(source).url, slot, tables), spool
+
+
+def columns_of(spec: ProjectSpec, source: SourceSpec) -> Mapping[str, frozenset[str]]:
+    """Return the columns that relations read of a source, by table."""
+    found: dict[str, frozenset[str]] = {}
+    for each in spec.changelogs:
+        if spec.source_of(each) == source.name:
+            table = table_of(each.topic or each.name)
+            found[table] = found.get(table, frozenset()) | {name for name, _ in each.fields}
+    return found
+
+
+def read_source_again(spec: ProjectSpec, source: SourceSpec) -> tuple[str, ...]:
+    """Let the tables of a source be read whole once more, beside its log; return them.
+
+    None are where they have not been read at all.
+
+    Raises:
+        CaptureError: A relation of it only grows, and a reading would lose some of its rows.
+    """
+    for each in spec.changelogs:
+        if each.append and spec.source_of(each) == source.name:
+            table = table_of(each.topic or each.name)
+            raise CaptureError(
+                f'relation "{each.name}" is append, and {table} cannot be read again',
+                detail=f"Rows that {table} no longer has would be lost, with what they made.",
+                hint="Raise spool.keep to the time after which products may be rebuilt.",
+            )
+    return SpoolFolder(spool_of(spec, source)).read_again()
+
+
+def make_capture(
+    spec: ProjectSpec, source: SourceSpec, on_wait: Wait, on_warning: Warn, *, bulk: bool = False
+) -> Capture:
+    """Return the capture of a source, to be started.
+
+    Args:
+        spec: The project.
+        source: Of kind `postgres`.
+        on_wait: Called by target with what is waited for, and None once that is over.
+        on_warning: Called with what someone should look at.
+        bulk: The tables are read in bulk, where they were not read yet.
+
+    Raises:
+        CaptureError: Its spool has changes of another slot, or of other tables.
+    """
+    claim_spool(spec, source)
+    database, spool = database_of(spec, source)
+    given = postgres_options(source)
+    options = CaptureOptions(
+        name=source.name,
+        program=capture_jar,
+        on_wait=on_wait,
+        bulk=columns_of(spec, source) if bulk else None,
+        on_warning=on_warning,
+        keep_s=given.spool.keep_ms / 1000,
+        applied=applied_files,
+        max_wal=given.max_wal,
+    )
+    return Capture(database, spool, options)
+
+
+class Captures:
+    """The captures of a run.
+
+    Args:
+        spec: The project.
+        products: That the run keeps current.
+        on_wait: As that of `make_capture`.
+        on_warning: Likewise.
+        bulk: Likewise.
+    """
+
+    def __init__(
+        self,
+        spec: ProjectSpec,
+        products: Iterable[Product],
+        on_wait: Wait,
+        on_warning: Warn,
+        *,
+        bulk: bool = False,
+    ) -> None:
+        names = {each.source for one in products for each in one.relations}
+        self._spec = spec
+        self._sources = [e for e in spec.sources if e.kind == "postgres" and e.name in names]
+        self._on_wait, self._on_warning = on_wait, on_warning
+        self._bulk = bulk
+        self._captures: list[Capture] = []
+
+    def start(self) -> None:
+        """Claim the spools, then capture into them.
+
+        Raises:
+            CaptureError: A spool has changes of another slot, or of other tables.
+        """
+        made = [
+            make_capture(self._spec, each, self._on_wait, self._on_warning, bulk=self._bulk)
+            for each in self._sources
+        ]
+        for each in made:
+            each.start()
+            self._captures.append(each)
+
+    def reach_end(self, ended: Callable[[], bool]) -> None:
+        """Wait until the spools have all that was committed by now.
+
+        Args:
+            ended: Waiting ends without it once this is true.
+
+        Raises:
+            JoineryError: A capture failed.
+        """
+        for each in self._captures:
+            each.reach_end(ended)
+
+    @property
+    def error(self) -> JoineryError | None:
+        """Why a capture has ended; None while all go on."""
+        return next((each.error for each in self._captures if each.error is not None), None)
+
+    def close(self) -> None:
+        """End all captures."""
+        while self._captures:
+            self._captures.pop().close()

@@ -1,0 +1,134 @@
+"""The state of a standing checkpoint, moved into another number of partitions.
+
+The query does not run meanwhile. A copy of its checkpoint is repartitioned by Spark's own tool,
+which writes each row of state where its key belongs now, as one more batch that reads nothing;
+then the copy takes the checkpoint's place, as a rebuild does. Nothing is read from the sources,
+and nothing is sent.
+
+Invariant: until the copy is marked as whole, the query goes on from where it was.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joinery.delivery.query_paths import QueryPaths, rebuild_paths
+from joinery.errors import RunError
+from joinery.plan.nodes import Product
+from joinery.project.product import ProjectSpec
+from joinery.solutions.spark_state.fingerprint import SPARK_STATE, relocate
+from joinery.spark.batch.mode import mark_done, put_in_place
+from joinery.spark.batch.stores import solution_of
+from joinery.spark.partitions import MOST
+from joinery.spark.recovery.checkpoint import last_batch, partitions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+
+class RescaleError(RunError):
+    """The state of a checkpoint cannot be moved into another number of partitions."""
+
+    code = "RUN_RESCALE"
+
+
+def rescale(
+    spec: ProjectSpec,
+    query: str,
+    products: Sequence[Product],
+    partitions: int,
+    session: Callable[[], SparkSession],
+) -> int | None:
+    """Let a query go on with its state in another number of partitions.
+
+    Args:
+        spec: The project.
+        query: The query's name.
+        products: Those of the query.
+        partitions: How many.
+        session: Opens the session that moves the state, if there is something to move.
+
+    Returns:
+        How many there were before; None where they are as many already.
+
+    Raises:
+        RescaleError: It cannot be; nothing was changed.
+        LeaseHeldError: The query runs, or is rebuilt.
+    """
+    if not 1 <= partitions <= MOST:
+        raise RescaleError(f"state has from 1 to {MOST} partitions, not {partitions}")
+    root = spec.path_of(spec.run.checkpoint)
+    with ExitStack() as held:
+        for paths in (QueryPaths.of(root, query), rebuild_paths(root, query)):
+            lease = paths.lease
+            lease.take()
+            held.callback(lease.release)
+        put_in_place(root, query)
+        before = _partitions(query, products, QueryPaths.of(root, query).checkpoint)
+        if before == partitions:
+            return None
+        _refuse_rebuild(root, query)
+        _move(root, query, partitions, session())
+        put_in_place(root, query)
+        return before
+
+
+def _partitions(query: str, products: Sequence[Product], checkpoint: Path) -> int:
+    """Return in how many partitions the state of a checkpoint is that can be moved."""
+    solution = solution_of(products)
+    if solution != SPARK_STATE:
+        raise RescaleError(
+            f'query "{query}" keeps its state in {solution}, which has no partitions to change',
+            hint="Leave it out: --product names those to rescale.",
+        )
+    number, committed = last_batch(checkpoint)
+    standing = partitions_of(checkpoint)
+    if number is None or standing is None:
+        raise RescaleError(
+            f'query "{query}" has no checkpoint yet',
+            hint="Its first run chooses; to say it, set spark.sql.shuffle.partitions in run.spark.",
+        )
+    if not committed:
+        raise RescaleError(
+            f'the last batch of query "{query}" is not finished',
+            hint="Run it to its end first: joinery run --once.",
+        )
+    return standing
+
+
+def _refuse_rebuild(root: Path, query: str) -> None:
+    """Refuse where a rebuild was begun: it goes on where it was, and takes the query's place."""
+    if rebuild_paths(root, query).checkpoint.exists():
+        raise RescaleError(
+            f'a rebuild of query "{query}" was begun and is not finished',
+            hint="Finish it first: joinery run --rebuild.",
+        )
+
+
+def _move(root: Path, query: str, partitions: int, session: SparkSession) -> None:
+    """Repartition a copy of a query's checkpoint, and have it wait to take its place."""
+    from pyspark.errors.exceptions.base import PySparkException
+
+    standing, fresh = QueryPaths.of(root, query).checkpoint, root / "_rescale" / query
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(standing, fresh)
+    relocate(fresh)
+    try:
+        manager = session._jsparkSession.streamingCheckpointManager()
+        manager.repartition(str(fresh), partitions, True)
+    except PySparkException as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        reason = (error.getMessage() or str(error)).strip().splitlines()[0]
+        raise RescaleError(
+            f'the state of query "{query}" could not be moved', detail=f"{reason}"
+        ) from error
+    mark_done(fresh)
+    waiting = rebuild_paths(root, query).checkpoint
+    waiting.parent.mkdir(exist_ok=True)
+    fresh.rename(waiting)

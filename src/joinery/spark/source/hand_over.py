@@ -1,0 +1,58 @@
+"""Records of topics in Kafka, handed over to the JVM that decodes change files."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from joinery.clients.kafka import Brokers
+from joinery.clients.kafka_reader import Record, read_topic
+
+
+@dataclass(slots=True)
+class HandedOver:
+    """A file of records, of one topic after the other.
+
+    Attributes:
+        file: Where they are; it is not there before the first topic.
+        logged_s: By the number of a topic, when it took each record, by its place, in seconds
+            since 1970; 0 where it does not tell.
+        left: By the number of a topic, how many records were not taken.
+    """
+
+    file: Path
+    logged_s: dict[int, dict[tuple[int, int], float]] = field(default_factory=dict)
+    left: dict[int, int] = field(default_factory=dict)
+
+    def take(self, brokers: Brokers, topic: str, number: int, *, most: int) -> None:
+        """Take the first records of a topic, none where it is not there.
+
+        Raises:
+            SinkUnavailableError: The brokers do not answer.
+            SinkError: They refuse us.
+        """
+        times = self.logged_s.setdefault(number, {})
+        with self.file.open("a", encoding="ascii") as out:
+            for each in read_topic(brokers, topic):
+                if len(times) >= most:
+                    self.left[number] = self.left.get(number, 0) + 1
+                    continue
+                times[each.partition, each.offset] = max(0, each.logged_ms) / 1000
+                out.write(f"{json.dumps(_line(each, number))}\n")
+
+
+def _line(record: Record, number: int) -> dict[str, object]:
+    return {
+        "topic": number,
+        "partition": record.partition,
+        "offset": record.offset,
+        "logged": max(0, record.logged_ms) * 1000,
+        "key": _text(record.key),
+        "value": _text(record.value),
+    }
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()

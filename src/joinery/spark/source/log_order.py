@@ -1,0 +1,166 @@
+"""Records that were read from several logs, in the order in which they were written.
+
+A **moment** ends that order early: a time at which files were written or Kafka took records, a
+position of the database where positions order the logs, or one record of a log.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from joinery.errors import SpecError
+from joinery.model.change import Change
+from joinery.observe.frontier import Position
+from joinery.plan.nodes import Relation
+from joinery.project.kafka import pattern_of
+from joinery.project.kinds import FORMATS
+from joinery.project.postgres import spool_of
+from joinery.project.product import ProjectSpec
+from joinery.provenance.logs import Bound, BoundError, Ordered, in_order
+from joinery.spark.source.feed import FileChanges
+
+
+class MomentError(SpecError):
+    """A moment is none of the logs that are read."""
+
+    code = "MOMENT"
+
+
+def in_written_order(
+    spec: ProjectSpec, relations: Sequence[Relation], found: FileChanges, moment: str = ""
+) -> tuple[Ordered, Iterator[Change]]:
+    """Return what orders the changes of some logs, and the changes in that order.
+
+    Args:
+        spec: The project, which knows the sources.
+        relations: Those that were read.
+        found: What was read of their topics.
+        moment: Where to end: a time in ISO 8601 (UTC where it names no zone), a position of the
+            database, or a record as `Position` names it, which is included; empty for all.
+
+    Raises:
+        MomentError: It is none of these, or the logs are ordered by another kind.
+        WaitError: It names a topic, but no record of it.
+    """
+    record = _record(spec, relations, moment)
+    try:
+        ordered, changes = in_order(
+            found.changes,
+            _log_of(relations, found),
+            _written_at(found),
+            one_database=_one_database(relations),
+            until=_bound(moment) if moment and record is None else None,
+        )
+    except BoundError as error:
+        wanted = "a time" if error.by == "time" else "a position, since positions order them"
+        raise MomentError(f'"{moment}" is no moment of these logs', hint=f"Use {wanted}.") from None
+    return ordered, changes if record is None else _through(record, changes, relations, found)
+
+
+def unreadable(spec: ProjectSpec, relation: Relation) -> str:
+    """Return why the log of a relation cannot be read without a run; empty where it can."""
+    if relation.personal is not None:
+        return "has personal columns: only a run seals them"
+    source = next(each for each in spec.sources if each.name == relation.source)
+    if source.kind == "postgres" and not spool_of(spec, source).is_dir():
+        return f'reads source "{source.name}", of which nothing was captured yet'
+    if FORMATS[relation.format].registry:
+        return f'is read in format "{relation.format}"'
+    if source.kind == "kafka" and pattern_of(relation.topic) is not None:
+        return "is read from topics that a pattern names"
+    if source.kind not in ("files", "postgres", "kafka"):
+        return f'is read from "{source.kind}"'
+    return ""
+
+
+def _record(spec: ProjectSpec, relations: Sequence[Relation], moment: str) -> Position | None:
+    """Return the record that a moment names; None where it begins with no topic."""
+    if not any(moment.startswith(f"{each.topic}/") for each in relations):
+        return None
+    return Position.parse(moment, relations, {each.name: each.kind for each in spec.sources})
+
+
+def _bound(text: str) -> Bound:
+    if text.isdecimal():
+        return Bound("position", int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise MomentError(
+            f'"{text}" is neither a time nor a position',
+            hint="Write a time such as 2026-03-01T12:00:00Z, a position such as 24487168, "
+            "or a record such as orders/1.jsonl/7.",
+        ) from None
+    return Bound("time", (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _log_of(relations: Sequence[Relation], found: FileChanges) -> Callable[[Change], Hashable]:
+    """Return what names the log of a change; files of a topic follow one another."""
+    topics = {each.name: (each.source, each.topic) for each in relations}
+
+    def log(change: Change) -> Hashable:
+        kafka = change.place is not None and change.relation in found.logged_s
+        return topics[change.relation], change.place[0] if change.place and kafka else 0
+
+    return log
+
+
+def _written_at(found: FileChanges) -> Callable[[Change], float]:
+    written = {
+        (name, number): path.stat().st_mtime
+        for name, listed in found.files.items()
+        for number, path in listed.items()
+        if path.is_file()
+    }
+
+    def written_at(change: Change) -> float:
+        place, name = change.place or (0, 0), change.relation
+        if name in found.logged_s:
+            return found.logged_s[name].get(place, 0.0)
+        return written.get((name, place[0]), 0.0)
+
+    return written_at
+
+
+def _one_database(relations: Sequence[Relation]) -> bool:
+    events = all(FORMATS[each.format].events and not each.position for each in relations)
+    return events and len({each.source for each in relations}) == 1
+
+
+def _through(
+    record: Position, changes: Iterator[Change], relations: Sequence[Relation], found: FileChanges
+) -> Iterator[Change]:
+    """Return the changes up to a record of one of the logs, with all that it says."""
+    read = {each.name for each in relations if each.topic == record.topic}
+    part = _part(record, read, found)
+    last = (part, math.inf if record.at is None else record.at)
+    in_files = not read & found.logged_s.keys()
+    ordered = [*changes]
+
+    def within(change: Change) -> bool:
+        if change.relation not in read or change.place is None:
+            return False
+        return change.place <= last and (in_files or change.place[0] == part)
+
+    end = max((place for place, each in enumerate(ordered) if within(each)), default=-1)
+    return iter(ordered[: end + 1])
+
+
+def _part(record: Position, read: set[str], found: FileChanges) -> int:
+    """Return the first part of the places of a record's partition or file.
+
+    Raises:
+        MomentError: There is no such file.
+    """
+    if read & found.logged_s.keys():
+        return int(record.part)
+    files = {path.name: number for name in read for number, path in found.files[name].items()}
+    if record.part not in files:
+        known = ", ".join(sorted(files)[:3])
+        raise MomentError(
+            f'topic "{record.topic}" has no file "{record.part}"',
+            hint=f"It has files such as {known}." if known else "It has none.",
+        )
+    return files[record.part]

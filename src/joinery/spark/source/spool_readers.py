@@ -1,0 +1,95 @@
+"""The queries that read the spool of a database: noted there, with what they have applied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from joinery.capture.keep import Reader, SpoolKeep
+from joinery.capture.spool import CaptureError, SpoolFolder
+from joinery.project.postgres import spool_of
+from joinery.project.product import ProjectSpec
+from joinery.spark.recovery.checkpoint import committed_positions, last_batch
+from joinery.spark.source.files import FileLabels
+from joinery.spark.source.source import SourceRead
+
+
+class SpoolShortError(CaptureError):
+    """A query would need changes that a spool no longer has."""
+
+    code = "RUN_SPOOL_SHORT"
+
+
+def note_readers(
+    spec: ProjectSpec, query: str, checkpoint: Path, reads: Sequence[SourceRead]
+) -> None:
+    """Let the spools that a query reads keep what it has not applied.
+
+    Args:
+        spec: The project.
+        query: The query's name.
+        checkpoint: Its checkpoint, claimed.
+        reads: Its sources, in the order of its streams.
+
+    Raises:
+        SpoolShortError: The query begins now, or its checkpoint is one of before, and a spool no
+            longer has all changes since.
+    """
+    databases = {each.name: each for each in spec.sources if each.kind == "postgres"}
+    fresh = last_batch(checkpoint)[0] is None
+    for index, read in enumerate(reads):
+        if (source := databases.get(read.source.name)) is None:
+            continue
+        reader = Reader(
+            query=query,
+            checkpoint=str(checkpoint.absolute()),
+            index=index,
+            tables=tuple(read.relations),
+        )
+        applied = None if fresh else applied_files(reader)
+        if not SpoolKeep(SpoolFolder(spool_of(spec, source))).note(reader, applied):
+            raise _short(query, read, begins=fresh)
+
+
+def _short(query: str, read: SourceRead, *, begins: bool) -> SpoolShortError:
+    name = read.source.name
+    if not begins:
+        return SpoolShortError(
+            f'the checkpoint of query "{query}" is older than what the spool of "{name}" still has',
+            detail="It was put back or moved, and changes since were removed as applied.",
+            hint=f"Run joinery source read-again {name}, then joinery run --rebuild.",
+        )
+    return SpoolShortError(
+        f'query "{query}" begins, and the spool of source "{name}" no longer has all changes',
+        detail="They are older than spool.keep. Of an append relation, rows that its table no"
+        " longer has cannot be read again.",
+        hint=f"Run joinery source read-again {name}, and wait for it: joinery source status.",
+    )
+
+
+def applied_files(reader: Reader) -> Mapping[str, Collection[str]]:
+    """Return, by table, the files that a query has read whole in batches that are committed."""
+    checkpoint = Path(reader.checkpoint)
+    positions = committed_positions(checkpoint)
+    if len(positions) <= reader.index:
+        return {}
+    topics = json.loads(positions[reader.index])["topics"]
+    done = {name: frozenset(_numbers(each["done"])) for name, each in topics.items()}
+    found: dict[str, set[str]] = {}
+    for each in FileLabels(checkpoint, reader.index).fresh():
+        if each.number in done.get(each.topic, ()):
+            found.setdefault(each.topic, set()).add(each.name)
+    return found
+
+
+def _numbers(runs: str) -> Iterator[int]:
+    """Yield the numbers of runs such as `0-41,43`.
+
+    Example:
+        >>> list(_numbers("0-2,5"))
+        [0, 1, 2, 5]
+    """
+    for run in runs.split(",") if runs else ():
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -1,0 +1,1 @@
+"""The page that shows all products of some projects, from the files that their runs write."""

@@ -1,0 +1,129 @@
+"""What was erased: files that the run of each query reads, and receipts.
+
+An erasure is a line: the row of the subject, with a mark in place of what is sealed. A query reads
+it as it reads its sources, so that it is applied once, in a batch, also after a crash, and in a
+rebuild.
+
+Invariant: the key is destroyed before the line can be read, so nothing is sealed after it that
+the line would have had to find.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from joinery.errors import SpecError
+from joinery.files import write_whole
+from joinery.plan.nodes import Plan, Relation
+from joinery.plan.stream import outputs_of
+from joinery.project.product import ProjectSpec
+from joinery.vault.keys import Vault, mark_of
+
+_INTEGERS = ("byte", "short", "int", "long")
+
+
+class EraseError(SpecError):
+    """A subject cannot be erased as it is asked."""
+
+    code = "ERASE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """That the key of a subject was destroyed.
+
+    Attributes:
+        number: Of the erasure, in the vault.
+        subject: The subject's name there, which says nothing of a person.
+        at: When, ISO 8601 in UTC.
+        vault: Where the key was.
+        relation: Whose subject it was.
+        products: Those whose documents are sent again where they held any of them.
+    """
+
+    number: int
+    subject: str
+    at: str
+    vault: str
+    relation: str
+    products: tuple[str, ...]
+
+
+def erasures_folder(checkpoint: Path) -> Path:
+    """Return where the queries of a project read what was erased; `checkpoint` is the run's."""
+    return checkpoint / "_erasures"
+
+
+def receipts_folder(checkpoint: Path) -> Path:
+    """Return where receipts are kept."""
+    return checkpoint / "_receipts"
+
+
+def subject_text(relation: Relation, key: str) -> str:
+    """Return the subject that a key names, as the kernel writes it.
+
+    Raises:
+        EraseError: The relation has no personal columns, or its key is no such value.
+    """
+    if relation.personal is None:
+        raise EraseError(
+            f'relation "{relation.name}" has no personal columns',
+            hint="Declare them: personal: {subject: …, fields: […]}.",
+        )
+    if str(relation.type_of(relation.personal.subject)) not in _INTEGERS:
+        return key
+    try:
+        return str(int(key))
+    except ValueError:
+        raise EraseError(
+            f'"{relation.personal.subject}" of relation "{relation.name}" is a whole number',
+            detail=f'"{key}" is none.',
+        ) from None
+
+
+def erase(
+    spec: ProjectSpec, plan: Plan, vault: Vault, relation: Relation, subject: str
+) -> tuple[Receipt, Path]:
+    """Destroy the key of a subject, and have what held its values sent again.
+
+    Args:
+        spec: The project.
+        plan: Its plan, which says what reads the relation.
+        vault: Holds the key.
+        relation: Whose subject it is.
+        subject: As `subject_text` gives it.
+
+    Returns:
+        The receipt, and its file.
+    """
+    root = spec.path_of(spec.run.checkpoint)
+    readers = [each.name for each in outputs_of(plan) if relation in each.relations]
+    name, number = vault.destroy(relation.name, subject)
+    _write_line(root, relation, subject, mark_of(name, number), number)
+    receipt = Receipt(
+        number=number,
+        subject=name.hex(),
+        at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        vault=vault.target,
+        relation=relation.name,
+        products=tuple(readers),
+    )
+    file = receipts_folder(root) / f"{number:010d}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, json.dumps(asdict(receipt), indent=1) + "\n", synced=True)
+    return receipt, file
+
+
+def _write_line(root: Path, relation: Relation, subject: str, mark: str, number: int) -> None:
+    personal = relation.personal
+    assert personal is not None  # asked for before
+    row: dict[str, object] = dict.fromkeys(personal.fields, mark)
+    integer = str(relation.type_of(personal.subject)) in _INTEGERS
+    row[personal.subject] = int(subject) if integer else subject
+    folder = erasures_folder(root) / relation.name
+    folder.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(row, ensure_ascii=False) + "\n"
+    write_whole(folder / f"{number:010d}.jsonl", line, synced=True)

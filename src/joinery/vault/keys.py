@@ -1,0 +1,263 @@
+"""The keys of subjects: made, wrapped under a master key, given out, destroyed once and for good.
+
+A key has three states: it never was, it is, it was destroyed. A subject is known by a name that
+only the vault can tell from its key, so the vault's tables say nothing of a person.
+
+Sealing is AES-SIV (RFC 5297) with a key of 64 bytes a subject. Names and blind indexes are
+HMAC-SHA-256, cut to 16 bytes. Java seals with Tink, Python opens with `cryptography`.
+
+Invariant: no key is stored in clear, and the name of a destroyed one never gets another.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
+from typing import Protocol
+
+from joinery.errors import SinkError, SinkUnavailableError, needs_extra
+
+KEY_BYTES = 64
+NAME_BYTES = 16
+_NAMES, _INDEXES, _DAY = "names", "indexes", "day "
+_SEALED = re.compile(r"jy1:([A-Za-z0-9_-]{22}):([A-Za-z0-9_-]*)")
+
+
+class VaultError(SinkError):
+    """The vault cannot be used."""
+
+    code = "RUN_VAULT"
+
+
+class VaultUnavailableError(SinkUnavailableError):
+    """The vault is not there now."""
+
+    code = "RUN_VAULT_AWAY"
+
+
+class VaultStore(Protocol):
+    """The tables of a vault; every call is one transaction, durable when it returns."""
+
+    @property
+    def target(self) -> str:
+        """Where they are, in words and without a secret."""
+
+    def secret(self, name: str, made: bytes) -> bytes:
+        """Return a wrapped secret of the vault; `made` where there was none, which is kept."""
+
+    def forget_secrets(self, names: Collection[str]) -> None:
+        """Destroy secrets."""
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return the names of all secrets."""
+
+    def keys(self, made: Mapping[bytes, bytes]) -> Mapping[bytes, bytes | None]:
+        """Return the wrapped keys of subjects, None for destroyed ones.
+
+        Args:
+            made: By name, the wrapped key of a subject that has had none, which is kept.
+        """
+
+    def known(self, names: Collection[bytes]) -> Mapping[bytes, bytes | None]:
+        """Return the same of those that ever were; makes none."""
+
+    def destroy(self, name: bytes) -> int:
+        """Destroy the key of a subject, also of one that never was; return the erasure's number."""
+
+    def destroyed_after(self, number: int) -> tuple[tuple[int, bytes], ...]:
+        """Return the erasures above a number."""
+
+    def close(self) -> None:
+        """Release connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a sealed text holds."""
+
+    text: str
+
+
+class Vault:
+    """The keys of a project's subjects.
+
+    Args:
+        store: Its tables.
+        master: What all keys are wrapped under.
+
+    Raises:
+        VaultError: The package `cryptography` is missing, or the master key is another.
+        VaultUnavailableError: The tables are not there now.
+    """
+
+    def __init__(self, store: VaultStore, master: str) -> None:
+        with needs_extra("vault", "personal columns need the package cryptography", VaultError):
+            from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+        self._store = store
+        self._siv = AESSIV
+        self._wrapping = AESSIV(_derived(master))
+        self._known: dict[bytes, bytes | None] = {}
+        self._seen = 0
+        self._names = self._secret(_NAMES)
+        self._indexes = self._secret(_INDEXES)
+
+    @property
+    def target(self) -> str:
+        """Where its tables are."""
+        return self._store.target
+
+    @property
+    def of_names(self) -> bytes:
+        """The key that names are made with."""
+        return self._names[:32]
+
+    @property
+    def of_indexes(self) -> bytes:
+        """The key that blind indexes are made with."""
+        return self._indexes[:32]
+
+    def name_of(self, relation: str, subject: str) -> bytes:
+        """Return the name of a subject of a relation."""
+        told = relation.encode() + b"\0" + subject.encode()
+        return hmac.digest(self.of_names, told, sha256)[:NAME_BYTES]
+
+    def keys(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
+        """Return the keys of subjects, None for destroyed ones; who has had none gets one."""
+        wanted = set(names)
+        self._note_erasures()
+        made = {
+            each: self._wrapped(self._siv.generate_key(512), each)
+            for each in wanted - self._known.keys()
+        }
+        if made:
+            self._take(self._store.keys(made))
+        return {each: self._known[each] for each in wanted}
+
+    def known(self, names: Iterable[bytes]) -> dict[bytes, bytes | None]:
+        """Return the same of those that ever were; makes none."""
+        wanted = set(names)
+        self._note_erasures()
+        if missing := wanted - self._known.keys():
+            self._take(self._store.known(missing))
+        return {each: self._known[each] for each in wanted if each in self._known}
+
+    def destroy(self, relation: str, subject: str) -> tuple[bytes, int]:
+        """Destroy the key of a subject; return its name and the erasure's number."""
+        name = self.name_of(relation, subject)
+        return name, self._store.destroy(name)
+
+    def key_of_day(self, day: date) -> bytes:
+        """Return the key of a day's unusable records; made where there is none."""
+        return self._secret(f"{_DAY}{day.isoformat()}")
+
+    def key_of_known_day(self, day: str) -> bytes | None:
+        """Return the same for a day that ever had one; None where it was destroyed."""
+        return self._secret(f"{_DAY}{day}") if f"{_DAY}{day}" in self._store.secrets() else None
+
+    def forget_days(self, retention: timedelta) -> None:
+        """Destroy the keys of days that are over for longer than a time."""
+        oldest = f"{_DAY}{(datetime.now(UTC) - retention).date().isoformat()}"
+        over = [each for each in self._store.secrets() if each.startswith(_DAY) and each < oldest]
+        if over:
+            self._store.forget_secrets(over)
+
+    def seal(self, key: bytes, name: bytes, clear: str) -> str:
+        """Return a value as the kernel seals it."""
+        return sealed_text(name, self._siv(key).encrypt(clear.encode(), [name]))
+
+    def open(self, key: bytes, name: bytes, body: bytes) -> str | None:
+        """Return a sealed value, None where the key does not open it."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._siv(key).decrypt(body, [name]).decode()
+        except (InvalidTag, ValueError):
+            return None
+
+    def open_record(self, key: bytes, day: str, body: bytes) -> bytes | None:
+        """Return the bytes of an unusable record, None where the key does not open them."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._siv(key).decrypt(body, [day.encode()])
+        except (InvalidTag, ValueError):
+            return None
+
+    def close(self) -> None:
+        """Release connections."""
+        self._known.clear()
+        self._store.close()
+
+    def _note_erasures(self) -> None:
+        """Forget the keys that anybody has destroyed since the last time."""
+        for number, name in self._store.destroyed_after(self._seen):
+            self._known[name] = None
+            self._seen = max(self._seen, number)
+
+    def _take(self, wrapped: Mapping[bytes, bytes | None]) -> None:
+        for name, key in wrapped.items():
+            self._known[name] = None if key is None else self._unwrapped(key, name)
+
+    def _secret(self, name: str) -> bytes:
+        label = name.encode()
+        made = self._wrapped(self._siv.generate_key(512), label)
+        return self._unwrapped(self._store.secret(name, made), label)
+
+    def _wrapped(self, key: bytes, label: bytes) -> bytes:
+        return self._wrapping.encrypt(key, [label])
+
+    def _unwrapped(self, wrapped: bytes, label: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._wrapping.decrypt(wrapped, [label])
+        except InvalidTag as error:
+            raise VaultError(
+                f"the vault, {self.target}, was made under another master key",
+                hint="Give the master key that it was made with, or another vault.",
+            ) from error
+
+
+def _derived(master: str) -> bytes:
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    kdf = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=b"joinery vault 1")
+    return kdf.derive(master.encode())
+
+
+def sealed_text(name: bytes, body: bytes) -> str:
+    """Return how a sealed value is written; without a body it is one of an erased subject."""
+    return f"jy1:{_base64(name)}:{_base64(body)}"
+
+
+def parse_sealed(text: str) -> tuple[bytes, bytes] | None:
+    """Return the subject's name and what is sealed; None where a text is no sealed value.
+
+    Example:
+        >>> parse_sealed(sealed_text(bytes(16), b"x"))[1]
+        b'x'
+    """
+    found = _SEALED.fullmatch(text)
+    return None if found is None else (_bytes(found[1]), _bytes(found[2]))
+
+
+def mark_of(name: bytes, number: int) -> str:
+    """Return what an erasure puts in place of what was sealed."""
+    return f"jy1:{_base64(name)}:-{number}"
+
+
+def _base64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""

@@ -1,0 +1,350 @@
+"""What a capture refuses, with the SQL that mends it; what it waits for, and what it gives up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.services.captured import Connection, until
+
+from joinery.capture.capture import Capture, CaptureOptions
+from joinery.capture.joining import Joining
+from joinery.capture.keep import SpoolKeep
+from joinery.capture.server import Database, ServerAwayError, prepare
+from joinery.capture.spool import CaptureError, CaptureLostError, SpoolFolder
+from joinery.capture.state import drop_source, state_of
+from joinery.capture.tending import Tending, TooMuchLogError
+from joinery.dev.postgres import postgres as postgres_service
+from joinery.dev.service import Service
+from joinery.errors import JoineryError
+from joinery.model.warning import RunWarning
+from joinery.project.postgres import Beyond, WalLimit
+from joinery.spark.jar import capture_jar
+
+pytestmark = pytest.mark.services
+TABLE = "public.customer"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server of the module's own, whose slots it drops and which it stops."""
+    with postgres_service(tmp_path_factory.mktemp("captured")).started() as service:
+        yield service
+
+
+@pytest.fixture
+def link(server: Service) -> Iterator[Connection]:
+    with closing(psycopg.connect(server.address, autocommit=True)) as link:
+        link.execute("drop table if exists customer")
+        link.execute("create table customer (id bigint primary key, name text)")
+        yield link
+    with closing(psycopg.connect(server.address, autocommit=True)) as link:  # it may have stopped
+        link.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
+        link.execute("drop publication if exists joinery_t")
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> SpoolFolder:
+    return SpoolFolder.claim(tmp_path / "spool", slot="joinery_t", tables=(TABLE,))
+
+
+def database(server: Service, user: str = "joinery") -> Database:
+    return Database(server.address.replace("joinery@", f"{user}@"), "joinery_t", (TABLE,))
+
+
+@contextmanager
+def capturing(
+    database: Database, spool: SpoolFolder, limit: WalLimit | None = None
+) -> Iterator[Capture]:
+    options = CaptureOptions(name="t", program=capture_jar, max_wal=limit)
+    capture = Capture(database, spool, options)
+    capture.start()
+    try:
+        yield capture
+    finally:
+        capture.close()
+
+
+def told(error: JoineryError) -> tuple[str, str]:
+    return error.message, error.hint
+
+
+def test_a_server_without_logical_decoding_is_refused(tmp_path: Path, spool: SpoolFolder) -> None:
+    settings = {"wal_level": "replica"}
+    with (
+        postgres_service(tmp_path / "server", settings=settings).started() as server,
+        pytest.raises(CaptureError) as refused,
+    ):
+        prepare(database(server), spool)
+
+    assert told(refused.value) == (
+        "the server's wal_level is replica, and changes are captured with logical alone",
+        "alter system set wal_level = 'logical'; then restart the server.",
+    )
+
+
+def test_each_lack_is_told_with_the_sql_that_mends_it(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("drop role if exists reader")
+    link.execute("create role reader login")
+    link.execute("alter table customer drop constraint customer_pkey")
+    found = []
+
+    for _ in range(4):
+        with pytest.raises(CaptureError) as refused:
+            prepare(database(server, "reader"), spool)
+        found.append(told(refused.value))
+        mend = refused.value.hint.partition("; or: ")[0].replace("(…)", "(id)")
+        link.execute(mend.removeprefix("As the owner of the tables: ").encode())
+
+    prepare(database(server, "reader"), spool)
+    assert found == [
+        ("user reader has no right to replicate", "alter role reader replication;"),
+        (
+            "table public.customer has no primary key, so its updates and deletes name no row",
+            'alter table "public"."customer" add primary key (…);'
+            ' or: alter table "public"."customer" replica identity full',
+        ),
+        (
+            "user reader may not read table public.customer",
+            'grant select on "public"."customer" to reader;',
+        ),
+        (
+            'publication "joinery_t" is not there, and we may not change that',
+            'As the owner of the tables: create publication "joinery_t" for table'
+            ' "public"."customer" with (publish_via_partition_root = true);',
+        ),
+    ]
+    link.execute("drop owned by reader")
+
+
+def test_a_table_that_names_no_row_of_its_changes_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("alter table customer replica identity nothing")
+
+    with pytest.raises(CaptureError) as refused:
+        prepare(database(server), spool)
+
+    assert told(refused.value) == (
+        "table public.customer has replica identity nothing: its updates and deletes name no row",
+        'alter table "public"."customer" replica identity default;',
+    )
+
+
+def test_a_slot_of_somebody_else_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    link.execute("select pg_create_logical_replication_slot('joinery_t', 'pgoutput')")
+
+    with pytest.raises(CaptureError, match='slot "joinery_t" is there already') as refused:
+        prepare(database(server), spool)
+
+    assert "select pg_drop_replication_slot('joinery_t');" in refused.value.hint
+
+
+def test_a_slot_that_goes_under_a_capture_ends_it(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        until(lambda: gone(link))
+        until(lambda: capture.error)
+
+    assert isinstance(capture.error, CaptureLostError)
+    # It was gone, or had been made anew by the connector just as it began to follow.
+    assert capture.error.message in (
+        'slot "joinery_t" is gone, and with it changes that were not captured yet',
+        'slot "joinery_t" was moved past what was captured: changes are lost',
+    )
+    assert "joinery run --rebuild" in capture.error.hint
+
+
+def gone(link: Connection) -> bool:
+    link.execute("select pg_terminate_backend(active_pid) from pg_replication_slots where active")
+    try:
+        link.execute("select pg_drop_replication_slot('joinery_t')")
+    except psycopg.errors.ObjectInUse:
+        return False
+    return True
+
+
+def test_a_slot_that_was_made_anew_or_moved_on_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+    link.execute("insert into customer values (1, 'lost')")
+    link.execute("select pg_replication_slot_advance('joinery_t', pg_current_wal_lsn())")
+
+    with pytest.raises(CaptureLostError, match="was moved past what was captured"):
+        prepare(database(server), spool)
+
+
+def test_another_database_under_the_same_url_is_refused(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+    spool.note_database("4711", "postgres")
+
+    with pytest.raises(CaptureLostError, match="is another database than the one"):
+        prepare(database(server), spool)
+
+
+def test_a_server_that_goes_is_waited_for(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        server.stop()
+        with pytest.raises(ServerAwayError):
+            prepare(database(server), spool)
+        server.start()
+        with closing(psycopg.connect(server.address, autocommit=True)) as again:
+            again.execute("insert into customer values (1, 'Ada')")
+        capture.reach_end()
+        files = list((spool.path / "files" / TABLE).glob("*.jsonl"))
+
+    assert capture.error is None
+    assert len(files) == 1
+
+
+def test_a_source_tells_how_it_stands_and_is_given_up(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        state = state_of("t", database(server), spool)
+        with pytest.raises(CaptureError, match="is captured now"):
+            drop_source(database(server), spool)
+    link.execute("drop table customer")
+    gone = drop_source(database(server), spool)
+    again = drop_source(database(server), spool)
+    dropped = state_of("t", database(server), spool)
+
+    assert (state.capturing, state.read, state.wal_status) == (True, True, "reserved")
+    assert ("table", f"{TABLE}: read") in state.rows()
+    assert gone == ('slot "joinery_t"', 'publication "joinery_t"', str(spool.path))
+    assert again == ()
+    assert (dropped.capturing, dropped.read, dropped.kept_bytes) == (False, False, None)
+    assert ("table", f"{TABLE}: is not there") in dropped.rows()
+    assert not spool.path.exists()
+    assert [] == link.execute("select pubname from pg_publication").fetchall()
+
+
+def test_a_paused_capture_holds_no_slot_and_goes_on_where_it_was(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        paused = [spool.pause("ada@shop"), spool.pause("bob@shop")]
+        until(lambda: not spool.held())
+        link.execute("insert into customer values (1, 'Ada')")
+        with pytest.raises(CaptureError, match='source "t" is paused') as refused:
+            capture.reach_end()
+        state = state_of("t", database(server), spool)
+        resumed = [spool.resume(), spool.resume()]
+        capture.reach_end()
+
+    assert (paused, resumed) == ([True, False], [True, False])
+    assert refused.value.hint == "Run joinery source resume t."
+    assert ("capture", "paused by ada@shop") == (state.rows()[1][0], state.rows()[1][1][:18])
+    assert capture.error is None
+    assert len(list((spool.path / "files" / TABLE).glob("*.jsonl"))) == 1
+
+
+@pytest.mark.parametrize("then", ["warn", "stop", "drop"])
+def test_a_log_above_its_limit_is_warned_of_or_ends_the_capture(
+    server: Service, link: Connection, spool: SpoolFolder, then: Beyond
+) -> None:
+    prepare(database(server), spool)
+    link.execute("select pg_create_logical_replication_slot('joinery_t', 'pgoutput')")
+    warned: list[RunWarning] = []
+
+    tending = tended(server, spool, WalLimit(bytes=1, then=then), warned)
+    goes_on = tending.look()
+
+    assert goes_on == (then == "warn")
+    assert ["WARN_WAL"] * (then == "warn") == [each.code for each in warned]
+    assert tending.error is None or tending.error.drops == (then == "drop")
+
+
+def tended(
+    server: Service, spool: SpoolFolder, limit: WalLimit, warned: list[RunWarning]
+) -> Tending:
+    return Tending(
+        database(server),
+        spool,
+        name="t",
+        keep_s=1.0,
+        applied=lambda reader: {},
+        max_wal=limit,
+        on_warning=warned.append,
+    )
+
+
+def test_a_log_above_its_limit_is_let_go_of_before_the_capture_ends(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    limit = WalLimit(bytes=1, then="drop")
+    with capturing(database(server), spool, limit) as capture:
+        until(lambda: capture.error)
+
+    assert isinstance(capture.error, TooMuchLogError)
+    assert "more than max_wal" in capture.error.message
+    assert [] == link.execute("select slot_name from pg_replication_slots").fetchall()
+
+
+def test_a_reading_beside_the_log_waits_for_what_began_before_its_place(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    prepared = prepare(database(server), spool)
+    spool.note_begun()
+    spool.read_again()
+    (spool.path / "position.json").write_text('{"lsn": 1, "written_at_ms": 1, "file": 0}')
+    asked: list[str] = []
+    joining = Joining(database(server), spool, prepared.settings, asked.append)
+
+    with psycopg.connect(server.address) as before, psycopg.connect(server.address) as after:
+        before.execute("insert into customer values (1, 'before')")
+        joining.look()
+        after.execute("insert into customer values (2, 'after')")
+        (written,) = after.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone() or (0,)
+        joining.look()
+        waiting = list(asked)
+        before.commit()
+        joining.look()
+    (request,) = map(json.loads, asked)
+    joining.read(5)
+
+    assert waiting == []
+    assert request["begun_at"] < written
+    assert request["connector"]["table.include.list"] == "public\\.customer"
+    assert SpoolKeep(spool).whole
+    assert spool.identity is not None
+    assert spool.identity.joining == ()
+
+
+def test_what_others_write_moves_the_slot_on_while_the_tables_are_idle(
+    server: Service, link: Connection, spool: SpoolFolder
+) -> None:
+    confirmed = "select confirmed_flush_lsn from pg_replication_slots where active"
+    with capturing(database(server), spool) as capture:
+        capture.reach_end()
+        link.execute("create table if not exists other as select generate_series(1, 1000)")
+        (written,) = link.execute("select pg_current_wal_lsn()").fetchone() or (None,)
+
+        until(lambda: moved(link, confirmed, written))
+
+    assert capture.error is None
+
+
+def moved(link: Connection, confirmed: str, written: object) -> bool:
+    found = link.execute(f"select ({confirmed}) >= %s::pg_lsn".encode(), (written,)).fetchone()
+    return bool(found and found[0])

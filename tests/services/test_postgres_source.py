@@ -1,0 +1,359 @@
+"""Documents straight from a PostgreSQL database: its own log, captured into a spool."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import psycopg
+import pytest
+from tests.services.captured import Connection, new_database, until
+
+import joinery as jn
+from joinery.capture.server import Database, mark
+from joinery.capture.spool import SpoolFolder
+from joinery.dev.service import Service
+from joinery.spark.source.spool_readers import SpoolShortError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+LIMIT_S = 120
+_KILLS = 2
+PROJECT = """\
+name: shop
+sources:
+  db: {{postgres: {{url: "{url}"}}}}
+relations:
+  customer: {{key: [id], fields: {{id: long, name: string}}}}
+  purchase:
+    key: [id]
+    fields: {{id: long, customer_id: long, amount: "decimal(10,2)", at: timestamp, day: date}}
+products:
+  profile:
+    root: customer
+    embed:
+      purchases: {{many: purchase, on: {{customer_id: id}}, fields: [id, amount, at, day]}}
+    sink: {{files: {{path: out}}}}
+"""
+
+
+@pytest.fixture
+def database(postgres: Service) -> Iterator[str]:
+    """The URL of a database of the test's own, with two tables."""
+    customer = "create table customer (id bigint primary key, name text)"
+    purchase = (
+        "create table purchase (id bigint primary key, customer_id bigint,"
+        " amount numeric(10,2), at timestamp(3), day date)"
+    )
+    with new_database(postgres, "shop", customer, purchase) as url:
+        yield url
+
+
+@pytest.fixture
+def link(database: str) -> Iterator[Connection]:
+    with closing(psycopg.connect(database, autocommit=True)) as link:
+        yield link
+
+
+@pytest.fixture
+def folder(tmp_path: Path, database: str) -> Path:
+    (tmp_path / "joinery.yaml").write_text(PROJECT.format(url=database))
+    return tmp_path
+
+
+def documents(folder: Path) -> Mapping[int, Any]:
+    """Return the documents that stand, by their key."""
+    found: dict[int, Any] = {}
+    for file in sorted((folder / "out" / "profile").glob("*.jsonl")):
+        for each in map(json.loads, file.read_text().splitlines()):
+            found[each["key"]["id"]] = each["value"]
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def truth(link: Connection) -> Mapping[int, Any]:
+    """Return the documents by SQL."""
+    rows = link.execute(
+        "select c.id, jsonb_build_object('id', c.id, 'name', c.name, 'purchases',"
+        " coalesce((select jsonb_agg(jsonb_build_object('id', p.id, 'amount', p.amount,"
+        " 'at', to_char(p.at, 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), 'day', p.day)"
+        " order by p.id) from purchase as p where p.customer_id = c.id), '[]')) from customer as c"
+    )
+    return dict(rows.fetchall())
+
+
+def test_rows_that_were_there_and_changes_since_become_documents(
+    folder: Path, link: Connection, spark: SparkSession
+) -> None:
+    link.execute("insert into customer values (1, 'Ada'), (2, 'Bob'), (3, 'Cy')")
+    link.execute("insert into purchase values (10, 1, 9.50), (11, 1, 1.25), (12, 3, 7)")
+    link.execute("update purchase set at = '2026-01-31 12:00', day = '2026-01-31' where id = 10")
+    project = jn.load(folder / "joinery.yaml")
+
+    run = jn.run(spark, project)
+    until(lambda: documents(folder) == truth(link))
+    with link.transaction():
+        link.execute("update customer set name = 'Bea' where id = 2")
+        link.execute("insert into purchase values (13, 2, 3)")
+        link.execute("update customer set id = 4 where id = 3")
+        link.execute("delete from purchase where id = 11")
+    until(lambda: documents(folder) == truth(link))
+    run.stop()
+    why = jn.why(folder, "profile", 1, absent="purchase:11")
+    assert ("position", documents(folder)[1]) == (why.ordered, json.loads(why.document or ""))
+    assert why.last is not None
+    assert ("delete", "purchase", "11") == (why.last.does, why.last.relation, why.last.key)
+    before = jn.why(folder, "profile", 1, at=str((why.last.position or 0) - 1))
+    assert [10, 11] == [each["id"] for each in json.loads(before.document or "")["purchases"]]
+    assert [each for each in why.absent if "purchase 11 was deleted at public.purchase/" in each]
+    link.execute("delete from customer where id = 1")
+    link.execute("insert into customer select each, 'n' from generate_series(10, 1000) as each")
+    jn.run(spark, project, once=True).await_termination()
+
+    assert documents(folder) == truth(link)
+    text = (folder / "joinery.yaml").read_text()
+    (folder / "joinery.yaml").write_text(text.replace('"}}\n', '", spool: {keep: 1s}}}\n', 1))
+    project = jn.load(folder / "joinery.yaml")
+    run = jn.run(spark, project)
+    files = folder / ".joinery" / "spool" / "db" / "files"
+    until(lambda: not list(files.glob("*/*.jsonl")))
+    link.execute("insert into purchase values (14, 4, 2)")
+    until(lambda: documents(folder) == truth(link))
+    run.stop()
+    with pytest.raises(SpoolShortError, match='the spool of source "db" no longer has all'):
+        jn.run(spark, project, rebuild=True)
+
+
+def test_a_capture_killed_at_any_moment_loses_nothing_and_brings_nothing_back(
+    folder: Path, link: Connection, database: str
+) -> None:
+    link.execute("insert into customer select each, 'n' from generate_series(1, 20000) as each")
+    link.execute("insert into purchase select each, each, 1 from generate_series(1, 20000) as each")
+    random, spool = Random(7), SpoolFolder(folder / ".joinery" / "spool" / "db")
+
+    with Changes(database, seed=7):
+        for _ in range(_KILLS):
+            with capturing(folder) as capture:
+                until(lambda: (spool.path / ".snapshot").is_dir() or spool.position is not None)
+                kill(capture)
+        for _ in range(_KILLS):
+            with capturing(folder) as capture:
+                until(lambda: spool.position is not None)
+                before = spool.position
+                until(lambda before=before: spool.position != before)
+                time.sleep(random.random() / 4)
+                kill(capture)
+    with capturing(folder) as capture:
+        reach_end(spool, database)
+        code = ended(capture)
+
+    assert code == 0
+    assert rows_of(spool, "customer") == stands(link, "customer")
+    assert rows_of(spool, "purchase") == stands(link, "purchase")
+
+
+def test_what_an_open_transaction_wrote_before_the_tables_were_read_is_newer(
+    folder: Path, link: Connection, database: str
+) -> None:
+    link.execute("insert into customer select each, 'n' from generate_series(1, 3) as each")
+    spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
+
+    with ExitStack() as stack:
+        one, two, three = (stack.enter_context(psycopg.connect(database)) for _ in range(3))
+        one.execute("update customer set name = 'one' where id = 1")
+        capture = stack.enter_context(capturing(folder))
+        # The slot is made once all that ran have ended: twice.
+        until(lambda: waited_for(link, one))
+        two.execute("update customer set name = 'two' where id = 2")
+        one.commit()
+        until(lambda: waited_for(link, two))
+        three.execute("update customer set name = 'three' where id = 3")
+        two.commit()
+        until(lambda: spool.position is not None)
+        three.commit()
+        reach_end(spool, database)
+        code = ended(capture)
+
+    assert code == 0
+    assert rows_of(spool, "customer") == stands(link, "customer")
+
+
+def test_a_capture_killed_within_a_transaction_reads_it_again_from_its_start(
+    folder: Path, link: Connection, database: str
+) -> None:
+    link.execute("insert into customer select each, 'n' from generate_series(1, 9999) as each")
+    spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
+    with capturing(folder) as capture:
+        until(lambda: spool.position is not None)
+        before = files_of(spool, "customer")
+        with link.transaction():
+            link.execute("insert into customer values (0, 'n')")
+            # A key's change is two records of one place.
+            link.execute("update customer set id = -id")
+        until(lambda: files_of(spool, "customer") != before)
+        kill(capture)
+    with capturing(folder) as capture:
+        reach_end(spool, database)
+        code = ended(capture)
+
+    assert code == 0
+    assert rows_of(spool, "customer") == stands(link, "customer")
+
+
+def test_a_table_joins_a_spool_while_rows_change_and_is_read_again(
+    folder: Path, link: Connection, database: str
+) -> None:
+    link.execute("insert into customer select each, 'n' from generate_series(1, 5000) as each")
+    link.execute("insert into purchase select each, each, 1 from generate_series(1, 20000) as each")
+    text = (folder / "joinery.yaml").read_text()
+    (folder / "joinery.yaml").write_text(text.replace('"}}\n', '", tables: [customer]}}\n', 1))
+    text = (folder / "joinery.yaml").read_text()
+    start, end = text.index("  purchase:"), text.index("products:")
+    text = text[:start] + text[end:].replace("embed:\n      purchases:", "#")
+    (folder / "joinery.yaml").write_text(text)
+    spool = SpoolFolder(folder / ".joinery" / "spool" / "db")
+
+    with Changes(database, seed=7):
+        with capturing(folder) as capture:
+            until(lambda: spool.position is not None)
+            both = ("public.customer", "public.purchase")
+            SpoolFolder.claim(spool.path, slot="joinery_shop_db", tables=both)
+            until(lambda: (spool.path / ".reading").is_dir())
+            kill(capture)
+        with capturing(folder) as capture:
+            until(lambda: joined(spool))
+            spool.read_again()
+            until(lambda: joined(spool))
+            capture.terminate()
+            code = capture.wait(LIMIT_S)
+    with capturing(folder) as capture:
+        reach_end(spool, database)
+        ended(capture)
+
+    assert code == 0
+    assert rows_of(spool, "customer") == stands(link, "customer")
+    assert rows_of(spool, "purchase") == stands(link, "purchase")
+
+
+def joined(spool: SpoolFolder) -> bool:
+    return spool.identity is not None and not spool.identity.joining
+
+
+class Changes(threading.Thread):
+    """Inserts, updates, deletes and moves rows, in transactions, until the block ends."""
+
+    def __init__(self, url: str, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._url, self._random, self._over = url, Random(seed), threading.Event()
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        with closing(psycopg.connect(self._url, autocommit=True)) as link:
+            while not self._over.is_set():
+                with link.transaction():
+                    for _ in range(self._random.randrange(1, 20)):
+                        self._change(link, self._random.randrange(25_000))
+
+    def _change(self, link: Connection, key: int) -> None:
+        match self._random.randrange(4):
+            case 0:
+                link.execute("delete from customer where id = %s", (key,))
+            case 1:
+                link.execute(
+                    "insert into customer values (%s, 'new') on conflict (id)"
+                    " do update set name = customer.name || 'x'",
+                    (key,),
+                )
+            case 2:
+                link.execute("update purchase set amount = amount + 1 where id = %s", (key,))
+            case _:
+                link.execute(
+                    "update purchase set id = %s where id = %s and not exists"
+                    " (select from purchase where id = %s)",
+                    (key + 1, key, key + 1),
+                )
+
+
+@contextmanager
+def capturing(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `joinery capture` for the length of a block."""
+    command = [sys.executable, "-m", "joinery.cli.main", "capture"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a capture and the Java process that it started, without warning."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    for each in (psutil.Process(process.pid), *children):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    process.terminate()
+    return process.wait(LIMIT_S)
+
+
+def reach_end(spool: SpoolFolder, database: str) -> None:
+    """Wait until all that is committed by now is in a spool."""
+    end = mark(Database(database, "", ()))
+    until(lambda: (at := spool.position) is not None and at.lsn >= end)
+
+
+def waited_for(link: Connection, other: Connection) -> bool:
+    """Return whether somebody waits for the end of a connection's transaction."""
+    found = link.execute(
+        "select from pg_locks as wanted join pg_locks as held using (transactionid)"
+        " where not wanted.granted and held.granted and held.pid = %s",
+        (other.info.backend_pid,),
+    )
+    return found.fetchone() is not None
+
+
+def files_of(spool: SpoolFolder, table: str) -> Sequence[Path]:
+    return sorted((spool.path / "files" / f"public.{table}").glob("*.jsonl"))
+
+
+def rows_of(spool: SpoolFolder, table: str) -> Mapping[int, Any]:
+    """Return the rows that a spool leads to: each key's newest by position, then place."""
+    newest: dict[int, tuple[int, Any]] = {}
+    for file in files_of(spool, table):
+        for change in map(json.loads, file.read_text().splitlines()):
+            at, before, after = change["source"]["lsn"], change["before"], change["after"]
+            if change["op"] == "d":
+                after, key = None, before["id"]
+            else:
+                key = after["id"]
+            if at >= newest.get(key, (0, None))[0]:
+                newest[key] = (at, after and typed(after))
+    return {key: row for key, (_, row) in newest.items() if row is not None}
+
+
+def typed(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {n: Decimal(str(each)) if n == "amount" else each for n, each in row.items()}
+
+
+def stands(link: Connection, table: str) -> Mapping[int, Any]:
+    rows = link.execute(f"select id, row_to_json({table}) from {table}".encode()).fetchall()
+    return {key: typed(row) for key, row in rows}

@@ -1,0 +1,134 @@
+"""Who waits for a position in the log reads what they wrote, in every sink."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import psycopg
+import pytest
+from tests.services.live_run import live_run
+from tests.services.log import Log
+
+import joinery as jn
+from joinery.dev.service import Service
+from joinery.observe.frontier import WaitTimeoutError
+
+if TYPE_CHECKING:
+    from joinery.audit.verdict import DiffReport
+
+pytestmark = [pytest.mark.services, pytest.mark.spark]
+PROJECT = """\
+name: shop
+sources:
+  changes: {{files: {{path: data}}}}
+  log: {{kafka: {{bootstrap: "{bootstrap}"}}}}
+relations:
+  customer: {{source: changes, key: [id], fields: {{id: long, name: string}}}}
+  orders:
+    source: log
+    topic: {topic}
+    format: json
+    key: [id]
+    fields: {{id: long, customer_id: long}}
+products:
+  profile:
+    root: customer
+    embed: {{orders: {{many: orders, on: {{customer_id: id}}, fields: [id]}}}}
+    sink: [{{files: {{path: out}}}}, {{sqlite: {{path: out.db}}}}]
+"""
+
+
+def shown(folder: Path) -> list[list[Any]]:
+    """Return what both sinks hold of the one customer."""
+    lines = [
+        json.loads(line)["value"]
+        for each in sorted((folder / "out" / "profile").glob("*.jsonl"))
+        for line in each.read_text().splitlines()
+    ]
+    with sqlite3.connect(folder / "out.db") as database:
+        [(held,)] = database.execute("SELECT document FROM profile").fetchall()
+    return [[each["id"] for each in found["orders"]] for found in (lines[-1], json.loads(held))]
+
+
+def spoil(folder: Path) -> None:
+    with sqlite3.connect(folder / "out.db") as database:
+        database.execute("UPDATE profile SET document = '{}'")
+
+
+def causes(report: DiffReport) -> list[tuple[str, list[str], list[str]]]:
+    """Return of each sink whether verdicts are proofs, their causes, and what is open."""
+    return [
+        (
+            each.frontier,
+            [one.cause for one in each.differences],
+            [one.why for one in each.unsettled],
+        )
+        for each in report.parts
+    ]
+
+
+@pytest.fixture
+def tables(postgres: Service) -> str:
+    """A database whose tables are those of the log, and of the files."""
+    name = f"wait_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(postgres.address, autocommit=True) as server:
+        server.execute(f'create database "{name}"'.encode())
+    return postgres.address.rpartition("/")[0] + f"/{name}"
+
+
+def fill(url: str, topic: str) -> None:
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("create table customer (id bigint primary key, name text)")
+        link.execute(f'create table "{topic}" (id int primary key, customer_id int)'.encode())
+        link.execute("insert into customer values (7, 'Ada')")
+        link.execute(f'insert into "{topic}" select n, 7 from generate_series(0, 2) n'.encode())
+
+
+def test_what_was_written_is_read_after_waiting_for_it(
+    kafka: Service, tables: str, tmp_path: Path
+) -> None:
+    topic, log = f"orders-{uuid.uuid4().hex[:8]}", Log(kafka.address, {})
+    log.create(topic)
+    file, data = tmp_path / "joinery.yaml", tmp_path / "data" / "customer"
+    file.write_text(PROJECT.format(bootstrap=log.bootstrap, topic=topic), encoding="utf-8")
+    data.mkdir(parents=True)
+    (data / "1.jsonl").write_text('{"id":7,"name":"Ada"}\n', encoding="utf-8")
+    found = []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        http = f"127.0.0.1:{free.getsockname()[1]}"
+
+    with live_run(tmp_path, "--set", f"run.http={http}") as run:
+        jn.wait(file, "profile", "customer/1.jsonl", timeout="2m")
+        for number in range(3):
+            log.put(topic, {"id": number, "customer_id": 7})
+            asked = f"product=profile&position={topic}/0/{number}&timeout=2m"
+            with urlopen(f"http://{http}/wait?{asked}", timeout=150) as answer:
+                assert 200 == answer.status
+            found.append(shown(tmp_path))
+        begun = time.monotonic()
+        with pytest.raises(WaitTimeoutError, match="has not come to"):
+            jn.wait(file, "profile", f"{topic}/0/3", timeout="1s")
+        assert time.monotonic() - begun >= 1
+        right = causes(jn.diff(file))
+        spoil(tmp_path)
+        wrong = causes(jn.diff(file))
+        repaired = causes(jn.diff(file, repair=True))
+        mended = shown(tmp_path)
+        spoil(tmp_path)
+        fill(tables, topic)
+        database = causes(jn.diff(file, database=tables))
+        assert 0 == run.stop()
+
+    assert [[[0]] * 2, [[0, 1]] * 2, [[0, 1, 2]] * 2] == found
+    assert [("exact", [], []), ("exact", [], [])] == right == repaired
+    assert [("exact", [], []), ("exact", ["sink"], [])] == wrong
+    assert [[0, 1, 2], [0, 1, 2]] == mended
+    assert [("probable", [], []), ("probable", ["sink"], [])] == database

@@ -1,0 +1,186 @@
+"""A person erased: a canary in a thousand subjects' rows is sealed before, and gone after.
+
+The figure of the issue: 1,000 subjects, two personal columns, joined by a blind index.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import joinery as jn
+from joinery.app.logs import WhyError
+from joinery.app.why import why
+from joinery.spark.batch.run import Run, RunOptions
+from joinery.spark.frames.frame import FrameError
+from joinery.vault.erasure import erase
+from joinery.vault.prove import Proof, prove_erased
+from joinery.vault.tables import open_vault
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SUBJECTS = 1_000
+CANARY, CONTROL = "c4n4ry", "legible"
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+vault: {sqlite: {path: keys/vault.db}, master: "not a secret, since this is only a test"}
+relations:
+  person:
+    key: [id]
+    fields: {id: long, email: string, phone: string, name: string}
+    personal: {subject: id, fields: [email, phone], join: [email]}
+  letter:
+    key: [id]
+    fields: {id: long, email: string, topic: string}
+    personal: {subject: id, fields: [email], join: [email]}
+products:
+  profile:
+    root: person
+    embed: {letters: {many: letter, on: [email], fields: [id, topic, email]}}
+    sink:
+      - sqlite: {path: clear.db, reveal: true}
+      - files: {path: out}
+"""
+
+Row = dict[str, Any]
+
+
+def email(number: int) -> str:
+    return f"{CANARY}-{number}@example.org"
+
+
+def person(number: int) -> Row:
+    told = {"id": number, "email": email(number), "phone": f"{CANARY} 0049 {number}"}
+    return {**told, "name": f"{CONTROL} {number}"}
+
+
+def change(folder: Path, topic: str, name: str, *rows: Row | str) -> None:
+    part = folder / "data" / topic / f".{name}"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    lines = (each if isinstance(each, str) else json.dumps(each) for each in rows)
+    part.write_text("".join(f"{each}\n" for each in lines))
+    part.rename(part.with_name(f"{name}.jsonl"))
+
+
+def run(spark: SparkSession, project: Any, *, rebuild: bool = False) -> None:
+    started = Run(project.spec, project.plan, RunOptions(once=True, rebuild=rebuild))
+    started.prepare()
+    started.start(spark)
+    started.await_termination()
+
+
+def shown(folder: Path) -> dict[int, str]:
+    """Return the documents of the sink that reveals, as the bytes that stand there."""
+    with sqlite3.connect(folder / "clear.db") as database:
+        return dict(database.execute("SELECT id, document FROM profile").fetchall())
+
+
+def holding(folder: Path, text: str) -> set[str]:
+    """Return what holds a text, but the source's own log."""
+    raw = text.encode()
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    found = {str(each.relative_to(folder)) for each in files if raw in each.read_bytes()}
+    return {each for each in found if not each.startswith("data/")}
+
+
+def erased(project: Any, relation: str, subject: int) -> None:
+    vault = open_vault(project.spec)
+    read = {each.name: each for each in project.products["profile"].plan.relations}
+    erase(project.spec, project.plan, vault, read[relation], str(subject))
+    vault.close()
+
+
+def proof(project: Any, subject: int) -> Proof:
+    vault = open_vault(project.spec)
+    name = vault.name_of("person", str(subject))
+    found = prove_erased(project.spec, project.plan, vault, name, email(subject))
+    vault.close()
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Any:
+    (tmp_path / "joinery.yaml").write_text(PROJECT)
+    people = [person(number) for number in range(SUBJECTS)]
+    letters = [
+        {"id": each, "email": email(each % 100), "topic": f"topic {each}"} for each in range(200)
+    ]
+    broken = [
+        f'{{"id": 1, "email": "{CANARY}',
+        json.dumps({**person(3), "email": 17, "phone": "x"}),
+    ]
+    change(tmp_path, "person", "1", *people, *broken)
+    change(tmp_path, "letter", "1", *letters)
+    return jn.load(tmp_path / "joinery.yaml")
+
+
+def test_a_canary_is_nowhere_readable_but_in_sinks_that_reveal_and_nowhere_once_erased(
+    spark: SparkSession, project: Any, tmp_path: Path
+) -> None:
+    run(spark, project)
+
+    before = shown(tmp_path)
+    ann = json.loads(before[5])
+    assert (ann["email"], ann["phone"]) == (email(5), f"{CANARY} 0049 5")
+    assert [email(5), email(5)] == [each["email"] for each in ann["letters"]]
+    assert len(before) == SUBJECTS
+    assert {"clear.db"} == holding(tmp_path, CANARY)
+    assert any(each.startswith(".joinery/checkpoint/") for each in holding(tmp_path, CONTROL))
+    (file,) = (tmp_path / "out/profile").glob("*.jsonl")
+    hidden = [json.loads(line)["value"] for line in file.read_text().splitlines()]
+    assert {None} == {each["email"] for each in hidden} | {each["phone"] for each in hidden}
+    assert 200 == sum(len(each["letters"]) for each in hidden)
+    letters = [
+        json.loads(line)
+        for file in (tmp_path / ".joinery/dead_letters").glob("*.jsonl")
+        for line in file.read_text().splitlines()
+    ]
+    assert ["undecodable", "wrong_type"] == sorted(each["reason"] for each in letters)
+    assert all(each["value"].startswith("jyd1:") for each in letters)
+    assert proof(project, 5).found  # the key is there, and the sink that reveals
+
+    erased(project, "person", 5)
+    erased(project, "person", 5_000)  # never was, and is now destroyed
+    erased(project, "letter", 7)  # a subject of its own
+    change(tmp_path, "person", "2", person(5_000), {**person(5), "name": "anew"})
+    run(spark, project)
+
+    after = shown(tmp_path)
+    gone = json.loads(after[5])
+    assert (gone["email"], gone["phone"], gone["letters"]) == (None, None, [])
+    assert gone["name"] == "anew"
+    assert json.loads(after[5_000])["email"] is None
+    seventh = json.loads(after[7])
+    assert [(each["id"], each["email"]) for each in seventh["letters"]] == [(107, email(7))]
+    others = before.keys() - {5, 7}
+    assert {each: before[each] for each in others} == {each: after[each] for each in others}
+    assert not proof(project, 5).found
+    assert not proof(project, 5).unlooked
+    assert proof(project, 5).sources  # the source's own log, apart
+
+    run(spark, project, rebuild=True)
+    assert after == shown(tmp_path)
+
+    # From the beginning, without what the checkpoint remembered: the vault does.
+    shutil.rmtree(tmp_path / ".joinery")
+    (tmp_path / "clear.db").unlink()
+    shutil.rmtree(tmp_path / "out")
+    run(spark, project)
+    assert after == shown(tmp_path)
+    assert not proof(project, 5).found
+
+
+def test_what_cannot_seal_is_refused(spark: SparkSession, project: Any, tmp_path: Path) -> None:
+    with pytest.raises(FrameError, match="personal columns"):
+        project.products["profile"].documents(spark, {"person": spark.range(1)})
+    with pytest.raises(WhyError, match="personal columns"):
+        why(tmp_path / "joinery.yaml", "profile", "5", records=10)

@@ -1,0 +1,131 @@
+"""The state of a checkpoint goes on in another number of partitions, with nothing sent again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from joinery.app.project import load
+from joinery.delivery.lease import Lease, LeaseHeldError
+from joinery.plan.stream import outputs_of
+from joinery.spark.batch.run import run
+from joinery.spark.batch.setup import select_queries
+from joinery.spark.recovery import rescale as rescaling
+from joinery.spark.recovery.checkpoint import partitions_of
+from joinery.spark.recovery.rescale import RescaleError, rescale
+
+pytestmark = pytest.mark.spark
+PROJECT = """\
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string, city: string}}
+  order: {key: [id], fields: {id: long, customer_id: long, total: long}}
+products:
+  profile:
+    group: shop
+    root: customer
+    embed: {orders: {many: order, on: {customer_id: id}, fields: [id, total]}}
+    sink: {files: {path: out}}
+  cities:
+    group: shop
+    aggregate: customer
+    by: [city]
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+run: {spark: {spark.sql.shuffle.partitions: "2"}}
+"""
+CUSTOMERS = [{"id": i, "name": f"c{i}", "city": f"city {i % 5}"} for i in range(30)]
+ORDERS = [{"id": i, "customer_id": i % 30, "total": i} for i in range(90)]
+
+
+def feed(folder: Path, number: int, **rows: list[dict[str, Any]]) -> None:
+    for relation, each in rows.items():
+        file = folder / "data" / relation / f"{number}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in each), encoding="utf-8")
+
+
+def run_once(spark: SparkSession, folder: Path) -> Mapping[str, int]:
+    ended = run(spark, load(folder / "joinery.yaml"), once=True)
+    ended.await_termination()
+    counts = ended.progress.documents
+    return {name: each.get("upserts", 0) for name, each in counts.items()}
+
+
+def documents(folder: Path, product: str) -> dict[str, Any]:
+    lines = (
+        json.loads(line)
+        for file in sorted((folder / "out" / product).glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    )
+    newest: dict[str, Any] = {}
+    for each in sorted(lines, key=lambda line: line["version"]):
+        newest[json.dumps(each["key"])] = each["value"]
+    return newest
+
+
+class BrokenOffError(Exception):
+    """The command was killed."""
+
+
+def break_off(checkpoint: Path) -> None:
+    raise BrokenOffError
+
+
+def test_state_goes_on_in_another_number_of_partitions(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    feed(tmp_path, 1, customer=CUSTOMERS, order=ORDERS[:60])
+    run_once(spark, tmp_path)
+    project = load(tmp_path / "joinery.yaml")
+    products = select_queries(outputs_of(project.plan))["shop"]
+
+    with monkeypatch.context() as broken:
+        broken.setattr(rescaling, "mark_done", break_off)
+        with pytest.raises(BrokenOffError):
+            rescale(project.spec, "shop", products, 3, lambda: spark)
+    assert 2 == partitions_of(tmp_path / ".joinery/checkpoint/shop")
+
+    begun = tmp_path / ".joinery/checkpoint/_rebuild/shop"
+    begun.mkdir(parents=True)
+    with pytest.raises(RescaleError, match='a rebuild of query "shop" was begun'):
+        rescale(project.spec, "shop", products, 3, lambda: spark)
+    begun.rmdir()
+    before = rescale(project.spec, "shop", products, 3, lambda: spark)
+    feed(tmp_path, 2, order=ORDERS[60:], customer=[{**CUSTOMERS[7], "city": "city 0"}])
+    sent = run_once(spark, tmp_path)
+
+    checkpoint = tmp_path / ".joinery/checkpoint/shop"
+    assert 2 == before
+    assert 3 == partitions_of(checkpoint)
+    assert rescale(project.spec, "shop", products, 3, lambda: spark) is None
+    assert {"profile": 30, "cities": 2} == sent
+    found = documents(tmp_path, "profile")
+    assert {json.dumps({"id": i}): 3 for i in range(30)} == {
+        key: len(value["orders"]) for key, value in found.items()
+    }
+    counts = {value["city"]: value["n"] for value in documents(tmp_path, "cities").values()}
+    assert {"city 0": 7, "city 1": 6, "city 2": 5, "city 3": 6, "city 4": 6} == counts
+
+
+def test_what_runs_or_never_ran_is_not_rescaled(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    project = load(tmp_path / "joinery.yaml")
+    products = select_queries(outputs_of(project.plan))["shop"]
+    lease = Lease(tmp_path / ".joinery/checkpoint/_leases/shop.lease", "shop")
+
+    with pytest.raises(RescaleError, match="has no checkpoint yet"):
+        rescale(project.spec, "shop", products, 3, lambda: spark)
+    lease.take()
+    try:
+        with pytest.raises(LeaseHeldError):
+            rescale(project.spec, "shop", products, 3, lambda: spark)
+    finally:
+        lease.release()

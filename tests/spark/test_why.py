@@ -1,0 +1,161 @@
+"""`joinery why` and `jn.why` over the change files of a project."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import joinery as jn
+from joinery.app.logs import WhyError
+from joinery.cli.main import app
+from joinery.spark.source.log_order import MomentError
+
+PROJECT = """\
+name: shop
+sources: {changes: {files: {path: data}}}
+defaults: {source: changes, format: json}
+relations:
+  customer: {key: [id], fields: {id: long, name: string}}
+  order:
+    key: [shop, number]
+    fields: {shop: string, number: long, customer_id: long, price: "decimal(8,2)"}
+products:
+  profile:
+    root: customer
+    fields: [name]
+    embed:
+      orders: {many: order, on: {customer_id: id}, fields: [number, price], order: [number]}
+    sink: {files: {path: out}}
+  receipt:
+    root: order
+    fields: [price]
+    embed: {customer: {one: customer, on: {id: customer_id}, fields: [name]}}
+    sink: {files: {path: out}}
+  totals:
+    aggregate: order
+    by: [shop]
+    values: {n: count(*)}
+    sink: {files: {path: out}}
+"""
+CUSTOMERS = ('{"id":1,"name":"Ada"}', '{"id":2,"name":"Bo"}', "not json")
+ORDERS = (
+    '{"shop":"a","number":1,"customer_id":1,"price":1.50}',
+    '{"shop":"b","number":2,"customer_id":1,"price":2.00}',
+    '{"shop":"a","number":1,"customer_id":1,"price":3.50}',
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("why")
+    (made / "joinery.yaml").write_text(PROJECT, encoding="utf-8")
+    for name, lines, at in (("order", ORDERS, 1_000), ("customer", CUSTOMERS, 2_000)):
+        file = made / "data" / name / "1.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.utime(file, (at, at))
+    return made
+
+
+def test_the_rows_of_a_document_are_told_with_their_records(folder: Path) -> None:
+    found = jn.why(folder, "profile", 1)
+
+    assert [
+        ("(root)", "customer", "1", "customer/1.jsonl/1"),
+        ("orders[0]", "order", '["a",1]', "order/1.jsonl/3"),
+        ("orders[1]", "order", '["b",2]', "order/1.jsonl/2"),
+    ] == [(each.path, each.relation, each.key, each.place) for each in found.parts]
+    assert found.document is not None
+    assert ["3.50", "2.00"] == [
+        each["price"] for each in json.loads(found.document, parse_float=str)["orders"]
+    ]
+    # The customers' file is the newer one, so its record made the document.
+    assert found.last is not None
+    assert ("customer/1.jsonl/1", 1) == (found.last.place, found.altered)
+    assert "customer/1.jsonl/1 *" in found._repr_html_()
+
+
+def test_a_document_is_told_as_it_was(folder: Path) -> None:
+    with pytest.raises(WhyError, match="no record of customer has the key 1"):
+        jn.why(folder, "profile", 1, at="1970-01-01T00:20:00Z")  # before the customers' file
+
+    assert jn.why(folder, "profile", 1, at="1970-01-01T00:33:20").document is not None
+
+
+@pytest.mark.parametrize("at", ["yesterday", "17"])
+def test_a_moment_that_is_none_is_refused(folder: Path, at: str) -> None:
+    with pytest.raises(MomentError, match=f'"{at}" is n'):
+        jn.why(folder, "profile", 1, at=at)
+
+
+def test_where_a_row_goes(folder: Path) -> None:
+    (found,) = jn.where_to(folder, "order:a,1", "profile")
+
+    assert ("profile", "orders", ("1",)) == (found.product, found.path, found.roots)
+
+
+def test_where_a_row_goes_in_all_products(folder: Path) -> None:
+    found = jn.where_to(folder, "customer:1")
+
+    assert [
+        ("profile", "", ("1",)),
+        ("receipt", "customer", ('["a",1]', '["b",2]')),
+    ] == [(each.product, each.path, each.roots) for each in found]
+
+
+def test_the_command_says_why(folder: Path) -> None:
+    done = CliRunner().invoke(app, ["why", "1", "--product", "profile", "--file", str(folder)])
+
+    lines = done.output.splitlines()
+    assert 0 == done.exit_code
+    assert "profile 1" == lines[0]
+    assert 'orders[1]  order ["b",2]  order/1.jsonl/2' in lines
+    assert any(
+        each.startswith("* 1 change has altered it; the last was the upsert") for each in lines
+    )
+
+
+def test_the_command_says_why_not(folder: Path) -> None:
+    line = ["why", "2", "--product", "profile", "--not", "order:b,2", "--file", str(folder)]
+    done = CliRunner().invoke(app, line)
+
+    assert 0 == done.exit_code
+    assert (
+        'order ["b",2] is not in orders: it has customer_id = 1, and the row above has id = 2'
+        " (customer_id = id)" == done.output.splitlines()[0]
+    )
+
+
+def test_json_has_the_same(folder: Path) -> None:
+    line = ["why", "1", "--product", "profile", "--json", "--file", str(folder)]
+    told = json.loads(CliRunner().invoke(app, line).stdout)
+
+    assert ["customer", "order", "order"] == [each["relation"] for each in told["parts"]]
+    assert "Ada" == told["last"]["differences"][0]["after"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("product", "key", "absent", "said"),
+    [
+        ("profil", 1, None, 'there is no product "profil"'),
+        ("totals", 1, None, "why covers documents only"),
+        ("profile", 7, None, "no record of customer has the key 7"),
+        ("profile", 1, "basket:1", '"basket:1" names no row that product "profile" reads'),
+    ],
+)
+def test_what_has_no_answer_is_refused(
+    folder: Path, product: str, key: int, absent: str | None, said: str
+) -> None:
+    with pytest.raises(WhyError, match=said):
+        jn.why(folder, product, key, absent=absent)
+
+
+def test_a_key_that_is_not_there_may_be_a_dead_letter(folder: Path) -> None:
+    with pytest.raises(WhyError) as told:
+        jn.why(folder, "profile", 7)
+
+    assert "1 records of customer are dead letters" in str(told.value.detail)

@@ -1,0 +1,186 @@
+"""The verdict on a document: what two snapshots and two looks at the sink prove."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from joinery.audit.key import KeyTexts
+from joinery.audit.look import Comparison, Found, Pace, Shown
+from joinery.model.change import Key
+from joinery.model.type import LONG, Field
+from joinery.plan.nodes import Relation
+from joinery.sinks.reader import Held
+
+ITEM = Relation("item", "db", "public.item", "debezium-json", ("id",), (Field("id", LONG),))
+Rows = Mapping[int, str | None]
+
+
+class Database:
+    """A database that shows one state after the other, one a snapshot."""
+
+    def __init__(self, *states: Rows, quiet: bool = True, shows: bool = True) -> None:
+        self._states, self._quiet, self._shows = list(states), quiet, shows
+        self.taken = 0
+
+    def roots(self, after: Key | None, most: int) -> Sequence[Key]:
+        keys = sorted((each,) for each in self._now)
+        return [each for each in keys if after is None or each > after][:most]
+
+    def present(self, keys: Sequence[Key]) -> Collection[Key]:
+        return {each for each in keys if each[0] in self._now}
+
+    def documents(
+        self, keys: Sequence[Key], *, at_least: int = 0, noting: bool = True
+    ) -> Shown | None:
+        if at_least and not self._shows:
+            return None
+        now, self.taken = self._now, self.taken + 1
+        versions = frozenset() if self._quiet else frozenset([self.taken])
+        return Shown(self.taken, {each: now.get(each[0]) for each in keys}, {}, versions)
+
+    @property
+    def _now(self) -> Rows:
+        return self._states[min(self.taken, len(self._states) - 1)]
+
+
+class Target:
+    """A sink that holds one state after the other, one a look."""
+
+    target = "a target"
+
+    def __init__(self, *states: Rows, versions: bool = False) -> None:
+        self._states, self._looks, self._versions = list(states), 0, versions
+
+    def keys(self) -> Iterator[str]:
+        yield from (f'{{"id":{each}}}' for each, text in self._now.items() if text is not None)
+
+    def read(self, keys: Sequence[str]) -> Mapping[str, Held]:
+        now, self._looks = self._now, self._looks + 1
+        version = self._looks if self._versions else 1
+        told = {f'{{"id":{each}}}': text for each, text in now.items()}
+        return {k: Held(str(told[k]), version) for k in keys if told.get(k) is not None}
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def _now(self) -> Rows:
+        return self._states[min(self._looks, len(self._states) - 1)]
+
+
+class Run:
+    """A run that has applied all at once, or nothing in time."""
+
+    def __init__(self, *, in_time: bool = True) -> None:
+        self._in_time = in_time
+        self.asked = 0
+
+    def reach(self, place: int) -> bool:
+        self.asked += 1
+        return self._in_time
+
+    def heard(self) -> int:
+        return 1
+
+
+def compared(
+    database: Database, target: Target, run: Run | None = None, share: float = 1.0
+) -> Found:
+    pace = Pace(share=share, pause=lambda seconds: None)
+    keys = KeyTexts(ITEM)
+    return Comparison(keys, database, target, run or Run(), pace=pace, found=Found()).run()
+
+
+def wrong(found: Found) -> list[tuple[str, str]]:
+    return [(each.key, each.kind) for each in found.differences]
+
+
+def test_what_is_altered_missing_or_extra_is_wrong() -> None:
+    found = compared(Database({1: "a", 2: "b", 3: "c"}), Target({1: "a", 2: "x", 4: "d"}))
+
+    assert wrong(found) == [
+        ('{"id":2}', "differs"),
+        ('{"id":3}', "missing"),
+        ('{"id":4}', "extra"),
+    ]
+    assert (4, [], []) == (found.compared, found.unsettled, found.unreadable)
+
+
+def test_a_verdict_has_a_time_from_before_its_first_snapshot() -> None:
+    database = Database({1: "a"})
+    pace = Pace(pause=lambda seconds: None, now_us=lambda: 100 + database.taken)
+    comparison = Comparison(
+        KeyTexts(ITEM), database, Target({1: "x"}), Run(), pace=pace, found=Found()
+    )
+
+    [difference] = comparison.run().differences
+
+    # The first look takes one snapshot, the verdict two.
+    assert (101, 3) == (difference.judged_us, database.taken)
+
+
+def test_a_document_that_comes_to_the_sink_later_is_right() -> None:
+    found = compared(Database({1: '"b"'}), Target({1: '"a"'}, {1: '"a"'}, {1: '"b"'}))
+
+    assert ([], [], 1) == (wrong(found), found.unsettled, found.again)
+
+
+def test_a_document_that_changes_back_and_forth_is_never_called_wrong() -> None:
+    flips = [{1: '"a"'} if turn % 2 else {1: '"b"'} for turn in range(40)]
+
+    found = compared(Database(*flips), Target({1: '"c"'}))
+
+    assert ([], ['{"id":1}']) == (wrong(found), [each.key for each in found.unsettled])
+
+
+def test_equal_documents_of_rows_that_changed_meanwhile_prove_nothing() -> None:
+    found = compared(Database({1: '"a"'}, quiet=False), Target({1: '"b"'}))
+
+    assert ([], 1) == (wrong(found), len(found.unsettled))
+
+
+def test_a_sink_whose_version_rises_meanwhile_proves_nothing() -> None:
+    found = compared(Database({1: '"a"'}), Target({1: '"b"'}, versions=True))
+
+    assert ([], 1) == (wrong(found), len(found.unsettled))
+
+
+def test_what_was_not_applied_in_time_is_unsettled() -> None:
+    found = compared(Database({1: '"a"'}), Target({1: '"b"'}), Run(in_time=False))
+
+    assert [] == wrong(found)
+    assert ["what the database shows was not applied in time"] == [e.why for e in found.unsettled]
+
+
+def test_a_run_that_is_late_is_waited_for_once() -> None:
+    run, rows = Run(in_time=False), dict.fromkeys(range(1000), '"a"')
+
+    found = compared(Database(rows), Target(dict.fromkeys(range(1000), '"b"')), run)
+
+    assert (1000, 1) == (len(found.unsettled), run.asked)
+
+
+def test_a_standby_that_stays_behind_proves_nothing() -> None:
+    found = compared(Database({1: '"a"'}, shows=False), Target({1: '"b"'}))
+
+    assert ["the database that was compared with is behind"] == [e.why for e in found.unsettled]
+
+
+def test_a_sample_has_the_same_keys_on_both_sides() -> None:
+    rows = dict.fromkeys(range(1000), '"a"')
+
+    found = compared(Database(rows), Target(rows), share=0.1)
+
+    assert ([], []) == (wrong(found), found.unsettled)
+    assert 50 < found.compared < 150
+
+
+def test_a_comparison_goes_on_where_another_one_stopped() -> None:
+    rows = dict.fromkeys(range(1000), '"a"')
+    begun = Found(after='{"id":899}', compared=900)
+
+    pace = Pace(pause=lambda seconds: None)
+    target = Target({**rows, 950: '"b"', 3: '"b"'})
+    found = Comparison(KeyTexts(ITEM), Database(rows), target, Run(), pace=pace, found=begun).run()
+
+    assert ([('{"id":950}', "differs")], 1000) == (wrong(found), found.compared)

@@ -1,0 +1,125 @@
+"""How far a product has come, by what Spark keeps of its batches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import joinery as jn
+from joinery.observe.frontier import WaitError, WaitTimeoutError
+
+PROJECT = """\
+name: shop
+sources:
+  data: {files: {path: data}}
+  log: {kafka: {bootstrap: "127.0.0.1:9"}}
+relations:
+  customer: {source: data, key: [id], fields: {id: long}}
+  orders: {source: log, key: [id], fields: {id: long, customer_id: long}}
+  other: {source: log, key: [id], fields: {id: long}}
+products:
+  profile:
+    root: customer
+    embed: {orders: {many: orders, on: {customer_id: id}}}
+    sink: {files: {path: out}}
+  calm: {root: customer, emit: {settle: 2s}, sink: {files: {path: out}}}
+"""
+FILES = {
+    "format": 1,
+    "topics": {"customer": {"done": "0-1", "open": [[2, 5, 90]], "lines": 9, "bytes": 9}},
+}
+SEEN = [{"topic": "customer", "number": n, "file": f"{n}.jsonl"} for n in range(4)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    found = tmp_path / "joinery.yaml"
+    found.write_text(PROJECT, encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def checkpoint(file: Path) -> Path:
+    """A checkpoint with batch 4 committed, and batch 5 begun."""
+    root = file.parent / ".joinery" / "checkpoint" / "profile"
+    sources = [{"name": "data", "kind": "files"}, {"name": "log", "kind": "kafka"}]
+    write(root / "joinery.sources.json", json.dumps(sources))
+    for number, offset in ((4, 10), (5, 20)):
+        lines = ["v1", "{}", json.dumps(FILES), json.dumps({"orders": {"0": offset, "1": 3}})]
+        write(root / "offsets" / str(number), "\n".join(lines))
+    write(root / "commits" / "4", "v2\n{}")
+    labels = [{"format": 1, "all": False}, *SEEN]
+    write(root / "sources" / "0" / "000000000.labels", "\n".join(map(json.dumps, labels)))
+    return root
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def has(file: Path, *positions: str) -> bool:
+    try:
+        jn.wait(file, "profile", *positions, timeout="0s")
+    except WaitTimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.usefixtures("checkpoint")
+@pytest.mark.parametrize(
+    "position",
+    ["orders/0/9", "orders/1/2", "customer/1.jsonl", "customer/0.jsonl/999", "customer/2.jsonl/5"],
+)
+def test_what_a_committed_batch_read_is_passed(file: Path, position: str) -> None:
+    assert has(file, position)
+
+
+@pytest.mark.usefixtures("checkpoint")
+@pytest.mark.parametrize(
+    "position",
+    [
+        "orders/0/10",  # Batch 5 has read it, and is not committed.
+        "orders/7/0",
+        "customer/2.jsonl/6",
+        "customer/2.jsonl",
+        "customer/3.jsonl/1",
+        "customer/4.jsonl/1",
+    ],
+)
+def test_what_none_has_read_is_not(file: Path, position: str) -> None:
+    assert not has(file, position)
+    assert not has(file, "orders/0/9", position)
+
+
+def test_nothing_is_passed_before_the_first_batch(file: Path) -> None:
+    assert not has(file, "orders/0/0")
+    assert not has(file, "customer/0.jsonl/1")
+
+
+def test_a_batch_that_is_committed_meanwhile_is_waited_for(file: Path, checkpoint: Path) -> None:
+    write(checkpoint / "commits" / "5", "v2\n{}")
+
+    assert has(file, "orders/0/19")
+
+
+@pytest.mark.parametrize(
+    ("product", "position", "timeout", "problem"),
+    [
+        ("profle", "orders/0/1", "1s", 'no product or stream "profle".*Did you mean profile'),
+        ("profile", "ordres/0/1", "1s", "of no topic that the product reads.*mean orders"),
+        ("profile", "other/0/1", "1s", "of no topic that the product reads"),
+        ("profile", "orders/0", "1s", "no record of a partition.*orders/0/1042"),
+        ("profile", "orders/a/1", "1s", "no record of a partition"),
+        ("profile", "customer/1.jsonl/0", "1s", "no line of a file"),
+        ("profile", "orders/0/1", "soon", "no time to wait"),
+        ("calm", "customer/1.jsonl", "1s", "holds documents back"),
+    ],
+)
+def test_what_cannot_be_waited_for_is_told(
+    file: Path, product: str, position: str, timeout: str, problem: str
+) -> None:
+    with pytest.raises(WaitError, match=f"(?s){problem}"):
+        jn.wait(file, product, position, timeout=timeout)

@@ -1,0 +1,34 @@
+"""What follows for a product from the products that it reads."""
+
+from __future__ import annotations
+
+from joinery.plan.build import build_plan
+from joinery.testing.conformance.runner import load_text
+
+HOURS = """
+relations:
+  sale: {key: [id], fields: {id: long, shop: string, amount: int, at: timestamp}, time: at}
+  hours: {product: hourly, time: window_start}
+products:
+  hourly:
+    aggregate: sale
+    by: [shop]
+    window: {tumbling: 1h}
+    values: {total: sum(amount)}
+    group: shops
+    ready: [sale]
+  dear: {pattern: hours, by: [shop], match: A A, define: {A: total > 9}, WITHIN group: shops}
+"""
+
+
+def test_a_product_waits_for_what_it_reads_waits_for() -> None:
+    plan = build_plan(load_text(HOURS.replace("WITHIN", "within: 2h,")))
+
+    assert [("sale",), ("sale",)] == [each.ready for each in plan.products]
+
+
+def test_a_pattern_over_a_product_is_warned_of_since_its_rows_are_never_late() -> None:
+    plan = build_plan(load_text(HOURS.replace("WITHIN", "within: 2h,")))
+
+    (warning,) = [each for each in plan.warnings if each.code == "PLAN_UNBOUNDED"]
+    assert 'the rows of product "hourly" are kept for ever' == warning.message

@@ -1,0 +1,99 @@
+"""Documents read back from sinks are those that were written, the newest of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from joinery.errors import SinkError
+from joinery.model.type import LONG, STRING, Decimal, Field, Struct
+from joinery.sinks.line import StagedRow
+from joinery.sinks.protocol import StagedBatch, make_sink
+from joinery.sinks.reader import DocumentReader, Held, make_reader
+
+KEY = Struct((Field("owner", STRING), Field("number", LONG), Field("price", Decimal(5, 2))))
+ONE, TWO = '{"owner":"ä\\"","number":1,"price":1.50}', '{"owner":"b","number":2,"price":2.00}'
+OPTIONS: Mapping[str, Mapping[str, object]] = {
+    "files": {"path": "out"},
+    "sqlite": {"path": "out.db"},
+}
+
+
+@pytest.fixture(params=OPTIONS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def write(kind: str, folder: Path, batch_id: int, *rows: StagedRow, after: int = 0) -> None:
+    part = folder / f"{batch_id}-{after}.part"
+    part.write_text("".join(each.line() for each in rows), encoding="utf-8")
+    sink = make_sink(kind, "item", OPTIONS[kind], folder)
+    sink.open()
+    sink.write(
+        StagedBatch(
+            product="item",
+            query="item",
+            query_id="q",
+            batch_id=batch_id,
+            files=(part,),
+            key=KEY,
+            value=Struct(()),
+            epoch=1,
+            after=after,
+        )
+    )
+    sink.close()
+
+
+def reader_of(kind: str, folder: Path, **more: object) -> DocumentReader:
+    given = {**OPTIONS[kind], **more}
+    return make_reader(kind, given, product="item", folder=folder, key=KEY, value=Struct(()))
+
+
+def test_the_newest_documents_are_read_back(kind: str, tmp_path: Path) -> None:
+    write(kind, tmp_path, 1, StagedRow(ONE, '{"a":1}', 10), StagedRow(TWO, '{"a":2}', 10))
+    reader = reader_of(kind, tmp_path)
+    first = reader.read([ONE, TWO])
+    write(kind, tmp_path, 2, StagedRow(ONE, '{"a":3}', 20), StagedRow(TWO, None, 20))
+
+    second, keys = reader.read([ONE, TWO]), [*reader.keys()]
+    reader.close()
+
+    assert {ONE: Held('{"a":1}', 10), TWO: Held('{"a":2}', 10)} == first
+    assert {ONE: Held('{"a":3}', 20)} == second
+    assert 1 == len(keys)
+
+
+def test_what_is_sent_between_two_batches_stands_between_them(tmp_path: Path) -> None:
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":1}', 10))
+    write("files", tmp_path, 2, StagedRow(ONE, '{"a":3}', 30))
+    write("files", tmp_path, 1, StagedRow(ONE, '{"a":2}', 11), after=1_795_691_427_548)
+
+    names = sorted(each.name for each in (tmp_path / "out" / "item").glob("*.jsonl"))
+
+    assert [
+        "000001-0000000001.jsonl",
+        "000001-00000000011795691427548.jsonl",
+        "000001-0000000002.jsonl",
+    ] == names
+    assert {ONE: Held('{"a":3}', 30)} == reader_of("files", tmp_path).read([ONE])
+
+
+def test_a_sink_that_was_never_written_holds_nothing(tmp_path: Path) -> None:
+    assert {} == reader_of("files", tmp_path).read([ONE])
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "why"),
+    [
+        ("sqlite", {"mode": "columns"}, 'mode "columns" cannot be read back yet'),
+        ("files", {"spool": True}, "has a spool"),
+    ],
+)
+def test_what_cannot_be_read_back_is_refused(
+    kind: str, more: Mapping[str, object], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SinkError, match=why):
+        reader_of(kind, tmp_path, **more)

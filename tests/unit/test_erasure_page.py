@@ -1,0 +1,45 @@
+"""What docs/erasure.md shows is what Joinery takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import joinery as jn
+from joinery.plan.check import check
+from joinery.testing.changes import insert
+from joinery.testing.driver import Driver
+
+PAGE = (Path(__file__).parents[2] / "docs" / "erasure.md").read_text(encoding="utf-8")
+BLOCKS = dict(
+    re.findall(
+        r"```(yaml|json customer|json subscription|json out|json erased)\n(.*?)```", PAGE, re.S
+    )
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JOINERY_MASTER_KEY", "not a secret, since this is only a test")
+    file = tmp_path / "joinery.yaml"
+    file.write_text(BLOCKS["yaml"], encoding="utf-8")
+    return file
+
+
+def test_the_project_of_the_page_has_no_problem(file: Path) -> None:
+    assert [] == [each for each in check(file) if each.severity == "error"]
+
+
+def test_the_rows_of_the_page_make_its_documents_and_an_erasure_the_last(file: Path) -> None:
+    driver = Driver(jn.load(file).products["profile"])
+
+    driver.send(
+        insert(name, **json.loads(BLOCKS[f"json {name}"])) for name in ("customer", "subscription")
+    )
+
+    assert {42: json.loads(BLOCKS["json out"])} == driver.documents()
+    driver.erase("customer", 42)
+    assert {42: json.loads(BLOCKS["json erased"])} == driver.documents()

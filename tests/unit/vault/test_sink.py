@@ -1,0 +1,115 @@
+"""What a sink is given of personal values: nulls, or the values while their keys are there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from joinery.model.type import LONG, PERSONAL, STRING, Field, Struct
+from joinery.sinks.line import StagedRow, read_rows
+from joinery.sinks.protocol import Guarantee, Refusal, StagedBatch, Written
+from joinery.vault.keys import Vault
+from joinery.vault.sink import OpeningSink
+from joinery.vault.tables import SqliteVault
+
+MASTER = "a master key of a test, which is no secret"
+KEY = Struct((Field("id", LONG),))
+VALUE = Struct((Field("id", LONG), Field("email", PERSONAL), Field("price", LONG)))
+
+
+class Taking:
+    """Remembers the rows that it is given, and may refuse them."""
+
+    guarantee = Guarantee(summary="All that it is given.")
+    target = "a test"
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.rows: list[StagedRow] = []
+        self.value = Struct(())
+        self._refuses = refuses
+
+    def open(self) -> None:
+        """Nothing is opened."""
+
+    def write(self, batch: StagedBatch) -> Written:
+        rows = list(read_rows(batch.files))
+        self.rows += rows
+        self.value = batch.value
+        refused = tuple(Refusal(each, "document_refused", f"not {each.value}") for each in rows)
+        return Written(refused=refused if self._refuses else ())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    return Vault(SqliteVault(tmp_path / "vault.db"), MASTER)
+
+
+def sealed(vault: Vault, subject: str, clear: str) -> str:
+    name = vault.name_of("person", subject)
+    key = vault.keys([name])[name]
+    assert key is not None
+    return vault.seal(key, name, clear)
+
+
+def batch(folder: Path, *values: str) -> StagedBatch:
+    part = folder / "part-00000.jsonl"
+    rows = (StagedRow(f'{{"id":{at}}}', each, 7) for at, each in enumerate(values))
+    part.write_text("".join(each.line() for each in rows), encoding="utf-8")
+    return StagedBatch(
+        product="p", query="p", query_id="q", batch_id=0, files=(part,), key=KEY, value=VALUE
+    )
+
+
+def test_without_reveal_personal_values_are_null(vault: Vault, tmp_path: Path) -> None:
+    sink = Taking()
+    document = '{{"id":1,"email":"{}","price":1.50}}'.format(sealed(vault, "1", "ann@example.org"))
+
+    OpeningSink(sink, None).write(batch(tmp_path, document))
+
+    assert ['{"id":1,"email":null,"price":1.50}'] == [each.value for each in sink.rows]
+    assert Field("email", STRING) in sink.value.fields
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+def test_with_reveal_they_are_shown_until_their_key_is_destroyed(
+    vault: Vault, tmp_path: Path
+) -> None:
+    sink = Taking()
+    opening = OpeningSink(sink, lambda: Vault(SqliteVault(tmp_path / "vault.db"), MASTER))
+    quoted = '{{"id":0,"email":"{}"}}'.format(sealed(vault, "0", 'a "b" é'))
+    other = '{{"id":1,"email":"{}"}}'.format(sealed(vault, "1", "bob@example.org"))
+
+    opening.write(batch(tmp_path, quoted, other))
+    vault.destroy("person", "0")
+    opening.write(batch(tmp_path, quoted, other))
+
+    shown = '{"id":1,"email":"bob@example.org"}'
+    first = '{"id":0,"email":"a \\"b\\" é"}'
+    assert [first, shown, '{"id":0,"email":null}', shown] == [each.value for each in sink.rows]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="reveal needs Linux")
+def test_a_refused_document_is_told_as_it_was_staged(vault: Vault, tmp_path: Path) -> None:
+    sink = Taking(refuses=True)
+    opening = OpeningSink(sink, lambda: Vault(SqliteVault(tmp_path / "vault.db"), MASTER))
+    document = '{{"id":0,"email":"{}"}}'.format(sealed(vault, "0", "ann@example.org"))
+
+    written = opening.write(batch(tmp_path, document))
+
+    assert [document] == [each.row.value for each in written.refused]
+    assert "ann" not in written.refused[0].detail
+
+
+def test_a_text_within_another_text_is_no_sealed_value(vault: Vault, tmp_path: Path) -> None:
+    sink = Taking()
+    text = sealed(vault, "1", "x")
+    document = f'{{"id":1,"note":"\\"{text}\\" it said"}}'
+
+    OpeningSink(sink, None).write(batch(tmp_path, document))
+
+    assert [document] == [each.value for each in sink.rows]
