@@ -78,7 +78,7 @@ bank: setup ## A bank folded from its log in a browser, a wrong view mended: mak
 
 test: setup ## Run every test: the kernel's JUnit tests, then pytest
 	@$(BIN)/python -m joinery.spark.jar --test
-	@$(PYTEST) $(SHARED) --durations=25 --durations-min=5
+	@$(PYTEST) $(SHARED) --reruns 1 --durations=25 --durations-min=5
 
 # JUnit, where Java has changed since its tests last passed here.
 kernel/build/.tested: $(KERNEL_SOURCES) $(READY)

@@ -17,6 +17,23 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ENDING_S = 10.0
+# What a test shares with those beside it: two cores, and servers that start on them.
+_SHARE_THE_MACHINE = ("spark", "services", "chaos")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--reruns`, only tests that others can slow down are tried again."""
+    if config.getoption("reruns", None):
+        for each in items:
+            if not any(each.get_closest_marker(mark) for mark in _SHARE_THE_MACHINE):
+                each.add_marker(pytest.mark.flaky(reruns=0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show why a test that passed at its second try failed at its first: it may be a real fault."""
+    for each in terminalreporter.getreports("rerun"):
+        terminalreporter.write_sep("_", f"failed at first: {each.nodeid}")
+        terminalreporter.write_line(each.longreprtext)
 
 
 @pytest.fixture(autouse=True)
