@@ -574,7 +574,8 @@ class Stream:
         return replace(self, steps=(*self.steps, step), name=None, sinks=())
 
     def __repr__(self) -> str:
-        return f"<stream {self.name or self.origin}: {len(self.steps)} steps>"
+        count = len(self.steps)
+        return f"<stream {self.name or self.origin}: {count} step{'' if count == 1 else 's'}>"
 
     def _repr_html_(self) -> str:
         """Return the picture and the text, as a notebook shows them."""

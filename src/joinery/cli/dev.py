@@ -24,7 +24,7 @@ Folder = Annotated[
 Services = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SERVICE]...",
+        metavar="SERVICE",
         help="postgres, kafka, connect, registry, opensearch, redis, dynamodb.",
     ),
 ]
@@ -69,7 +69,7 @@ def down(
 @dev.command()
 def capture(
     name: Annotated[str, typer.Argument(help="Of the connector; topics are NAME.SCHEMA.TABLE.")],
-    tables: Annotated[list[str], typer.Argument(metavar="SCHEMA.TABLE...")],
+    tables: Annotated[list[str], typer.Argument(metavar="SCHEMA.TABLE", help="What to capture.")],
     database: Annotated[
         str, typer.Option("--database", metavar="URL", help="By default the local PostgreSQL.")
     ] = "",

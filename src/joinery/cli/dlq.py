@@ -22,7 +22,7 @@ dlq = typer.Typer(no_args_is_help=True, help="List, show, replay and drop dead l
 File = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
 ]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of dead letters.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of dead letters.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="R", help="Only those of this reason.")]
 Of = Annotated[str, typer.Option("--of", metavar="NAME", help="Only of this topic or product.")]
 Closed = Annotated[bool, typer.Option("--closed", help="Also those that were replayed or dropped.")]

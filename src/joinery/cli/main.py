@@ -17,6 +17,7 @@ from joinery import __version__
 from joinery.cli import operator_commands, project_commands, run_commands
 from joinery.cli.dev import dev
 from joinery.cli.dlq import dlq
+from joinery.cli.help import untyped
 from joinery.cli.project import DONE, FAILED, tell_error
 from joinery.cli.source import source
 from joinery.errors import JoineryError, SpecError
@@ -82,12 +83,19 @@ def root(
     """Keep nested documents up to date from the change streams of operational tables."""
 
 
+def command() -> TyperGroup:
+    """Return the command line as it is run."""
+    found = typer.main.get_command(app)
+    assert isinstance(found, TyperGroup)
+    return untyped(found)
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
     debug = "--debug" in sys.argv
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        app(arguments, prog_name="joinery")
+        command()(arguments, prog_name="joinery")
     except JoineryError as error:
         if debug:
             raise

@@ -16,7 +16,7 @@ PANEL = "Operate"
 @commands.command(rich_help_panel=PANEL)
 def status(
     product: Annotated[
-        list[str] | None, typer.Argument(metavar="[P]...", help="Only these products and streams.")
+        list[str] | None, typer.Argument(metavar="P", help="Only these products and streams.")
     ] = None,
     file: ProjectFile = DEFAULT,
     check: Annotated[
@@ -35,7 +35,7 @@ def status(
 @commands.command(rich_help_panel=PANEL)
 def top(
     product: Annotated[
-        list[str] | None, typer.Argument(metavar="[P]...", help="Only these products and streams.")
+        list[str] | None, typer.Argument(metavar="P", help="Only these products and streams.")
     ] = None,
     file: ProjectFile = DEFAULT,
 ) -> None:
@@ -49,7 +49,7 @@ def top(
 def ui(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Project files, or folders of them."),
+        typer.Argument(metavar="FILE", help="Project files, or folders of them."),
     ] = None,
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where the page is.")
@@ -61,7 +61,7 @@ def ui(
     raise typer.Exit(run_ui(files or [DEFAULT], listen))
 
 
-Paused = Annotated[list[str], typer.Argument(metavar="P...", help="Products and streams.")]
+Paused = Annotated[list[str], typer.Argument(metavar="P", help="Products and streams.")]
 HowLong = Annotated[str, typer.Option("--timeout", help="How long to wait for the run.")]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept with who and when.")]
 

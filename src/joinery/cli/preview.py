@@ -213,11 +213,13 @@ def _summary(found: FilePreview, target: Target, shown: int) -> Iterator[str]:
 
 _UNTOLD = frozenset({"applied"})
 _COUNTERS = {
-    "stale": "changes out of date",
-    "deletes_ignored": "deletes without effect",
+    "stale": "change{s} out of date",
+    "repeated": "repeated",
+    "deletes_ignored": "delete{s} without effect",
+    "tombstones_ignored": "tombstone{s} without effect",
     "event_without_time": "without a time",
     "event_without_sequence": "without a number",
-    "sequence_gaps": "gaps in numbers",
+    "sequence_gaps": "gap{s} in numbers",
     "late": "late",
     "overtaken": "overtaken",
     "too_late": "too late",
@@ -226,20 +228,25 @@ _COUNTERS = {
     "lookup_misses": "without a row",
     "superseded": "sent again later",
     "multiple_matches": "with several matches",
-    "expression_errors": "failed expressions",
-    "unique_violations": "violations of unique",
+    "expression_errors": "failed expression{s}",
+    "unique_violations": "violation{s} of unique",
     "waits_over": "sent without a row after their wait",
-    "late_versions": "late versions of rows",
-    "overtaken_versions": "overtaken versions of rows",
-    "versions_without_time": "versions of rows without a time",
+    "late_versions": "late version{s} of rows",
+    "overtaken_versions": "overtaken version{s} of rows",
+    "versions_without_time": "version{s} of rows without a time",
 }
 
 
 def _counted(counters: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the counts in words, in a fixed order; a name without words tells itself."""
+    """Return the counts in words, in a fixed order; a name without words tells itself.
+
+    Example:
+        >>> _counted({"stale": 1, "applied": 9, "sequence_gaps": 2})
+        [('change out of date', 1), ('gaps in numbers', 2)]
+    """
     names = [*_COUNTERS, *sorted(counters.keys() - _COUNTERS.keys() - _UNTOLD)]
     told = ((_COUNTERS.get(name, name), counters.get(name, 0)) for name in names)
-    return [(text, count) for text, count in told if count]
+    return [(text.format(s="" if count == 1 else "s"), count) for text, count in told if count]
 
 
 def _dead(found: FilePreview, target: Target) -> Iterator[str]:

@@ -185,7 +185,7 @@ def add(
     ],
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE]...", help="Of a database: table or schema.table."),
+        typer.Argument(metavar="TABLE", help="Of a database: table or schema.table."),
     ] = None,
     file: Annotated[Path, typer.Option("--file", "-f", help="The project.")] = DEFAULT,
     topic: Annotated[

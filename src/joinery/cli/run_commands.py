@@ -52,9 +52,9 @@ def run(
         str | None,
         typer.Option(
             "--bootstrap-from",
-            metavar="source|database|checkpoint",
-            help="Where state comes from: source reads the sources again, database reads its tables"
-            " in bulk, checkpoint copies the state of another solution.",
+            metavar="WHERE",
+            help="Where state comes from: `source` reads the sources again, `database` reads its"
+            " tables in bulk, `checkpoint` copies the state of another solution.",
         ),
     ] = None,
     setting: Annotated[

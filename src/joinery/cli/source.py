@@ -20,12 +20,13 @@ source = typer.Typer(
 File = Annotated[
     Path, typer.Option("--file", metavar="FILE", help="The project file, or a folder of them.")
 ]
+Name = Annotated[str, typer.Argument(metavar="SOURCE", help="Its name in the project file.")]
 _FILE = Path("joinery.yaml")
 
 
 @source.command()
 def status(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Only these.")] = None,
     file: File = _FILE,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
 ) -> None:
@@ -49,7 +50,7 @@ def status(
 
 @source.command()
 def drop(
-    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    name: Name,
     file: File = _FILE,
 ) -> None:
     """Remove a source's slot, publication and spool: the database keeps no log for it any more."""
@@ -73,7 +74,7 @@ def drop(
 
 @source.command("read-again")
 def read_again(
-    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    name: Name,
     file: File = _FILE,
 ) -> None:
     """Read the tables of a source whole once more, beside its log: new products need that."""
@@ -98,7 +99,7 @@ def read_again(
 
 @source.command()
 def pause(
-    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    name: Name,
     file: File = _FILE,
 ) -> None:
     """Let the capture of a source pause, also in runs that begin later; the slot keeps the log."""
@@ -119,7 +120,7 @@ def pause(
 
 @source.command()
 def resume(
-    name: Annotated[str, typer.Argument(metavar="SOURCE")],
+    name: Name,
     file: File = _FILE,
 ) -> None:
     """Let a paused capture go on, from where it was."""

@@ -305,14 +305,15 @@ def solution_options(project: ProjectSpec, spec: ProductSpec) -> Options:
 
 def _check_ready(context: Context, spec: ProductSpec, read: Sequence[str]) -> None:
     declared = {each.name for each in context.spec.changelogs}
+    known = [each for each in read if each in declared]
     for index, name in enumerate(spec.ready):
         path = ("products", spec.name, "ready", index)
         if name not in declared:
             message = f'there is no relation "{name}"'
-            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
+            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=known)
         elif name not in read:
             message = f'product "{spec.name}" does not read relation "{name}"'
-            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=read)
+            context.unknown("PLAN_UNKNOWN_RELATION", message, path, name=name, known=known)
 
 
 def _check_queries(context: Context) -> None:

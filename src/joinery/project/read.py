@@ -367,8 +367,9 @@ def _lineage(reader: Reader, tree: Tree | None) -> Pairs:
         return ()
     what = '"lineage" of "run"'
     parts = reader.named(tree, what, grammar.LINEAGE)
-    if "url" not in parts:
-        reader.shape(tree, what, 'a map with "url"', "Write {url: http://host:5000}.")
+    if isinstance(tree, MapTree) and "url" not in parts:
+        hint = "Write {url: http://host:5000}."
+        reader.refuse("SPEC_MISSING_KEY", f'{what} needs "url"', tree.mark.value, hint=hint)
     return tuple((name, reader.text(each, f'"{name}" of {what}')) for name, each in parts.items())
 
 

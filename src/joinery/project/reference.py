@@ -179,7 +179,7 @@ def _type(shape: Fragment) -> str:
     if "anyOf" in shape:
         return " or ".join(dict.fromkeys(_type(each) for each in shape["anyOf"]))
     if "enum" in shape:
-        return ", ".join(f"`{_word(each)}`" for each in shape["enum"])
+        return ", ".join(dict.fromkeys(f"`{_word(each)}`" for each in shape["enum"]))
     if "const" in shape:
         return f"`{_word(shape['const'])}`"
     return _plain_type(shape)

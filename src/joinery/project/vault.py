@@ -39,7 +39,7 @@ def read_vault(reader: Reader, tree: Tree) -> VaultSpec | None:
     for each in kinds:
         if each.name not in VAULTS:
             message = f'"vault" has no kind "{each.name}"'
-            reader.unknown(message, each.name, VAULTS.names(), each.place)
+            reader.unknown(message, each.name, [*VAULTS.names(), "master"], each.place)
             return None
     if len(kinds) != 1:
         reader.shape(tree, '"vault"', "one kind, and master", _EXAMPLE)

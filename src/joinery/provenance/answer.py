@@ -234,7 +234,8 @@ class Answering:
             elif level.most is not None and len(objects) > level.most:
                 more = len(objects) - level.most
                 why = "one is shown" if node.cardinality == "one" else f"the limit is {node.limit}"
-                yield f"{level.path}: {more:,} more of {node.relation.name} kept back; {why}"
+                is_or_are = "is" if more == 1 else "are"
+                yield f"{level.path}: {more:,} more {is_or_are} left out; {why}"
             if level.gathered.hot:
                 yield f"{level.path}: {len(level.gathered.hot):,} left out, above hot"
 
@@ -250,7 +251,7 @@ class Answering:
         )
         if node.through is None and self._any(level):
             return f"none that is shown of those of {name} with {pairs}"
-        return f"none, no {name} has {pairs}" if node.through is None else f"none by {name}"
+        return f"none, no {name} has {pairs}" if node.through is None else f"none through {name}"
 
     def _any(self, level: Level) -> bool:
         columns = tuple(pair.child for pair in level.node.on)

@@ -68,7 +68,10 @@ def test_every_command_has_its_help(
 ) -> None:
     assert joinery(*names, "--help") == 0
 
-    assert f"Usage: {' '.join(('joinery', *names))}" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"Usage: {' '.join(('joinery', *names))}" in shown
+    assert "<bool>" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_init_writes_a_project_that_checks(

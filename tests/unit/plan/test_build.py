@@ -341,6 +341,16 @@ def test_a_relations_problem_stands_at_the_exact_word(
     assert any(each.startswith(problem) for each in found), found
 
 
+def test_a_name_under_ready_is_not_likened_to_one_that_is_no_relation(tmp_path: Path) -> None:
+    file = tmp_path / "joinery.yaml"
+    product = "    embed: {s: {many: stars, on: {user_id: id}}}\n    ready: [stras]\n"
+    file.write_text(RELATIONS + product, encoding="utf-8")
+
+    _, problems, _ = examine(load_spec(file))
+
+    assert ['Use "star".', ""] == [each.hint for each in problems]
+
+
 def test_what_uses_a_broken_name_is_not_blamed(tmp_path: Path) -> None:
     text = """\
     fields: {a: upper(nam)}

@@ -434,3 +434,18 @@ def test_a_path_is_no_address(tmp_path: Path, address: str) -> None:
         f'1:19 SPEC_VALUE "checkpoint" of "run" {why}',
         f'2:29 SPEC_VALUE "path" of "files" of source "s" {why}',
     ] == found
+
+
+def test_a_lineage_without_its_url_names_the_key_that_is_missing(tmp_path: Path) -> None:
+    found = problems(tmp_path, ROOT + "run: {lineage: {urll: x}}\n")
+
+    assert [
+        '7:16 SPEC_MISSING_KEY "lineage" of "run" needs "url"',
+        '7:17 SPEC_UNKNOWN_KEY "lineage" of "run" has no key "urll"',
+    ] == found
+
+
+def test_a_misspelled_master_of_the_vault_has_its_name_as_the_hint(tmp_path: Path) -> None:
+    found = hints(tmp_path, ROOT + "vault: {sqlite: {path: x}, mastr: x}\n")
+
+    assert ['Use "master".'] == found

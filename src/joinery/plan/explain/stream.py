@@ -6,6 +6,7 @@ below a Lookup or a Union is its other side. Pairs of `on` name the table's colu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from joinery.plan.explain.words import INDENT, computed_text, values_text, with_sources
@@ -58,8 +59,10 @@ def step_text(step: Step) -> str:
         case Union(other):
             return f"Union {other.name}"
         case SeenFilter(column, _, for_us, where):
-            asked = where.sql.replace(SEEN, f"seen({column}, for => '{micros_text(for_us)}')")
-            return f"Filter {asked}"
+            call = f"seen({column}, for => '{micros_text(for_us)}')"
+            # The name is padded to the length of the call in whose place it stands.
+            asked = re.sub(rf"{SEEN} *(\)?)", lambda end: call + (end[1] or " "), where.sql)
+            return f"Filter {asked.rstrip()}"
         case Rolling(by, _, over_us):
             values = values_text(step.values, step.aggregates)
             return f"Rolling {micros_text(over_us)} by {', '.join(by)} -> {values}"

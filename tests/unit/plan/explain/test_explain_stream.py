@@ -108,3 +108,24 @@ def test_the_page_and_the_notebook_show_picture_and_text(explained: StreamExplan
     assert "<title>Plan of s</title>" in page
     assert all("<svg " in each and "on miss: wait up to 1h" in each for each in (page, shown))
     assert shown.startswith("<style>.joinery {")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["not seen(id, for => '1d')", "(seen(id, for => '1d') or id > 3) and id > 1"],
+)
+def test_a_filter_on_what_was_seen_is_told_as_it_was_written(
+    tmp_path: Path, condition: str
+) -> None:
+    file = tmp_path / "joinery.yaml"
+    file.write_text(
+        "relations: {orders: {append: true, fields: {id: long, at: timestamp}, time: at}}\n"
+        "streams:\n"
+        "  s:\n"
+        f'    {{from: orders, steps: [{{filter: "{condition}"}}], sink: {{console: {{}}}}}}\n',
+        encoding="utf-8",
+    )
+
+    (stream,) = build_plan(load_spec(file)).streams
+
+    assert f"Filter {condition}" in str(explain_stream(stream)).splitlines()
